@@ -1,0 +1,119 @@
+"""The ceiling: what is left when nothing is decoded.
+
+A data source that plans the same tasks as headwater, fetches the same bytes over the same kind of connection, throws them away, and hands Spark a
+batch that was made once, as many rows of it as the bytes held. A source that is written in Python can hardly be faster.
+"""
+
+from __future__ import annotations
+
+import gc
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from functools import cache
+from itertools import chain
+from typing import Any, cast
+
+import pyarrow as pa
+from kafka.protocol.consumer.fetch import FetchRequest
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from connector.batch_reader import BatchReader
+from connector.datasource import HeadwaterDataSource
+from connector.kafka import KafkaSource
+from enumerators.kafka.client_config import ClientConfig
+from enumerators.kafka.cluster import Broker, Cluster
+from enumerators.kafka.connection import BrokerConnection
+from enumerators.kafka.split import KafkaPartitionSplit
+from headwater_core.emitter import SplitState
+from headwater_core.source import Boundedness
+from headwater_core.split import SplitRange
+from readers.kafka.record_batch import next_offset
+from readers.kafka.record_set import RecordSet
+
+__all__ = ["CeilingDataSource"]
+
+_MOST_ROWS = 1 << 16
+Range = SplitRange[KafkaPartitionSplit, int]
+
+
+class CeilingDataSource(HeadwaterDataSource):
+    """``format("headwater-ceiling")``; batches only. Takes headwater's options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "headwater-ceiling"
+
+    def reader(self, schema: StructType) -> CeilingReader:
+        return CeilingReader(self._configure(Boundedness.BOUNDED), schema)
+
+
+class CeilingReader(BatchReader):
+    """Plans as headwater does, and reads nothing that it fetches."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        source = cast("KafkaSource", self._configured.source)
+        for piece in partition.value.ranges if partition.value else ():
+            yield from _hand_over(source, piece)
+
+
+def _hand_over(source: KafkaSource, piece: Range) -> Iterator[pa.RecordBatch]:
+    """Fetch a range, the next request always on its way, and yield as many rows as came."""
+    config, position = source.lookup.client, piece.start
+    with closing(BrokerConnection(_leader(config, piece.split).address, config)) as connection:
+        connection.send(_request(config, piece.split, position))
+        while position < piece.stop:
+            fetched = RecordSet(connection.receive().decode_views().responses[0].partitions[0].records)
+            made = _prebuilt(source, piece.split, position, fetched)
+            following = min(next_offset(fetched, piece.split.split_id) or position, piece.stop)
+            rows, position = following - position, following
+            if position < piece.stop:
+                connection.send(_request(config, piece.split, position))
+            yield from (made.slice(0, min(rows - begin, _MOST_ROWS)) for begin in range(0, rows, _MOST_ROWS))
+
+
+def _request(config: ClientConfig, split: KafkaPartitionSplit, position: int) -> FetchRequest:
+    topic = FetchRequest.FetchTopic
+    wanted = topic.FetchPartition(
+        partition=split.partition,
+        current_leader_epoch=-1,
+        fetch_offset=position,
+        last_fetched_epoch=-1,
+        log_start_offset=-1,
+        partition_max_bytes=config.max_partition_fetch_bytes,
+    )
+    return FetchRequest(
+        max_wait_ms=config.fetch_max_wait_ms,
+        min_bytes=1,
+        max_bytes=config.fetch_max_bytes,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        rack_id="",
+        topics=[topic(topic=split.topic, topic_id=uuid.UUID(split.topic_id), partitions=[wanted])],
+        forgotten_topics_data=[],
+    )
+
+
+@cache
+def _leader(config: ClientConfig, split: KafkaPartitionSplit) -> Broker:
+    with closing(Cluster(config)) as cluster:
+        metadata = cluster.metadata([split.topic])
+    return metadata.brokers[metadata.topics[split.topic].partitions[split.partition].leader]
+
+
+_made: dict[tuple[Any, ...], pa.RecordBatch] = {}
+
+
+def _prebuilt(source: KafkaSource, split: KafkaPartitionSplit, position: int, fetched: RecordSet) -> pa.RecordBatch:
+    """Return the batch of this process: real rows, decoded from what it fetched first, repeated."""
+    key = (split.topic, source.columns)
+    if key not in _made:
+        emitter = source.create_emitter()
+        state = SplitState(SplitRange(split, position, position + _MOST_ROWS))
+        rows = pa.Table.from_batches(chain(emitter.emit(fetched, state), emitter.flush()))
+        repeated = pa.concat_tables([rows] * -(-_MOST_ROWS // rows.num_rows))
+        _made[key] = repeated.combine_chunks().to_batches()[0].slice(0, _MOST_ROWS)
+        gc.freeze()  # Spark's Python daemon collects garbage after every task, and would look at all that was imported every time
+    return _made[key]

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Measures the decoder alone, on one core, without network and without Spark: ``python benchmarks/decode.py``.
+
+Record sets of about a megabyte, as a Fetch response holds them, in batches of 16 KiB, go through the emitter; every Arrow batch is dropped when the
+next one is asked for, as Spark does. Cases take turns, round after round, so that a noisy neighbour hits all of them; medians count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import cramjam
+import crc32c
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from enumerators.kafka.split import KafkaPartitionSplit
+from headwater_core.emitter import SplitState
+from headwater_core.split import SplitRange
+from readers.kafka.columns import KAFKA_COLUMNS
+from readers.kafka.emitter import KafkaRecordEmitter
+from readers.kafka.kernel_cache import kernel
+from readers.kafka.record_set import RecordSet
+
+__all__ = ["main"]
+
+_SPLIT = KafkaPartitionSplit("benchmark", 0)
+_SEVEN = KAFKA_COLUMNS[:-1]
+_BATCH_BYTES = 16 << 10
+_SET_BYTES = 1 << 20
+_SETS = 16
+_ZSTD = 4
+_HEADER_BYTES = 61
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way of decoding one kind of records."""
+
+    name: str
+    sets: Sequence[bytes]
+    columns: Sequence[str]
+    check_crcs: bool = True
+
+    def run(self) -> tuple[int, float]:
+        """Decode everything once; return rows and seconds."""
+        emitter, state, rows = KafkaRecordEmitter(self.columns, check_crcs=self.check_crcs), SplitState(SplitRange(_SPLIT, 0, 1 << 62)), 0
+        began = time.thread_time()
+        for data in self.sets:
+            for batch in emitter.emit(RecordSet(data), state):
+                rows += batch.num_rows
+        for batch in emitter.flush():
+            rows += batch.num_rows
+        return rows, time.thread_time() - began
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print rows/s and MB/s of each case."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args(arguments).rounds
+    began = time.perf_counter()
+    kernel()
+    print(f"kernel ready after {time.perf_counter() - began:.2f} s, numba's import included")
+    cases = _cases(random.Random(1))
+    samples: dict[str, list[float]] = {case.name: [] for case in cases}
+    rows = {case.name: case.run()[0] for case in cases}
+    for _ in range(rounds):
+        for case in cases:
+            samples[case.name].append(case.run()[1])
+    print(f"{'':34}{'M rows/s':>10}{'ns/row':>8}{'MB/s in':>9}{'us/set':>8}")
+    for case in cases:
+        seconds = statistics.median(samples[case.name])
+        count, size = rows[case.name], sum(map(len, case.sets))
+        print(
+            f"{case.name:34}{count / seconds / 1e6:10.1f}{seconds / count * 1e9:8.0f}{size / seconds / 1e6:9.0f}{seconds / len(case.sets) * 1e6:8.0f}"
+        )
+    return 0
+
+
+def _cases(rng: random.Random) -> list[Case]:
+    small = _record_sets(lambda _: rng.randbytes(100), _SET_BYTES)
+    large = _record_sets(lambda _: rng.randbytes(1_000), _SET_BYTES)
+    packed = _record_sets(lambda n: _order(n, rng), _SET_BYTES, zstd=True)
+    trickle = _record_sets(lambda _: rng.randbytes(100), 1_000)
+    return [
+        Case("100 B, 7 columns", small, _SEVEN),
+        Case("100 B, 7 columns, no CRC", small, _SEVEN, check_crcs=False),
+        Case("100 B, with headers (none there)", small, KAFKA_COLUMNS),
+        Case("100 B, value", small, ["value"]),
+        Case("100 B, value, no CRC", small, ["value"], check_crcs=False),
+        Case("1 KB, 7 columns", large, _SEVEN),
+        Case("1 KB, 7 columns, no CRC", large, _SEVEN, check_crcs=False),
+        Case("1 KB, value", large, ["value"]),
+        Case("zstd 100 B, 7 columns", packed, _SEVEN),
+        Case("zstd 100 B, value", packed, ["value"]),
+        Case("trickle: sets of 9 rows, 100 B", trickle, _SEVEN),
+    ]
+
+
+def _order(n: int, rng: random.Random) -> bytes:
+    return b'{"id":%d,"user":"user-%04d","amount":%d.%02d,"city":"%s","ok":true,"ts":%d}' % (
+        n,
+        rng.randrange(10_000),
+        rng.randrange(1_000),
+        rng.randrange(100),
+        rng.choice([b"Berlin", b"Lisbon", b"Tallinn"]),
+        1_700_000_000_000 + n,
+    )
+
+
+def _record_sets(value: Callable[[int], bytes], set_bytes: int, *, zstd: bool = False) -> list[bytes]:
+    """Return record sets whose uncompressed size is about ``set_bytes``, one following the other."""
+    sets, offset = [], 0
+    for _ in range(_SETS):
+        batches, size = b"", 0
+        while size < set_bytes:
+            builder, count = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, min(_BATCH_BYTES, set_bytes)), 0
+            while builder.append(count, 1_700_000_000_000 + (offset + count) // 10, b"%08d" % (offset + count), value(offset + count), []):
+                count += 1
+            plain = bytes(builder.build())
+            size += len(plain)
+            batches += _sealed(plain, offset, zstd=zstd)
+            offset += count
+        sets.append(batches)
+    return sets
+
+
+def _sealed(plain: bytes, base_offset: int, *, zstd: bool) -> bytes:
+    """Return the batch as it lies in the log: at its offset, compressed, with its checksum."""
+    body = bytes(cramjam.zstd.compress(plain[_HEADER_BYTES:], 3)) if zstd else plain[_HEADER_BYTES:]
+    checked = struct.pack(">h", _ZSTD if zstd else 0) + plain[23:_HEADER_BYTES] + body
+    return struct.pack(">qiibI", base_offset, 9 + len(checked), 0, 2, crc32c.crc32c(checked)) + checked
+
+
+if __name__ == "__main__":
+    sys.exit(main())

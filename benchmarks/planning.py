@@ -1,0 +1,98 @@
+"""How long the coordinator takes to plan a batch over very many partitions, when Kafka answers at once."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from unittest.mock import patch
+
+from benchmarks.bench import Bench, BenchmarkError, Scale
+from benchmarks.children import run_in_child
+from benchmarks.results import Figure, Section, Target, median_of, percentile
+from benchmarks.subjects import HEADWATER
+from connector.coordinator import SourceCoordinator
+from connector.kafka import configure_kafka
+from enumerators.kafka import lookup
+from enumerators.kafka.cluster import EARLIEST, ClusterMetadata, PartitionMetadata, TopicMetadata, TopicPartition
+from headwater_core.source import Boundedness
+
+__all__ = ["run", "steps"]
+
+MOST_MS = 100
+TOPIC = "wide"
+PLAN, TASKS, BOTH = "latestOffset", "partitions", "both"
+_NEW_ROWS = 100
+
+
+def steps(_: Scale) -> int:
+    """Return how often `run` calls ``bench.step``."""
+    return 1
+
+
+def run(bench: Bench) -> Section:
+    """Plan some batches, in each of which every partition has new records."""
+    partitions = bench.scale.planning_partitions
+    found = list(run_in_child(plan, partitions=partitions, rounds=bench.scale.planning_rounds))
+    bench.step(f"{len(found)} batches over {partitions:,} partitions planned")
+    samples = {PLAN: [plan for plan, _ in found], TASKS: [tasks for _, tasks in found], BOTH: [sum(both) for both in found]}
+    figures = [Figure(what, HEADWATER, "ms", tuple(taken)) for what, taken in samples.items()]
+    rows = [(what, f"{median_of(figures, what, HEADWATER):.0f}", f"{percentile(taken, 99):.0f}") for what, taken in samples.items()]
+    return Section(
+        "planning",
+        f"Planning a batch over {partitions:,} partitions, milliseconds",
+        "The coordinator alone: Kafka's answers come from memory, every partition has new records.",
+        ("", "p50", "p99"),
+        rows,
+        figures,
+        [Target(f"{PLAN} and {TASKS}, p50", MOST_MS, median_of(figures, BOTH, HEADWATER), at_least=False, unit="ms")],
+    )
+
+
+def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
+    """In a process of its own: yield the milliseconds of `SourceCoordinator.plan_next` and of `SourceCoordinator.tasks` for batch after batch."""
+    options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": TOPIC, "startingoffsets": "earliest"}
+    configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
+    cluster = MemoryCluster(partitions)
+    with patch.object(lookup, "Cluster", lambda _: cluster):
+        coordinator = SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)
+        start = coordinator.plan_next(coordinator.initial_offset(), limited=True)
+        for _ in range(rounds):
+            cluster.produce(_NEW_ROWS)
+            began = time.perf_counter()
+            end = coordinator.plan_next(start, limited=True)
+            planned = time.perf_counter()
+            tasks = coordinator.tasks(start, end)
+            done = time.perf_counter()
+            if sum(len(task.ranges) for task in tasks) < partitions:
+                raise BenchmarkError(f"the plan leaves out some of {partitions} partitions")
+            yield (planned - began) * 1000, (done - planned) * 1000
+            start = json.loads(json.dumps(end))  # as Spark gives it back
+        coordinator.close()
+
+
+class MemoryCluster:
+    """Stands in for `enumerators.kafka.cluster.Cluster`: one topic, and answers that cost next to nothing."""
+
+    def __init__(self, partitions: int) -> None:
+        topic = TopicMetadata(TOPIC, str(uuid.UUID(int=1)), is_internal=False, partitions=dict.fromkeys(range(partitions), PartitionMetadata(1, 0)))
+        self._metadata = ClusterMetadata(None, {}, {TOPIC: topic})
+        self._end = _NEW_ROWS
+
+    def produce(self, rows: int) -> None:
+        """Let every partition have this many more records."""
+        self._end += rows
+
+    def metadata(self, topics: Collection[str] | None) -> ClusterMetadata:
+        return self._metadata
+
+    def list_offsets(self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None) -> dict[TopicPartition, int | None]:
+        end = self._end
+        return {tp: 0 if spec == EARLIEST else end for tp, spec in specs.items()}
+
+    def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
+        return {TopicPartition(TOPIC, partition): 100 * self._end for partition in self._metadata.topics[TOPIC].partitions}
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,73 @@
+"""``format("headwater")``: what Spark sees. Translates; decides nothing.
+
+Imported by Spark in every process that looks for Python data sources, also by versions of Spark that are too old: so this module imports only what
+every version has, and the readers come late.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+from pyspark.sql.datasource import DataSource
+
+from connector.registry import ConfiguredSource, source_factory
+from headwater_core.errors import HeadwaterError, InstallationError
+from headwater_core.source import Boundedness
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from connector.batch_reader import BatchReader
+    from connector.stream_reader import StreamReader
+
+__all__ = ["HeadwaterDataSource", "require_spark"]
+
+_OLDEST = (4, 2)
+
+
+class HeadwaterDataSource(DataSource):
+    """Spark makes an instance for each ``load()``, in its planner process, and pickles it to wherever readers are made."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        require_spark(pyspark.__version__)
+        super().__init__(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "headwater"
+
+    def schema(self) -> StructType:
+        from connector.schemas import spark_schema
+
+        return spark_schema(self._configure(None).source.schema())
+
+    def reader(self, schema: StructType) -> BatchReader:
+        from connector.batch_reader import BatchReader
+
+        return BatchReader(self._configure(Boundedness.BOUNDED), schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        from connector.stream_reader import RefusedStream, StreamReader
+
+        try:
+            return StreamReader(self._configure(Boundedness.CONTINUOUS_UNBOUNDED), schema)
+        except HeadwaterError as error:
+            return RefusedStream(error)
+
+    def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
+        options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}
+        name = options.pop("source", None)
+        return source_factory(name)(options, boundedness)
+
+
+def require_spark(version: str) -> None:
+    """Refuse a Spark without admission control for Python sources.
+
+    Raises:
+        InstallationError: ``version`` is older than 4.2.
+    """
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
+        raise InstallationError(f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the cluster too")

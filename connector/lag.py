@@ -1,0 +1,138 @@
+"""How far a query is behind: Spark keeps no metrics of Python sources, so this reads them off the query's progress."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+__all__ = ["LagListener", "QueryLag"]
+
+
+@dataclass(frozen=True)
+class QueryLag:
+    """One query at its last progress report.
+
+    Attributes:
+        query: its name, or its id if it has none.
+        batch_id: the micro-batch reported on.
+        rows_per_second: how fast that batch was processed.
+        splits: by split, how many positions lie between what was read and the head at the time.
+    """
+
+    query: str
+    batch_id: int
+    rows_per_second: float
+    splits: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """The lag of all splits together."""
+        return sum(self.splits.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for a metrics exporter."""
+        return {
+            "query": self.query,
+            "batch_id": self.batch_id,
+            "rows_per_second": self.rows_per_second,
+            "lag": self.total,
+            "splits": dict(self.splits),
+        }
+
+    def __str__(self) -> str:
+        worst = sorted(self.splits.items(), key=lambda item: -item[1])[:5]
+        shown = ", ".join(f"{split} {lag:,}" for split, lag in worst if lag)
+        return f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}" + (f" ({shown})" if shown else "")
+
+
+class LagListener(StreamingQueryListener):
+    """Lag per split and in total, and records per second, of every query that reads from headwater.
+
+    ::
+
+        lag = hw.LagListener()
+        spark.streams.addListener(lag)
+        ...
+        print(lag)            # one line a query
+        export(lag.as_dict())
+
+    Works for sources whose positions are numbers. Events come on Spark's listener thread; reading is safe from any other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_run: dict[str, QueryLag] = {}
+
+    def queries(self) -> list[QueryLag]:
+        """Return the last report of every running query."""
+        with self._lock:
+            return list(self._by_run.values())
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Return the last report of every running query as plain values, by the query's name."""
+        return {lag.query: lag.as_dict() for lag in self.queries()}
+
+    def __str__(self) -> str:
+        return "\n".join(str(lag) for lag in self.queries()) or "no query has reported yet"
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing is known yet."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing has changed."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """Take a report."""
+        progress = event.progress
+        splits: dict[str, int] = {}
+        ours = False
+        for source in progress.sources:
+            end, latest = _offset(source.endOffset), _offset(source.latestOffset)
+            ours = ours or end is not None
+            if end is not None and latest is not None:
+                splits.update(_lags(end, latest))
+        if ours:
+            lag = QueryLag(progress.name or str(progress.id), progress.batchId, progress.processedRowsPerSecond or 0.0, splits)
+            with self._lock:
+                self._by_run[str(progress.runId)] = lag
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Forget the query."""
+        with self._lock:
+            self._by_run.pop(str(event.runId), None)
+
+
+def _offset(text: Any) -> dict[str, Any] | None:
+    """Return an offset of headwater, or None if it is another source's."""
+    try:
+        offset = json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return None
+    return offset if isinstance(offset, dict) and {"source", "version"} <= offset.keys() else None
+
+
+def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:
+    reached = dict(_leaves(end.get("positions", {})))
+    return {
+        split: max(0, head - reached[split])
+        for split, head in _leaves(latest.get("positions", {}))
+        if isinstance(head, int) and isinstance(reached.get(split), int)
+    }
+
+
+def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(node, dict):
+        yield path, node
+        return
+    for name, child in node.items():
+        yield from _leaves(child, f"{path}-{name}" if path else name)

@@ -1,0 +1,33 @@
+"""What travels from the driver to a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from connector.planning import ReadTask
+from headwater_core.errors import ContractError
+from headwater_core.source import Source
+from readers.runtime.source_reader import read_ranges
+
+__all__ = ["TaskPartition", "read_partition"]
+
+
+class TaskPartition(InputPartition):
+    """One task's ranges, as Spark's partition: the only thing that carries a batch's facts to an executor."""
+
+    def __init__(self, task: ReadTask[Any, Any]) -> None:
+        super().__init__(task)
+
+
+def read_partition(source: Source[Any, Any, Any], partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one partition, on an executor."""
+    task = partition.value
+    if task is None:  # Spark's stand-in for a batch read that has nothing to read
+        return iter(())
+    if not isinstance(task, ReadTask):
+        raise ContractError(f"a partition that headwater did not plan: {partition!r}")
+    return read_ranges(source, task.ranges)

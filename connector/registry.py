@@ -1,0 +1,54 @@
+"""From the ``source`` option to the class that makes the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from connector.admission import ReadLimits
+from connector.planning import PlanningHints
+from headwater_core.errors import OptionError, nearest
+from headwater_core.retry import Backoff
+from headwater_core.source import Boundedness, Source
+
+__all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
+
+_BUILT_IN = {"kafka": ("connector.kafka", "configure_kafka")}
+
+
+@dataclass(frozen=True)
+class ConfiguredSource:
+    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing."""
+
+    source: Source[Any, Any, Any]
+    limits: ReadLimits
+    hints: PlanningHints
+    backoff: Backoff
+
+
+class SourceFactory(Protocol):
+    """Makes a source from the user's options (keys lower-cased, as Spark delivers them).
+
+    ``boundedness`` is None where only the schema will be asked for: Spark does so before it says whether it reads a batch or a stream.
+    """
+
+    def __call__(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource: ...
+
+
+def source_factory(name: str | None) -> SourceFactory:
+    """Return the factory of the source with this name.
+
+    Raises:
+        OptionError: no name was given, or none of this name is known.
+    """
+    if not name:
+        raise OptionError(f"is required: .option('source', ...) with one of {', '.join(sorted(_BUILT_IN))}", option="source")
+    if name.lower() not in _BUILT_IN:
+        near = nearest(name, _BUILT_IN)
+        hint = f"did you mean {near!r}?" if near else f"known are {', '.join(sorted(_BUILT_IN))}"
+        raise OptionError(f"no source is called {name!r}; {hint}", option="source")
+    module, function = _BUILT_IN[name.lower()]
+    factory: SourceFactory = getattr(import_module(module), function)
+    return factory

@@ -1,0 +1,38 @@
+"""Arrow schemas to Spark schemas, and the check that they are the same."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater_core.errors import OptionError
+
+__all__ = ["check_schema", "spark_schema"]
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return Spark's form of a source's schema."""
+    return from_arrow_schema(schema)
+
+
+def check_schema(given: StructType, source: pa.Schema, source_name: str) -> None:
+    """Prove that the schema that Spark plans with is the one that the source yields.
+
+    They differ only where the user gave a schema of their own to a source that has a fixed one.
+
+    Raises:
+        OptionError: they differ; the message shows both and names the first difference.
+    """
+    fixed = spark_schema(source)
+    ours = [(f.name, f.dataType.simpleString()) for f in fixed.fields]
+    theirs = [(f.name, f.dataType.simpleString()) for f in given.fields]
+    if ours != theirs or not all(f.nullable for f in given.fields):
+        raise OptionError(
+            f"the source {source_name!r} has the fixed schema {_text(ours)}; remove .schema(...), which says {_text(theirs)}, "
+            "and select, rename or cast after load(); NOT NULL columns are not possible"
+        )
+
+
+def _text(fields: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in fields)

@@ -1,0 +1,1 @@
+"""Kafka on floor 1: the cluster, its partitions and their offsets, and the connection that the readers share."""

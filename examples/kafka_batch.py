@@ -1,0 +1,34 @@
+"""Count what is in a Kafka topic, partition by partition.
+
+Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
+Then:                    python examples/kafka_batch.py localhost:9092 orders
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import SparkSession
+
+import headwater as hw
+
+
+def main(bootstrap_servers: str, topic: str) -> None:
+    builder = SparkSession.builder.master("local[*]").appName("kafka_batch")
+    for key, value in hw.recommended_conf().items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    records = (
+        spark.read.format("headwater")
+        .option("source", "kafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("subscribe", topic)
+        .option("columns", "partition,offset,timestamp")
+        .load()
+    )
+    records.groupBy("partition").agg({"offset": "count", "timestamp": "max"}).orderBy("partition").show()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

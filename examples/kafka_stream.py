@@ -1,0 +1,58 @@
+"""Stream a Kafka topic into Parquet, exactly once, and print how far it is behind. Ctrl-C ends it; start it again and it goes on.
+
+Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
+Then:                    python examples/kafka_stream.py localhost:9092 orders /tmp/orders
+With --available-now it reads what is there and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from pyspark.sql import SparkSession
+
+import headwater as hw
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bootstrap_servers")
+    parser.add_argument("topic")
+    parser.add_argument("folder")
+    parser.add_argument("--available-now", action="store_true")
+    args = parser.parse_args()
+
+    builder = SparkSession.builder.master("local[*]").appName("kafka_stream")
+    for key, value in hw.recommended_conf().items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    lag = hw.LagListener()
+    spark.streams.addListener(lag)
+
+    records = (
+        spark.readStream.format("headwater")
+        .option("source", "kafka")
+        .option("kafka.bootstrap.servers", args.bootstrap_servers)
+        .option("subscribe", args.topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 1_000_000)
+        .load()
+    )
+    writer = (
+        records.selectExpr("cast(key as string)", "cast(value as string)", "partition", "offset", "timestamp")
+        .writeStream.queryName(args.topic)
+        .format("parquet")
+        .option("path", f"{args.folder}/rows")
+        .option("checkpointLocation", f"{args.folder}/checkpoint")
+    )
+    query = writer.trigger(availableNow=True).start() if args.available_now else writer.trigger(processingTime="1 second").start()
+    try:
+        while not query.awaitTermination(5):
+            print(lag)
+    except KeyboardInterrupt:
+        query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

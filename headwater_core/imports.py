@@ -1,0 +1,27 @@
+"""Late imports: a system's own library is loaded by the module that needs it, and a missing one is named with its install line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headwater_core.errors import MissingDependencyError
+
+__all__ = ["importing"]
+
+
+@contextmanager
+def importing(needed_for: str, *, extra: str) -> Iterator[None]:
+    """Wrap the import of a module that needs a library which not every installation has.
+
+    Args:
+        needed_for: who needs it, for example ``the kafka source``.
+        extra: the extra of this package that installs it.
+
+    Raises:
+        MissingDependencyError: the library is not installed in this process.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(error.name or str(error), needed_for=needed_for, extra=extra) from error

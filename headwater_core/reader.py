@@ -1,0 +1,63 @@
+"""The executor half of a source, first part: fetching raw records (FLIP-27 ``SplitReader``)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from headwater_core.split import Path, PositionT, SplitRange, SplitT
+
+__all__ = ["RecordT", "RecordsWithSplitIds", "SplitReader"]
+
+RecordT = TypeVar("RecordT")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsWithSplitIds(Generic[RecordT]):
+    """What one fetch brought (FLIP-27 ``RecordsWithSplitIds``).
+
+    Attributes:
+        records: raw records in order, by the path of their split. A "record" is whatever the source's emitter takes: for Kafka a whole
+            record set as the broker sent it, never a single message. Valid until the next `SplitReader.fetch`.
+        finished: splits that are read to their stop. Takes effect after all of ``records`` were emitted.
+    """
+
+    records: Mapping[Path, Sequence[RecordT]] = field(default_factory=dict)
+    finished: frozenset[Path] = frozenset()
+
+
+class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
+    """Fetches raw records of the splits it was given, in batches. Knows nothing of rows and never touches split state.
+
+    One per task, on an executor, made by `Source.create_reader`. Opens connections late, in the first `fetch`. Every method but `wake_up` runs
+    on one thread.
+    """
+
+    @abstractmethod
+    def handle_splits_changes(self, added: Sequence[SplitRange[SplitT, PositionT]]) -> None:
+        """Take more ranges to read (FLIP-27 ``SplitsAddition``). Does not block and asks nobody.
+
+        An empty range (start not before stop) is legal: it is reported as finished by a later fetch, without being read.
+        """
+
+    @abstractmethod
+    def fetch(self) -> RecordsWithSplitIds[RecordT]:
+        """Return the next raw records of any of the splits, blocking until there are some, or some split is finished.
+
+        An empty answer means "nothing now, call again" (after a wake-up, or a long poll that ran out); the end is said by ``finished`` alone.
+        Records at or after a range's stop may be contained: the emitter leaves them out.
+
+        Raises:
+            TransientSourceError: no progress within the source's own deadline; Spark retries the task.
+            DataLossError: what was to be read is gone, and the source was told to fail on that.
+            SourceError: anything else the outside system says.
+        """
+
+    def wake_up(self) -> None:
+        """Make a blocked `fetch` return soon. The only method that other threads call. Nothing fetched may get lost by it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything, also after errors and when not all splits are read. Called exactly once."""

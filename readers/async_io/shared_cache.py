@@ -1,0 +1,82 @@
+"""A cache outside: results that survive the process and are shared by all. The contract, and the call that looks there first."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+__all__ = ["SharedCache", "looking_up_first"]
+
+log = logging.getLogger(__name__)
+BatchInvoke: TypeAlias = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
+
+
+class SharedCache(ABC):
+    """A store of results by key, for example in Redis. Pickled to the tasks; connections are made in `open`.
+
+    Everything runs on the loop's thread and must not block. What `get` or `put` raises is logged and costs only the saving: the service is asked.
+    It lies inside a row's timeout, attempts and capacity. How keys and results become bytes, and when entries end, is its own business.
+    """
+
+    async def open(self) -> None:  # noqa: B027 - may stay empty
+        """Connect. Called once per task, before the first call."""
+
+    async def close(self) -> None:  # noqa: B027 - may stay empty
+        """Disconnect. Called once, after the last call."""
+
+    @abstractmethod
+    async def get(self, keys: Sequence[Hashable]) -> Mapping[Hashable, Any]:
+        """Return the results that are known; keys without one are left out."""
+
+    @abstractmethod
+    async def put(self, results: Mapping[Hashable, Any]) -> None:
+        """Store results of calls that succeeded, "no rows" (``None``) included."""
+
+
+def looking_up_first(
+    cache: SharedCache, key: Callable[[Any], Hashable], invoke: BatchInvoke, storable: Callable[[Any], bool], hits: Callable[[int], None]
+) -> BatchInvoke:
+    """Return ``invoke`` for the rows that a shared cache does not know; their results are stored there.
+
+    Args:
+        cache: opened already.
+        key: the part of a row on which its result depends.
+        invoke: the bulk call.
+        storable: whether a result may be stored.
+        hits: told how many rows were found.
+    """
+
+    async def lookup(rows: Sequence[Any]) -> Sequence[Any]:
+        keys = [key(row) for row in rows]
+        known = await _get(cache, keys)
+        missing = [index for index, each in enumerate(keys) if each not in known]
+        hits(len(rows) - len(missing))
+        results = [known.get(each) for each in keys]
+        if missing:
+            answers = await invoke([rows[index] for index in missing])
+            if len(answers) != len(missing):
+                return answers
+            for index, answer in zip(missing, answers, strict=True):
+                results[index] = answer
+            await _put(cache, {keys[index]: results[index] for index in missing if storable(results[index])})
+        return results
+
+    return lookup
+
+
+async def _get(cache: SharedCache, keys: Sequence[Hashable]) -> Mapping[Hashable, Any]:
+    try:
+        return await cache.get(keys)
+    except Exception:
+        log.exception("the shared cache cannot be read; the service is asked instead")
+        return {}
+
+
+async def _put(cache: SharedCache, results: Mapping[Hashable, Any]) -> None:
+    try:
+        if results:
+            await cache.put(results)
+    except Exception:
+        log.exception("the shared cache cannot be written")

@@ -1,0 +1,171 @@
+"""What went in and has not come out: Flink's ``StreamElementQueue``. Owned by the thread that feeds and polls; calls complete elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["OrderedStreamElementQueue", "StreamElement", "StreamElementQueue", "UnorderedStreamElementQueue", "Watermark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A border in the stream: nothing passes it, and it passes nothing.
+
+    Attributes:
+        timestamp: the event time that is complete here, or any other number that tells segments apart.
+    """
+
+    timestamp: int
+
+
+class StreamElement:
+    """One place in a queue: a value, and later its result. Made by `StreamElementQueue.try_put`.
+
+    Attributes:
+        value: what went in: a row (or a list of rows that are asked together), or a `Watermark`.
+        result: what came of it, once `done`.
+        done: whether it may leave as soon as its order allows. Watermarks are done from the start.
+    """
+
+    __slots__ = ("done", "result", "segment", "value")
+
+    def __init__(self, value: Any, segment: _Segment | None = None) -> None:
+        self.value, self.segment = value, segment
+        self.result: Any = None
+        self.done = False
+
+
+class StreamElementQueue(ABC):
+    """Bounded; refuses, never blocks. All methods belong to one thread.
+
+    Args:
+        capacity: elements at most, watermarks included.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def try_put(self, value: Any) -> StreamElement | None:
+        """Append a row or a `Watermark`; return its place, or None if the queue is full."""
+        if self._size >= self.capacity:
+            return None
+        self._size += 1
+        return self._put(value)
+
+    @abstractmethod
+    def complete(self, element: StreamElement, result: Any) -> bool:
+        """Store a result. Returns False, and changes nothing, if the element was complete already: the first completion wins."""
+
+    @abstractmethod
+    def pop_completed(self) -> list[StreamElement]:
+        """Remove and return all elements that are done and whose turn it is, in their order."""
+
+    @abstractmethod
+    def values(self) -> list[Any]:
+        """Return every value that has not come out, done or not, in the order in which they went in. What a snapshot stores."""
+
+    @abstractmethod
+    def _put(self, value: Any) -> StreamElement: ...
+
+
+class OrderedStreamElementQueue(StreamElementQueue):
+    """First in, first out."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._elements: deque[StreamElement] = deque()
+
+    def complete(self, element: StreamElement, result: Any) -> bool:
+        if element.done:
+            return False
+        element.result, element.done = result, True
+        return True
+
+    def pop_completed(self) -> list[StreamElement]:
+        elements, due = self._elements, []
+        while elements and elements[0].done:
+            due.append(elements.popleft())
+        self._size -= len(due)
+        return due
+
+    def values(self) -> list[Any]:
+        return [element.value for element in self._elements]
+
+    def _put(self, value: Any) -> StreamElement:
+        element = StreamElement(value)
+        element.done = isinstance(value, Watermark)
+        self._elements.append(element)
+        return element
+
+
+class _Segment:
+    """The rows between two watermarks, or one watermark."""
+
+    __slots__ = ("completed", "elements")
+
+    def __init__(self) -> None:
+        self.elements: dict[StreamElement, None] = {}
+        self.completed: list[StreamElement] = []
+
+
+class UnorderedStreamElementQueue(StreamElementQueue):
+    """As completed, but only the first segment gives out: a watermark has a segment of its own. Without watermarks there is one segment."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._segments: deque[_Segment] = deque([_Segment()])
+
+    def complete(self, element: StreamElement, result: Any) -> bool:
+        if element.done:
+            return False
+        element.result, element.done = result, True
+        assert element.segment is not None
+        element.segment.completed.append(element)
+        return True
+
+    def pop_completed(self) -> list[StreamElement]:
+        due: list[StreamElement] = []
+        while self._pop_segment(due):
+            self._segments.popleft()
+        self._size -= len(due)
+        return due
+
+    def values(self) -> list[Any]:
+        return [element.value for segment in self._segments for element in segment.elements]
+
+    def _pop_segment(self, due: list[StreamElement]) -> bool:
+        """Move what the first segment has completed to ``due``; return whether the next segment's turn has come."""
+        head = self._segments[0]
+        due += head.completed
+        if len(head.completed) == len(head.elements):
+            head.elements.clear()
+        else:
+            for element in head.completed:
+                del head.elements[element]
+        head.completed = []
+        return not head.elements and len(self._segments) > 1
+
+    def _put(self, value: Any) -> StreamElement:
+        if isinstance(value, Watermark):
+            return self._put_watermark(value)
+        tail = self._segments[-1]
+        element = StreamElement(value, tail)
+        tail.elements[element] = None
+        return element
+
+    def _put_watermark(self, watermark: Watermark) -> StreamElement:
+        if self._segments[-1].elements:
+            self._segments.append(_Segment())
+        tail = self._segments[-1]
+        element = StreamElement(watermark, tail)
+        tail.elements[element] = None
+        self.complete(element, None)
+        self._segments.append(_Segment())
+        return element

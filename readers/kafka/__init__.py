@@ -1,0 +1,1 @@
+"""Kafka's executor half: fetching record sets, and decoding them into Arrow."""

@@ -1,0 +1,123 @@
+"""The memory layout that the compiled kernel and Python share: batch headers, output buffers, faults.
+
+The kernel's cache is keyed by the text of this module too: what is written here is frozen into machine code.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "BATCH",
+    "BATCH_OVERHEAD",
+    "FAULT_BATCH_TOO_SHORT",
+    "FAULT_BYTES_LEFT",
+    "FAULT_COUNT",
+    "FAULT_FIELD",
+    "FAULT_HEADER",
+    "FAULT_MAGIC",
+    "FAULT_OFFSET",
+    "FAULT_RECORD_LENGTH",
+    "FAULT_TIMESTAMP",
+    "LOG_APPEND_TIME",
+    "MIN_RECORD_BYTES",
+    "MOST_TIMESTAMP_MS",
+    "TALLY_FAULTY_BATCH",
+    "TALLY_FIELDS",
+    "TALLY_HEADERLESS",
+    "TALLY_NULL_HEADER_VALUES",
+    "TALLY_NULL_KEYS",
+    "TALLY_NULL_VALUES",
+    "BatchArray",
+    "BinaryBuffers",
+    "ByteArray",
+    "HeadersBuffers",
+    "Int32Array",
+    "Int64Array",
+    "RowBuffers",
+]
+
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
+Int32Array: TypeAlias = npt.NDArray[np.int32]
+Int64Array: TypeAlias = npt.NDArray[np.int64]
+BatchArray: TypeAlias = npt.NDArray[Any]
+"""One-dimensional, of dtype `BATCH`."""
+
+BATCH = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "start",  # of the records, in the bytes; of the whole message in formats v0 and v1
+            "end",
+            "base_offset",
+            "last_offset",
+            "magic",
+            "crc",
+            "attributes",
+            "base_timestamp",
+            "max_timestamp",
+            "producer_id",
+            "count",
+            "fault",  # 0, or why the header cannot be believed; the last batch of a scan then
+        )
+    ]
+)
+BATCH_OVERHEAD = 61
+"""Bytes before the records of a batch in format v2."""
+
+MIN_RECORD_BYTES = 7
+"""A record in format v2 has at least length, attributes, timestamp, offset, key length, value length and header count."""
+
+LOG_APPEND_TIME = 0x08
+"""Attribute bit: the broker's time counts, not the producer's."""
+
+MOST_TIMESTAMP_MS = ((1 << 63) - 1) // 1000
+"""Spark counts microseconds in 64 bits."""
+
+FAULT_BATCH_TOO_SHORT = -1
+FAULT_MAGIC = -2
+FAULT_OFFSET = -3
+FAULT_COUNT = -4
+FAULT_RECORD_LENGTH = -5
+FAULT_FIELD = -6
+FAULT_HEADER = -7
+FAULT_BYTES_LEFT = -8
+FAULT_TIMESTAMP = -9
+
+TALLY_NULL_KEYS = 0
+TALLY_NULL_VALUES = 1
+TALLY_HEADERLESS = 2
+TALLY_NULL_HEADER_VALUES = 3
+TALLY_FAULTY_BATCH = 4
+TALLY_FIELDS = 5
+
+
+class BinaryBuffers(NamedTuple):
+    """The three buffers of an Arrow binary or string array. All empty if the column is not asked for."""
+
+    offsets: Int32Array
+    validity: ByteArray
+    data: ByteArray
+
+
+class HeadersBuffers(NamedTuple):
+    """The buffers of ``list<struct<key: string, value: binary>>``."""
+
+    offsets: Int32Array
+    validity: ByteArray
+    key: BinaryBuffers
+    value: BinaryBuffers
+
+
+class RowBuffers(NamedTuple):
+    """The buffers of every column that is decoded record by record. Empty arrays stand for columns that are not asked for."""
+
+    key: BinaryBuffers
+    value: BinaryBuffers
+    offset: Int64Array
+    timestamp: Int64Array
+    timestamp_type: Int32Array
+    headers: HeadersBuffers

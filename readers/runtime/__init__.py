@@ -1,0 +1,1 @@
+"""What runs a source's reader and emitter inside a task."""

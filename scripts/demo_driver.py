@@ -1,0 +1,46 @@
+"""The demo's Spark driver: orders out of Kafka into Parquet, until it is killed or everything is written.
+
+Started, killed and started again by demo_run.py; what it does is what any streaming job does.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, from_json
+
+import headwater as hw
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bootstrap_servers")
+    parser.add_argument("folder")
+    args = parser.parse_args()
+
+    builder = SparkSession.builder.master("local[2]").appName("headwater demo").config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    for key, value in hw.recommended_conf().items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+
+    orders = (
+        spark.readStream.format("headwater")
+        .option("source", "kafka")
+        .option("kafka.bootstrap.servers", args.bootstrap_servers)
+        .option("subscribe", "orders")
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 20_000)
+        .option("columns", "value,partition,offset")
+        .load()
+        .select(from_json(col("value").cast("string"), "order_id long, customer string, amount double").alias("order"), "partition", "offset")
+        .select("order.*", "partition", "offset")
+    )
+    query = (
+        orders.writeStream.format("parquet").option("path", f"{args.folder}/orders").option("checkpointLocation", f"{args.folder}/checkpoint").start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Stream generated orders through a real Kafka and a real Spark into Parquet, kill the driver half-way, start it again, and count."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from local_kafka import LocalKafka
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTITIONS = 4
+CHUNK = 2_000
+PATIENCE_S = 180
+
+
+class Producer(threading.Thread):
+    """Writes numbered orders to Kafka while the query reads them."""
+
+    def __init__(self, kafka: LocalKafka, orders: int, per_second: int) -> None:
+        super().__init__(daemon=True)
+        self._kafka, self._orders, self._per_second = kafka, orders, per_second
+        self.produced = 0
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self._produce()
+        except Exception as error:  # noqa: BLE001 - shown by the main thread
+            self.failure = error
+
+    def _produce(self) -> None:
+        began, rng = time.monotonic(), random.Random(1)
+        with self._kafka.producer() as producer:
+            while self.produced < self._orders:
+                for order_id in range(self.produced, min(self.produced + CHUNK, self._orders)):
+                    order = {"order_id": order_id, "customer": f"customer-{rng.randrange(5_000)}", "amount": round(rng.uniform(1, 500), 2)}
+                    producer.send("orders", json.dumps(order).encode(), partition=order_id % PARTITIONS)
+                self.produced = min(self.produced + CHUNK, self._orders)
+                producer.flush()
+                time.sleep(max(0.0, self.produced / self._per_second - (time.monotonic() - began)))
+
+
+@dataclass
+class Output:
+    """What the sink has committed so far, read from its own log."""
+
+    folder: Path
+    _rows: dict[str, int] = field(default_factory=dict)
+
+    def files(self) -> list[str]:
+        """Return the files that count: those that the sink's log names."""
+        found = set()
+        for entry in (self.folder / "_spark_metadata").glob("*"):
+            if entry.name.startswith("."):
+                continue
+            for line in entry.read_text().splitlines()[1:]:
+                found.add(unquote(urlparse(json.loads(line)["path"]).path))
+        return sorted(found)
+
+    def rows(self) -> int:
+        """Return how many rows they hold."""
+        for path in self.files():
+            if path not in self._rows:
+                self._rows[path] = pq.read_metadata(path).num_rows
+        return sum(self._rows.values())
+
+    def order_ids(self) -> list[object]:
+        """Return every order id in them, as often as it is there."""
+        return [order_id for path in self.files() for order_id in pq.read_table(path, columns=["order_id"])["order_id"].to_pylist()]
+
+
+class Driver:
+    """The Spark driver in a process group of its own, so that a kill takes the JVM and every Python worker with it."""
+
+    def __init__(self, kafka: LocalKafka, folder: Path) -> None:
+        self._log = (folder / "driver.log").open("ab")
+        command = [sys.executable, str(ROOT / "scripts" / "demo_driver.py"), kafka.bootstrap_servers, str(folder)]
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        environment = {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        self._process = subprocess.Popen(
+            command, env=environment, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        self._log_path = folder / "driver.log"
+
+    def check(self) -> None:
+        if self._process.poll() is not None:
+            raise SystemExit(f"the driver ended by itself:\n{self._log_path.read_text()[-4_000:]}")
+
+    def kill(self) -> None:
+        """SIGKILL to everything that belongs to it: no goodbye, no clean-up."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._log.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orders", type=int, default=200_000, help="how many orders to stream (default 200,000)")
+    parser.add_argument("--per-second", type=int, default=10_000, help="how fast to produce them (default 10,000)")
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="headwater-demo-"))
+    try:
+        demonstrate(args.orders, args.per_second, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def demonstrate(orders: int, per_second: int, folder: Path) -> None:
+    console = Console()
+    console.print("Starting a real Kafka broker ...")
+    with LocalKafka() as kafka:
+        kafka.create_topic("orders", partitions=PARTITIONS)
+        producer, output = Producer(kafka, orders, per_second), Output(folder / "orders")
+        columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console) as progress:
+            bars = progress.add_task("orders produced", total=orders), progress.add_task("orders written by Spark", total=orders)
+            began = time.monotonic()
+            producer.start()
+            driver = Driver(kafka, folder)
+            try:
+                watch(driver, producer, output, progress, bars, until=orders // 2)
+                driver.kill()
+                progress.console.print(f"Killed the driver (SIGKILL) with {output.rows():,} orders written. Starting it again ...")
+                driver = Driver(kafka, folder)
+                watch(driver, producer, output, progress, bars, until=orders)
+            finally:
+                driver.kill()
+            seconds = time.monotonic() - began
+    report(console, producer.produced, output.order_ids(), seconds)
+
+
+def watch(driver: Driver, producer: Producer, output: Output, progress: Progress, bars: tuple[TaskID, TaskID], *, until: int) -> None:
+    """Move the bars until the sink has committed ``until`` orders."""
+    written, moved = -1, time.monotonic()
+    while written < until:
+        driver.check()
+        if producer.failure:
+            raise SystemExit(f"the producer failed: {producer.failure}")
+        now_written = output.rows()
+        if now_written != written:
+            written, moved = now_written, time.monotonic()
+        elif time.monotonic() - moved > PATIENCE_S:
+            raise SystemExit(f"nothing was written for {PATIENCE_S} s")
+        progress.update(bars[0], completed=producer.produced)
+        progress.update(bars[1], completed=written)
+        time.sleep(0.2)
+
+
+def report(console: Console, produced: int, order_ids: list[object], seconds: float) -> None:
+    distinct = set(order_ids)
+    table = Table(title="Exactly once, across a killed driver", caption="rows/s: start-up, kill and restart included")
+    for name in ("produced", "written", "lost", "duplicated", "rows/s"):
+        table.add_column(name, justify="right")
+    lost, duplicated = len(set(range(produced)) - distinct), len(order_ids) - len(distinct)
+    table.add_row(*(f"{number:,}" for number in (produced, len(order_ids), lost, duplicated, round(len(order_ids) / seconds))))
+    console.print(table)
+    if lost or duplicated or len(order_ids) != produced:
+        raise SystemExit("the numbers do not add up: this must not happen")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The jars of a Kafka broker, downloaded once by Spark's own resolver."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+__all__ = ["LocalKafkaError", "cache_dir", "classpath", "java"]
+
+KAFKA_VERSION = "4.1.0"
+OLDEST_JAVA = 17
+PACKAGES = (
+    f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
+    f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
+    "org.slf4j:slf4j-simple:1.7.36",  # without it the broker logs nothing
+)
+EXCLUDES = ("org.apache.kafka:connect-api", "org.apache.kafka:connect-json", "org.apache.kafka:connect-runtime")  # half of the bytes, and not used
+
+RESOLVE = """
+import sys
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
+conf = SparkConf(loadDefaults=False)
+for name, value in zip(("spark.jars.packages", "spark.jars.excludes", "spark.jars.ivy"), sys.argv[1:]):
+    conf.set(name, value)
+launch_gateway(conf).shutdown()
+"""
+
+
+class LocalKafkaError(RuntimeError):
+    """The local Kafka cannot be set up, started or used; the message says why and what to do."""
+
+
+def cache_dir() -> Path:
+    """Return where the jars are kept: ``HEADWATER_CACHE``, or ``.cache/kafka`` in the project."""
+    fallback = Path(__file__).resolve().parent.parent / ".cache" / "kafka"
+    return Path(os.environ.get("HEADWATER_CACHE") or fallback)
+
+
+@functools.cache
+def java() -> str:
+    """Return the path of a new enough ``java``: the one in JAVA_HOME, else on the PATH.
+
+    Raises:
+        LocalKafkaError: there is none, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    advice = f"install Java {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to it"
+    if found is None:
+        raise LocalKafkaError(f"no java in {f'JAVA_HOME={home}' if home else 'PATH'}: {advice}")
+    said = subprocess.run([found, "-version"], capture_output=True, text=True, check=True).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        raise LocalKafkaError(f"{found} is too old ({said.splitlines()[0]}): {advice}")
+    return found
+
+
+def classpath() -> str:
+    """Return the class path of the broker and its tools, after downloading the jars if they are not there yet.
+
+    Several processes may call it at the same time: one downloads, the others wait.
+
+    Raises:
+        LocalKafkaError: Java is missing, or the download failed.
+    """
+    ivy = cache_dir() / KAFKA_VERSION
+    complete = ivy / "complete"
+    if not complete.exists():
+        java()
+        with _locked(cache_dir() / "lock"):
+            if not complete.exists():
+                _download(ivy)
+                complete.touch()
+    # Spark's resolver leaves out what Spark has itself.
+    scala = next((Path(pyspark.__file__).parent / "jars").glob("scala-library-2.13.*.jar"))
+    return f"{ivy / 'jars'}/*:{scala}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _download(ivy: Path) -> None:
+    print(f"downloading the jars of Kafka {KAFKA_VERSION} to {ivy} (once)", file=sys.stderr)
+    command = [sys.executable, "-c", RESOLVE, ",".join(PACKAGES), ",".join(EXCLUDES), str(ivy)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    log = ivy / "download.log"
+    ivy.mkdir(parents=True, exist_ok=True)
+    log.write_text(done.stdout + done.stderr)
+    if done.returncode or not list(ivy.glob(f"jars/*kafka_2.13-{KAFKA_VERSION}.jar")):
+        tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+        raise LocalKafkaError(f"downloading {', '.join(PACKAGES)} failed; is Maven Central reachable? The whole log is in {log}\n{tail}")
+
+
+if __name__ == "__main__":
+    print(classpath())

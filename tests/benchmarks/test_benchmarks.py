@@ -1,0 +1,100 @@
+"""The benchmarks run, on next to nothing: every step is taken, every subject reads what it should, the report is written. No time is looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks import latency, memory, throughput
+from benchmarks.bench import QUICK, Bench, BenchmarkError
+from benchmarks.chart import draw
+from benchmarks.children import run_in_child
+from benchmarks.pacer import Pacer
+from benchmarks.peer import peer_jars
+from benchmarks.results import Figure, Section, Target, as_json, as_markdown, percentile
+from benchmarks.run import measure
+from benchmarks.subjects import HEADWATER
+from local_kafka import LocalKafka
+
+TINY = dataclasses.replace(
+    QUICK, rounds=1, warmups=0, topics={"100 B": 400, "1 KB": 300, "zstd 100 B": 200}, planning_partitions=50, planning_rounds=2
+)
+ENVIRONMENT = {
+    "date": "2026-01-01T00:00:00+00:00",
+    "command": "python benchmarks/run.py",
+    "machine": {"cores": 2, "processor": "any", "memory_gb": 8.0},
+    "versions": dict.fromkeys(("headwater", "pyspark", "kafka", "java", "python"), "1"),
+}
+
+
+@pytest.fixture(scope="module")
+def jars() -> list[str]:
+    """The JVM source's."""
+    try:
+        return [str(jar) for jar in peer_jars()]
+    except BenchmarkError as error:
+        pytest.skip(str(error))
+
+
+def test_every_subject_reads_every_topic_and_every_step_is_taken(kafka: LocalKafka, jars: list[str]) -> None:
+    steps: list[str] = []
+    section = throughput.run(Bench(kafka, TINY, jars, steps.append))
+    assert {(figure.case, figure.subject) for figure in section.figures} == {
+        (case.name, subject) for case in throughput.CASES for subject in throughput.SUBJECTS
+    }
+    assert len(steps) == throughput.steps(TINY)
+
+
+def test_every_record_of_a_steady_stream_has_a_latency(kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic, latency.PARTITIONS)
+    with Pacer(kafka.bootstrap_servers, topic, latency.PARTITIONS, rate=200):
+        (found,) = run_in_child(
+            latency.listen, subject=HEADWATER, recommended=True, bootstrap=kafka.bootstrap_servers, topic=topic, jars=[], warm_s=0, measure_s=1
+        )
+    assert 100 < len(found["latencies_ms"]) <= 201
+    assert min(found["latencies_ms"]) > 0
+
+
+def test_a_worker_that_reads_needs_more_memory_than_one_that_does_not(kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic)
+    kafka.produce(topic, [b"x"] * 10)
+    idle, reading = (max(next(run_in_child(memory.worker_mib, bootstrap=kafka.bootstrap_servers, topic=topic, idle=idle))) for idle in (True, False))
+    assert 20 < idle < reading
+
+
+def test_planning_runs_on_a_broker_of_its_own_behind_a_progress_bar() -> None:
+    shown = io.StringIO()
+    (section,) = measure(["planning"], TINY, [], Console(file=shown, width=120))
+    assert [len(figure.samples) for figure in section.figures] == [TINY.planning_rounds] * 3
+    assert "1/1" in shown.getvalue()
+
+
+def test_a_child_that_fails_says_why() -> None:
+    with pytest.raises(BenchmarkError, match="unexpected keyword argument 'rows'"):
+        list(run_in_child(latency.listen, rows=1))
+
+
+def test_the_report_shows_medians_and_what_is_not_reached(tmp_path: Path) -> None:
+    figures = [Figure(case, subject, "rows/s", (1e6, 3e6, 2e6)) for case in ("a", "b") for subject in throughput.SUBJECTS]
+    section = Section("throughput", "Rows", "About.", ("records", "headwater"), [("a", "2.00")], figures, [Target("ratio", 2.5, 1.0)])
+    assert "| ratio | >= 2.5 x | 1 x | no |" in as_markdown([section], ENVIRONMENT)
+    found = json.loads(json.dumps(as_json([section], ENVIRONMENT)))
+    assert found["benchmarks"]["throughput"]["figures"][0]["median"] == 2e6
+    assert draw([section], tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+    assert not draw([], tmp_path / "none.png")
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(50, 2), (99, 4), (0, 1), (100, 4)])
+def test_a_percentile_is_the_nearest_rank(percent: int, expected: float) -> None:
+    assert percentile([4, 1, 3, 2], percent) == expected
+
+
+def test_a_target_may_be_a_limit_from_above() -> None:
+    assert Target("ms", 100, 99, at_least=False).met
+    assert not Target("ms", 100, 101, at_least=False).met

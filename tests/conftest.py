@@ -1,0 +1,119 @@
+"""What tests share: one real broker, one real Spark, fresh topics, and a seed that is printed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import re
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import pytest
+
+from local_kafka import LocalKafka
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parent.parent
+SEED = int(os.environ.get("HEADWATER_SEED") or secrets.randbelow(1_000_000))
+HEAP_MB = 1024
+
+# Spark's Python processes import what this one does, from where it does, and have the same clock.
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+os.environ["TZ"] = "UTC"
+time.tzset()
+
+hypothesis.settings.register_profile("headwater", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("headwater")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_report_header() -> str:
+    return f"seed: {SEED} (repeat with HEADWATER_SEED={SEED})"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    for value in getattr(item, "funcargs", {}).values():
+        if report.failed and isinstance(value, LocalKafka):
+            report.sections.append(("Kafka's log", value.log_tail()))
+    return report
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed of this run; shown with a failing test. Set HEADWATER_SEED to repeat it."""
+    print(f"HEADWATER_SEED={SEED}")
+    return SEED
+
+
+@pytest.fixture
+def rng(seed: int) -> random.Random:
+    """Random numbers that are the same for the same seed."""
+    return random.Random(seed)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[LocalKafka]:
+    """One plain broker for all tests. Whoever stops, kills or pauses a broker starts one of their own."""
+    with LocalKafka() as running:
+        yield running
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest, _numbers: itertools.count[int]) -> str:
+    """A topic name that no other test has. The test creates the topic: it knows how many partitions it wants."""
+    return f"{re.sub('[^a-z0-9]+', '-', request.node.name.lower()).strip('-')[:80]}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def _numbers() -> itertools.count[int]:
+    return itertools.count()
+
+
+@pytest.fixture(scope="session")
+def spark_conf() -> dict[str, Any]:
+    """Settings of every Spark that tests start; those of `spark`, and of drivers in processes of their own."""
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": f"{HEAP_MB}m",
+        "spark.log.level": "ERROR",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+@pytest.fixture(scope="session")
+def spark(spark_conf: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark with two cores for all tests."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("headwater tests")
+    warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    for name, value in {**spark_conf, **warehouse}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()

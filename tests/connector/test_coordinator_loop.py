@@ -1,0 +1,93 @@
+"""Two threads: what touches the enumerator runs on one, what is slow on the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from connector.coordinator_loop import CoordinatorLoop
+from headwater_core.clock import ManualClock
+from headwater_core.errors import TransientSourceError
+from headwater_core.retry import Backoff
+
+
+@pytest.fixture
+def loop() -> Iterator[CoordinatorLoop]:
+    made = CoordinatorLoop(Backoff(deadline_ms=1_000), ManualClock())
+    yield made
+    made.close()
+
+
+def name() -> str:
+    return threading.current_thread().name
+
+
+def test_calls_and_handlers_run_on_their_threads(loop: CoordinatorLoop) -> None:
+    seen = []
+
+    def handle(worker: str) -> None:
+        seen.append((worker, name()))
+
+    loop.run(lambda: loop.call_async(name, handle, what="a question"))
+    loop.wait_idle()
+    assert loop.run(name) == "headwater-coordinator"
+    assert seen == [("headwater-worker", "headwater-coordinator")]
+
+
+def test_waiting_includes_what_handlers_start(loop: CoordinatorLoop) -> None:
+    seen: list[int] = []
+
+    def chain(depth: int) -> None:
+        seen.append(depth)
+        if depth < 3:
+            loop.call_async(lambda: depth + 1, chain, what="the next question")
+
+    loop.run(lambda: loop.call_async(lambda: 1, chain, what="a question"))
+    loop.wait_idle()
+    assert seen == [1, 2, 3]
+
+
+def test_slow_calls_run_one_after_the_other_in_order(loop: CoordinatorLoop) -> None:
+    seen: list[int] = []
+    for number in range(20):
+        loop.run(lambda number=number: loop.call_async(lambda: number, seen.append, what="a question"))  # type: ignore[misc]
+    loop.wait_idle()
+    assert seen == list(range(20))
+
+
+def test_an_error_of_a_call_or_a_handler_reaches_the_waiting_thread_once(loop: CoordinatorLoop) -> None:
+    def fail(_: object = None) -> None:
+        raise ZeroDivisionError
+
+    for call, handler in ((fail, lambda _: None), (lambda: None, fail)):
+        loop.run(lambda call=call, handler=handler: loop.call_async(call, handler, what="a question"))  # type: ignore[misc]
+        with pytest.raises(ZeroDivisionError):
+            loop.wait_idle()
+    loop.wait_idle()
+    with pytest.raises(ZeroDivisionError):
+        loop.run(fail)
+
+
+def test_the_coordinator_thread_is_free_while_a_slow_call_blocks(loop: CoordinatorLoop) -> None:
+    release = threading.Event()
+    loop.run(lambda: loop.call_async(lambda: release.wait(30), lambda _: None, what="a slow question"))
+    assert loop.run(lambda: "free") == "free"
+    release.set()
+    loop.wait_idle()
+
+
+def test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread() -> None:
+    loop = CoordinatorLoop(Backoff(deadline_ms=10**9), ManualClock())
+    asked, last = threading.Event(), []
+
+    def ask() -> None:
+        asked.set()
+        raise TransientSourceError("away")
+
+    loop.run(lambda: loop.call_async(ask, lambda _: None, what="a question"))
+    assert asked.wait(30)
+    loop.close(lambda: last.append(name()))
+    assert last == ["headwater-coordinator"]
+    loop.close()

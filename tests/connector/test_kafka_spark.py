@@ -1,0 +1,150 @@
+"""What Spark makes of it: the schema and the rows of its own Kafka source, batch and stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import unix_millis
+
+from local_kafka import LocalKafka
+from tests.scripted_kafka import batch as record_batch
+
+FOREVER = {"retention.ms": "-1"}
+STAMPS_MS = [1_700_000_000_123, 0, -62_135_596_799_000, -1]
+"""2023, the beginning of Unix time, the year 1, and what Kafka takes for no time at all."""
+SCHEMA = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "integer",
+    "offset": "long",
+    "timestamp": "timestamp",
+    "timestampType": "integer",
+}
+HEADERS = {
+    "type": "array",
+    "elementType": {
+        "type": "struct",
+        "fields": [
+            {"name": "key", "type": "string", "nullable": True, "metadata": {}},
+            {"name": "value", "type": "binary", "nullable": True, "metadata": {}},
+        ],
+    },
+    "containsNull": True,
+}
+Load = Callable[..., DataFrame]
+
+
+@pytest.fixture
+def load(spark: SparkSession, kafka: LocalKafka) -> Load:
+    """A batch read. Underscores in names stand for dots."""
+
+    def loading(**options: str) -> DataFrame:
+        reader = spark.read.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        for name, value in options.items():
+            reader = reader.option(name.replace("_", "."), value)
+        return reader.load()
+
+    return loading
+
+
+def fields(df: DataFrame) -> list[tuple[str, Any, bool]]:
+    return [(field["name"], field["type"], field["nullable"]) for field in json.loads(df.schema.json())["fields"]]
+
+
+def test_the_schema_is_that_of_sparks_own_source(load: Load) -> None:
+    expected = [(name, kind, True) for name, kind in SCHEMA.items()]
+    assert fields(load(subscribe="any")) == expected
+    assert fields(load(subscribe="any", includeHeaders="true")) == [*expected, ("headers", HEADERS, True)]
+
+
+def test_rows_with_and_without_everything(kafka: LocalKafka, topic: str, load: Load) -> None:
+    kafka.create_topic(topic, 1, FOREVER)
+    kafka.produce(
+        topic,
+        [b"v", None, b"", b"\x00\xff"],
+        keys=[None, b"k", b"", b"x"],
+        headers=[None, [("h", b"1"), ("h", b"")], [], [("\u00fc", b"\xff")]],
+        timestamps_ms=STAMPS_MS,
+    )
+    df = load(subscribe=topic, includeHeaders="true").orderBy("offset")
+    rows = df.withColumn("timestamp", unix_millis("timestamp")).collect()
+    assert [(row.key, row.value, row.headers) for row in rows] == [
+        (None, b"v", None),
+        (b"k", None, [Row(key="h", value=b"1"), Row(key="h", value=b"")]),
+        (b"", b"", None),
+        (b"x", b"\x00\xff", [Row(key="\u00fc", value=b"\xff")]),
+    ]
+    assert [(row.topic, row.partition, row.offset, row.timestampType) for row in rows] == [(topic, 0, i, 0) for i in range(4)]
+    assert [row.timestamp for row in rows] == STAMPS_MS
+    assert df.first().timestamp == datetime(2023, 11, 14, 22, 13, 20, 123_000)  # type: ignore[union-attr]  # noqa: DTZ001 - the session is in UTC
+
+
+def test_times_of_the_broker_and_no_time_at_all(kafka: LocalKafka, topic: str, load: Load) -> None:
+    kafka.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
+    kafka.produce(topic, [b"x"], timestamps_ms=[1_000])
+    (stamped,) = load(subscribe=topic).collect()
+    assert stamped.timestampType == 1
+    assert stamped.timestamp.year > 2023
+    kafka.create_topic(f"{topic}-none", 1, FOREVER)
+    kafka.append(f"{topic}-none", 0, record_batch(0, b"x", timestamp_ms=-1))
+    (unstamped,) = load(subscribe=f"{topic}-none").withColumn("timestamp", unix_millis("timestamp")).collect()
+    assert (unstamped.timestampType, unstamped.timestamp) == (0, -1)
+
+
+def test_some_columns_in_another_order(kafka: LocalKafka, topic: str, load: Load) -> None:
+    kafka.create_topic(topic)
+    kafka.produce(topic, [b"v"], headers=[[("a", b"b")]])
+    df = load(subscribe=topic, columns="offset,Headers,VALUE")
+    assert df.columns == ["offset", "headers", "value"]
+    assert df.collect() == [Row(offset=0, headers=[Row(key="a", value=b"b")], value=b"v")]
+
+
+def test_only_committed_records(kafka: LocalKafka, topic: str, load: Load) -> None:
+    kafka.create_topic(topic)
+    kafka.produce_transaction(topic, [b"yes"], commit=True)
+    kafka.produce_transaction(topic, [b"no"], commit=False)
+    df = load(subscribe=topic, kafka_isolation_level="read_committed", columns="value")
+    assert [row.value for row in df.collect()] == [b"yes"]
+
+
+def test_tasks_as_many_as_asked_for(kafka: LocalKafka, topic: str, load: Load) -> None:
+    kafka.create_topic(topic, 2)
+    kafka.produce(topic, [b"x"] * 100)
+    assert [load(subscribe=topic, minPartitions=str(count)).rdd.getNumPartitions() for count in (1, 6)] == [1, 6]
+    assert load(subscribe=topic, minPartitions="6").count() == 100
+
+
+def test_a_limit_leaves_the_rest_unread(kafka: LocalKafka, topic: str, load: Load) -> None:
+    kafka.create_topic(topic)
+    kafka.produce(topic, [b"x" * 1_000] * 3_000)
+    assert len(load(subscribe=topic, kafka_max_partition_fetch_bytes="10000").limit(3).collect()) == 3
+
+
+def test_a_stream_and_its_restart_with_other_options(spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path) -> None:
+    kafka.create_topic(topic, 2)
+    kafka.produce(topic, [b"%d" % i for i in range(40)])
+
+    def run(**options: str) -> Any:
+        reader = spark.readStream.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        for name, value in {"subscribe": topic, "startingOffsets": "earliest", **options}.items():
+            reader = reader.option(name, value)
+        writer = reader.load().select("value", "offset").writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        query.awaitTermination()
+        return query
+
+    first = run(maxOffsetsPerTrigger="30")
+    assert [progress["numInputRows"] for progress in first.recentProgress if progress["numInputRows"]] == [30, 10]
+    assert json.loads(first.lastProgress["sources"][0]["endOffset"])["positions"] == {topic: {"0": 20, "1": 20}}
+    kafka.produce(topic, [b"%d" % i for i in range(40, 50)])
+    second = run(columns="offset,value", startingOffsets="latest")
+    assert sum(progress["numInputRows"] for progress in second.recentProgress) == 10
+    written = [int(row.value) for row in spark.read.parquet(str(tmp_path / "out")).collect()]
+    assert sorted(written) == list(range(50))

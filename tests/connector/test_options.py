@@ -1,0 +1,95 @@
+"""What a slip of the hand in an option produces."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from connector.datasource import HeadwaterDataSource, require_spark
+from connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
+from headwater_core.errors import InstallationError, OptionError
+from headwater_core.source import Boundedness
+
+BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED
+TABLE = OptionTable(
+    [
+        Option("maxThings", integer(1), 7, "how many"),
+        Option("endingThing", text, None, "where to end", BATCH),
+        Option("minThings", integer(), None, "at least", STREAM),
+    ],
+    prefixes=("outside.",),
+)
+
+
+def test_every_option_has_a_value_and_case_does_not_matter() -> None:
+    assert TABLE.parse({"MAXthings": "3"}, STREAM) == {"maxThings": 3, "endingThing": None, "minThings": None}
+    assert TABLE.parse({}, None)["maxThings"] == 7
+
+
+def test_an_unknown_option_names_the_nearest_valid_one() -> None:
+    with pytest.raises(OptionError, match=r"option 'maxthing': is not an option of this source; did you mean 'maxThings'\?"):
+        TABLE.parse({"maxthing": "3"}, STREAM)
+    with pytest.raises(OptionError, match="valid are maxThings, endingThing, minThings"):
+        TABLE.parse({"zzz": "3"}, STREAM)
+
+
+def test_a_batch_option_in_a_stream_is_an_error() -> None:
+    with pytest.raises(OptionError, match="option 'endingThing': is only for a batch read"):
+        TABLE.parse({"endingthing": "x"}, STREAM)
+
+
+def test_a_stream_option_in_a_batch_is_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        TABLE.parse({"minthings": "1"}, BATCH)
+    assert "'minThings' counts only in a stream" in caplog.text
+
+
+def test_what_has_a_prefix_is_left_to_whoever_takes_it() -> None:
+    given = {"outside.a.b": "1", "maxthings": "2"}
+    assert TABLE.parse(given, STREAM)["maxThings"] == 2
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [("500", 500), ("500ms", 500), ("10s", 10_000), ("15m", 900_000), ("15 minutes", 900_000), ("1h", 3_600_000), ("1 day", 86_400_000)],
+)
+def test_durations(raw: str, expected: int) -> None:
+    assert duration_ms(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("parse", "raw"),
+    [
+        (duration_ms, "soon"),
+        (duration_ms, "5 parsecs"),
+        (integer(1), "0"),
+        (integer(), "1.5"),
+        (integer(), "1_000"),
+        (boolean, "yes"),
+        (names, "a,,b"),
+        (names, "a,a"),
+        (one_of("x", "y"), "z"),
+        (json_object, "{"),
+        (json_object, "[]"),
+        (text, "  "),
+    ],
+)
+def test_malformed_values_are_refused(parse: object, raw: str) -> None:
+    assert callable(parse)
+    with pytest.raises(ValueError, match=r"must|is not valid"):
+        parse(raw)
+
+
+def test_a_source_must_be_named_and_known() -> None:
+    with pytest.raises(OptionError, match="option 'source': is required"):
+        HeadwaterDataSource({}).schema()
+    with pytest.raises(OptionError, match=r"no source is called 'kafak'; did you mean 'kafka'\?"):
+        HeadwaterDataSource({"source": "kafak"}).schema()
+
+
+def test_an_old_spark_is_refused_with_the_install_line() -> None:
+    require_spark("4.2.0")
+    require_spark("5.0.0.dev1")
+    with pytest.raises(InstallationError, match=r"headwater needs Spark 4.2 or newer, this is PySpark 4.1.2: pip install 'pyspark>=4.2'"):
+        require_spark("4.1.2")

@@ -1,0 +1,167 @@
+"""A source without an outside: numbered records in memory, for tests whose subject is the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
+
+from headwater_core.emitter import RecordEmitter, SplitState
+from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater_core.jsons import JsonValue
+from headwater_core.reader import RecordsWithSplitIds, SplitReader
+from headwater_core.source import Boundedness, Source
+from headwater_core.split import Path, Split, SplitRange
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSplit(Split):
+    """A named run of numbers."""
+
+    label: str
+    generation: int = 0
+
+    @property
+    def path(self) -> Path:
+        return (self.label,)
+
+
+@dataclass
+class Numbers:
+    """The outside: how many numbers each label has, and how often it was asked."""
+
+    heads: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+    failures: list[Exception] = field(default_factory=list)
+    looks: int = 0
+    completed: list[Mapping[Path, int]] = field(default_factory=list)
+    returned: list[NumberSplit] = field(default_factory=list)
+    before_look: Callable[[], None] = lambda: None
+
+
+class NumberEnumerator(SplitEnumerator[NumberSplit, int]):
+    """Compares `Numbers` with the checkpoint."""
+
+    def __init__(self, context: SplitEnumeratorContext[NumberSplit, int], outside: Numbers) -> None:
+        self._context, self._outside = context, outside
+        self._heads: dict[Path, int] = {}
+
+    def start(self) -> None:
+        pass
+
+    def refresh(self, checkpoint: Checkpoint[NumberSplit, int] | None) -> None:
+        self._context.call_async(self._ask, lambda heads: self._handle(heads, checkpoint), what="numbers")
+
+    def _ask(self) -> dict[str, int]:
+        self._outside.looks += 1
+        self._outside.before_look()
+        if self._outside.failures:
+            raise self._outside.failures.pop(0)
+        return dict(self._outside.heads)
+
+    def _handle(self, heads: dict[str, int], checkpoint: Checkpoint[NumberSplit, int] | None) -> None:
+        known = checkpoint.splits if checkpoint else {}
+        self._heads = {(label,): head for label, head in heads.items()}
+        new = {}
+        for label in heads:
+            split = NumberSplit(label, self._outside.generations.get(label, 0))
+            if known.get((label,)) != split:
+                new[split.path] = (split, self._outside.first.get(label, 0))
+        self._context.assign_splits(new)
+        self._context.retire_splits([path for path in known if path not in self._heads], "gone")
+
+    def heads(self) -> Mapping[Path, int]:
+        return self._heads
+
+    def snapshot_state(self) -> JsonValue:
+        return {"looks": 0}
+
+    def add_splits_back(self, splits: Sequence[NumberSplit]) -> None:
+        self._outside.returned += splits
+
+    def notify_checkpoint_complete(self, checkpoint: Checkpoint[NumberSplit, int]) -> None:
+        self._outside.completed.append(dict(checkpoint.positions))
+
+
+class NumberReader(SplitReader[range, NumberSplit, int]):
+    """Hands out each range in pieces of ten."""
+
+    def __init__(self) -> None:
+        self._open: list[list[object]] = []
+        self.closed = 0
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[NumberSplit, int]]) -> None:
+        self._open += [[piece.split.path, piece.start, piece.stop] for piece in added]
+
+    def fetch(self) -> RecordsWithSplitIds[range]:
+        path, start, stop = cast("tuple[Path, int, int]", self._open[0])
+        until = min(start + 10, stop)
+        self._open[0][1] = until
+        finished: frozenset[Path] = frozenset()
+        if until >= stop:
+            finished = frozenset([path])
+            self._open.pop(0)
+        return RecordsWithSplitIds({path: [range(start, until)]}, finished)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class NumberEmitter(RecordEmitter[range, NumberSplit, int]):
+    """One row a number."""
+
+    def emit(self, record: range, state: SplitState[NumberSplit, int]) -> Iterator[pa.RecordBatch]:
+        state.position = record.stop
+        yield pa.RecordBatch.from_pylist([{"label": state.split.label, "number": number} for number in record], schema=NUMBER_SCHEMA)
+
+
+_FIELDS: list[pa.Field[Any]] = [pa.field("label", pa.string()), pa.field("number", pa.int64())]
+NUMBER_SCHEMA = pa.schema(_FIELDS)
+
+
+@dataclass
+class NumberSource(Source[range, NumberSplit, int]):
+    """Numbers as a source."""
+
+    name: ClassVar[str] = "numbers"
+    outside: Numbers = field(default_factory=Numbers)
+    mode: Boundedness = Boundedness.CONTINUOUS_UNBOUNDED
+    readers: list[NumberReader] = field(default_factory=list)
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.mode
+
+    def schema(self) -> pa.Schema:
+        return NUMBER_SCHEMA
+
+    def create_enumerator(self, context: SplitEnumeratorContext[NumberSplit, int]) -> SplitEnumerator[NumberSplit, int]:
+        return NumberEnumerator(context, self.outside)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[NumberSplit, int], checkpoint: Checkpoint[NumberSplit, int]
+    ) -> SplitEnumerator[NumberSplit, int]:
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> SplitReader[range, NumberSplit, int]:
+        self.readers.append(NumberReader())
+        return self.readers[-1]
+
+    def create_emitter(self) -> RecordEmitter[range, NumberSplit, int]:
+        return NumberEmitter()
+
+    def serialize_splits(self, splits: Iterable[NumberSplit]) -> JsonValue:
+        return {split.label: split.generation for split in splits}
+
+    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NumberSplit]:
+        generations = cast("dict[str, int]", definitions)
+        return {path: NumberSplit(path[0], generations[path[0]]) for path in paths}
+
+    def rows_between(self, start: int, stop: int) -> int:
+        return max(0, stop - start)
+
+    def position_after(self, start: int, rows: int, stop: int) -> int:
+        return min(start + rows, stop)

@@ -1,0 +1,42 @@
+"""A Spark Connect client, and the server that it starts, in a process of its own: a classic session cannot live beside it.
+
+The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, a line of JSON on stdout its answer: ``stream`` runs the
+query until it has caught up, stops it, and says what is in the sink; ``batch`` reads the topic. Pairs of partition and offset, sorted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+from tests.exactly_once.pipeline import Pipeline
+
+OPTIONS_OF_A_BATCH = ("subscribe", "startingOffsets")
+
+
+def main() -> None:
+    job = json.loads(sys.argv[1])
+    builder = SparkSession.builder.remote("local[2]")
+    for key, value in job["conf"].items():
+        builder = builder.config(key, value)
+    pipeline = Pipeline.of(job, builder.getOrCreate())
+    for command in sys.stdin:
+        answer = {"stream": stream, "batch": batch}[command.strip()](pipeline)
+        print(json.dumps(answer), flush=True)
+
+
+def stream(pipeline: Pipeline) -> list[tuple[int, int]]:
+    with pipeline.running():
+        return pipeline.places()
+
+
+def batch(pipeline: Pipeline) -> list[tuple[int, int]]:
+    reader = pipeline.spark.read.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", pipeline.bootstrap_servers)
+    chosen = {name: pipeline.options[name] for name in OPTIONS_OF_A_BATCH}
+    return sorted((row.partition, row.offset) for row in reader.options(**chosen).load().select("partition", "offset").collect())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Processes of other programs: one in a session of its own, and who belongs to whom, from /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.exactly_once.waiting import until
+
+__all__ = ["Program", "connected", "members", "parent"]
+
+HERE = Path(__file__).resolve().parent
+LOG_TAIL = 6_000
+
+
+class Program:
+    """A program of this folder in a session of its own: its JVM, Spark's source runner, Python daemons and workers all belong to it.
+
+    A context manager: whatever is left at the end is killed.
+
+    Args:
+        script: the program, for example ``driver.py``.
+        job: its one argument.
+        log: where its errors go, and what it prints, unless it is asked.
+        environment: more variables.
+        asked: whether it takes commands (`ask`).
+    """
+
+    def __init__(self, script: str, job: Mapping[str, Any], log: Path, environment: Mapping[str, str] | None = None, *, asked: bool = False) -> None:
+        self._script, self._log = script, log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, str(HERE / script), json.dumps(job)],
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.PIPE if asked else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if asked else output,
+                stderr=output,
+                text=True,
+                start_new_session=True,
+            )
+
+    @property
+    def session(self) -> int:
+        """The id of its session."""
+        return self._process.pid
+
+    def ask(self, command: str) -> Any:
+        """Send a line; return the JSON of the line that answers it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(command, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        assert answer, self.log_tail()
+        return json.loads(answer)
+
+    def check(self) -> None:
+        """Raise if the program has ended by itself."""
+        assert self._process.poll() is None, f"{self._script} ended with {self._process.returncode}\n{self.log_tail()}"
+
+    def finish(self, timeout_s: float) -> None:
+        """Wait for a program that ends by itself, in good order."""
+        assert self._process.wait(timeout_s) == 0, self.log_tail()
+
+    def kill(self) -> None:
+        """End everything that belongs to it at once (SIGKILL): no goodbye, no clean-up. Returns when the last process is gone."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)  # the program and its JVM, in one blow
+        until(self._nobody_left, "the program's processes to be gone")
+        self._process.communicate()
+
+    def kill_jvm(self) -> None:
+        """End its JVM only (SIGKILL), as the kernel does when memory runs out. Returns when all that belongs to it has ended by itself."""
+        for pid in members(self.session, "org.apache.spark.deploy.SparkSubmit"):
+            with contextlib.suppress(ProcessLookupError):  # gone by itself meanwhile
+                os.kill(pid, signal.SIGKILL)
+        until(lambda: not members(self.session), "everything to end that belonged to the JVM")
+
+    def log_tail(self) -> str:
+        """Return the end of what it printed."""
+        return self._log.read_text(errors="replace")[-LOG_TAIL:]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.kill()
+        if error is not None:
+            print(self.log_tail())
+
+    def _nobody_left(self) -> bool:
+        """Kill who is left: Python's worker daemon makes a process group of its own."""
+        self._process.poll()
+        left = members(self.session)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):  # gone by itself meanwhile
+                os.kill(pid, signal.SIGKILL)
+        return not left
+
+
+def members(session: int, command: str = "") -> list[int]:
+    """Return the living processes of a session whose command line contains this text."""
+    return [pid for pid in _pids() if _session(pid) == session and command in _command(pid)]
+
+
+def parent(pid: int) -> int:
+    """Return a process's parent."""
+    return int(_stat(pid)[1])
+
+
+def connected(pid: int, port: int) -> bool:
+    """Whether a process has a TCP connection to this port."""
+    sockets = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        columns = line.split()
+        if int(columns[2].rpartition(":")[2], 16) == port:
+            sockets.add(f"socket:[{columns[9]}]")
+    try:
+        return any(str(entry.readlink()) in sockets for entry in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def _pids() -> Iterator[int]:
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+
+
+def _session(pid: int) -> int | None:
+    stat = _stat(pid)
+    return int(stat[3]) if stat and stat[0] != "Z" else None
+
+
+def _stat(pid: int) -> list[str]:
+    """Return state, parent, group, session and so on of a process; nothing if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""

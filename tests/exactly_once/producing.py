@@ -1,0 +1,60 @@
+"""Records with a number for a key: some at once, or more and more in the background."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from local_kafka import LocalKafka
+
+__all__ = ["Producer", "produce"]
+
+CHUNK = 20
+PAUSE_S = 0.05
+
+
+def produce(kafka: LocalKafka, topic: str, records: int, *, partition: int | None = None, value_bytes: int = 10) -> list[tuple[int, int]]:
+    """Append records, round robin unless a partition is given; return where they are."""
+    return kafka.produce(topic, [bytes(value_bytes)] * records, partition=partition)
+
+
+class Producer:
+    """A thread that goes on producing, whatever is killed meanwhile; the key of record n is n.
+
+    Attributes:
+        written: partition, offset and key of the records that the broker has acknowledged.
+    """
+
+    def __init__(self, kafka: LocalKafka, topic: str, partitions: int) -> None:
+        self._kafka, self._topic, self._partitions = kafka, topic, partitions
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._produce, name="producer", daemon=True)
+        self._failure: BaseException | None = None
+        self.written: list[tuple[int, int, int]] = []
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Produce until the end of the block."""
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._stopped.set()
+            self._thread.join(60)
+        if self._failure is not None:
+            raise self._failure
+
+    def _produce(self) -> None:
+        try:
+            with self._kafka.producer() as producer:
+                numbers = itertools.count()
+                while not self._stopped.wait(PAUSE_S):
+                    chunk = list(itertools.islice(numbers, CHUNK))
+                    sent = [(n, producer.send(self._topic, b"value", str(n).encode(), partition=n % self._partitions)) for n in chunk]
+                    producer.flush()
+                    acknowledged = [(n, future.get(60)) for n, future in sent]
+                    self.written += [(done.partition, done.offset, n) for n, done in acknowledged]
+        except BaseException as error:  # noqa: BLE001 - raised by `running`
+            self._failure = error

@@ -1,0 +1,33 @@
+"""The same over Spark Connect: stream, stop, restart, and batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_kafka import LocalKafka
+from tests.exactly_once.pipeline import Pipeline
+from tests.exactly_once.processes import Program
+from tests.exactly_once.producing import produce
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_once(
+    pipeline: Callable[..., Pipeline], kafka: LocalKafka, topic: str, spark_conf: dict[str, Any], tmp_path: Path
+) -> None:
+    kafka.create_topic(topic, partitions=2)
+    job = pipeline(maxOffsetsPerTrigger=8).job(spark_conf)
+    with Program("connect_client.py", job, tmp_path / "client.log", asked=True) as client:
+        produced = produce(kafka, topic, 20)
+        assert client.ask("stream") == places(produced)
+        produced += produce(kafka, topic, 10)
+        assert client.ask("stream") == places(produced)
+        assert client.ask("batch") == places(produced)
+
+
+def places(produced: list[tuple[int, int]]) -> list[list[int]]:
+    return [list(place) for place in sorted(produced)]

@@ -1,0 +1,93 @@
+"""The driver is killed (SIGKILL: the JVM, Spark's source runner, the Python workers) again and again while records keep coming."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_kafka import LocalKafka
+from tests.exactly_once.checkpoint_steps import STEPS, Disk, Step
+from tests.exactly_once.pipeline import Pipeline
+from tests.exactly_once.processes import Program
+from tests.exactly_once.producing import Producer
+from tests.exactly_once.watching import FolderWatch
+
+Make = Callable[..., Pipeline]
+
+ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
+"""Kills at seeded points. Each costs the start of a JVM."""
+
+PARTITIONS = 4
+LIFE_S = 90
+MOST_EVENTS = 80
+"""About what five batches write into the folders that are watched."""
+
+
+@pytest.fixture
+def disk(pipeline: Make) -> Disk:
+    made = Disk(pipeline(maxOffsetsPerTrigger=60, minPartitions=2))
+    made.make()
+    return made
+
+
+@pytest.fixture
+def start(disk: Disk, spark_conf: dict[str, Any], tmp_path: Path) -> Callable[[], Program]:
+    """Start a driver on the test's checkpoint."""
+    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    job = {**disk.job.job(conf), "master": "local[2]", "trigger": {}}
+    return lambda: Program("driver.py", job, tmp_path / "driver.log")
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(420)
+def test_a_driver_killed_at_every_step_of_a_checkpoint(
+    disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random
+) -> None:
+    kafka.create_topic(topic, PARTITIONS)
+    producer = Producer(kafka, topic, PARTITIONS)
+    with producer.running():
+        for step in STEPS:
+            replays = disk.last(disk.logs[0]) > disk.last(disk.logs[-1])
+            target = disk.last(disk.logs[-1]) + 1 + (0 if step is Step.TASKS_RUN and replays else rng.randint(1, 2))
+            with FolderWatch(disk.folders) as watch, start() as driver:
+                reached = (disk.step(event) for event in watch.files(LIFE_S, driver.check))
+                batch_id = next(at[1] for at in reached if at is not None and at[0] is step and at[1] >= target)
+                driver.kill()
+            late = disk.set_back(batch_id, step)
+            print(f"killed at {step.name} of batch {batch_id}{' (set back)' if late else ''}{', a replay' if replays else ''}: {disk}", flush=True)
+    everything_once(disk.job, producer.written)
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 60 * ROUNDS)
+def test_a_driver_killed_at_seeded_points(disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random) -> None:
+    kafka.create_topic(topic, PARTITIONS)
+    producer, late = Producer(kafka, topic, PARTITIONS), []
+    with producer.running():
+        for number in range(ROUNDS):
+            fatal = rng.randrange(MOST_EVENTS)
+            with FolderWatch(disk.folders) as watch, start() as driver:
+                next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
+                kill = rng.choice([driver.kill, driver.kill_jvm])
+                kill()
+            print(f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}", flush=True)
+            if number == ROUNDS // 2:
+                kafka.add_partitions(topic, PARTITIONS + 1)
+                late = kafka.produce(topic, [b"late"] * 10, keys=[b"-1"] * 10, partition=PARTITIONS)
+    everything_once(disk.job, [*producer.written, *((*place, -1) for place in late)])
+
+
+def everything_once(job: Pipeline, written: list[tuple[int, int, int]]) -> None:
+    """Read the rest in this process, and compare what is in the sink with what was produced: nothing lost, nothing twice."""
+    job.but(maxOffsetsPerTrigger=100_000).drain()
+    assert job.rows("partition", "offset", "cast(cast(key as string) as int)") == sorted(written)
+    print(f"{len(written)} records, each written once, in {job.batch_ids()[-1] + 1} batches")

@@ -1,0 +1,99 @@
+"""A task dies half-way, with rows already handed on: its Python worker is killed, or its whole executor."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from local_kafka import LocalKafka
+from tests.exactly_once.gate import SMALL_BATCHES, Gate
+from tests.exactly_once.pipeline import Pipeline
+from tests.exactly_once.processes import Program, connected, members, parent
+from tests.exactly_once.producing import produce
+
+Make = Callable[..., Pipeline]
+
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(360)]
+
+RECORDS, VALUE_BYTES = 3_000, 8_000
+"""12 MB a task: more than the fetch in flight, the sockets and the JVM hold between the reader and the gate."""
+
+RUNNER = "python_streaming_source_runner"
+SECOND_ATTEMPTS = {"0-1", "1-1"}
+
+LOCAL_CLUSTER = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    return Gate(folder)
+
+
+@pytest.fixture
+def job(pipeline: Make, kafka: LocalKafka, topic: str) -> Pipeline:
+    """A pipeline whose first batch has two tasks."""
+    kafka.create_topic(topic, partitions=2)
+    return pipeline(minPartitions=2)
+
+
+@pytest.fixture
+def start(job: Pipeline, gate: Gate, spark_conf: dict[str, Any], tmp_path: Path) -> Callable[..., Program]:
+    """Start a driver that reads what is there through the gate, and ends."""
+
+    def start_on(master: str, environment: dict[str, str], **conf: str) -> Program:
+        with_gate = {"master": master, "trigger": {"availableNow": True}, "gate": str(gate.folder)}
+        settings = job.job({**spark_conf, **SMALL_BATCHES, **conf})
+        return Program("driver.py", {**settings, **with_gate}, tmp_path / "driver.log", environment)
+
+    return start_on
+
+
+def test_a_killed_python_worker(job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random) -> None:
+    produced = produce(kafka, job.options["subscribe"], RECORDS, value_bytes=VALUE_BYTES)
+    with start("local[2,4]", {}) as driver:
+        gate.wait_for_tasks(2)
+        readers = [pid for pid in members(driver.session, "pyspark.daemon") if connected(pid, kafka.brokers[1].port)]
+        assert len(readers) == 2, "each task has a worker that reads from Kafka, and another one at the gate"
+        os.kill(rng.choice(readers), signal.SIGKILL)
+        gate.open()
+        driver.finish(120)
+    assert set(gate.arrived()) & SECOND_ATTEMPTS
+    assert job.places() == sorted(produced)
+
+
+def test_a_killed_executor(job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random) -> None:
+    produced = produce(kafka, job.options["subscribe"], RECORDS, value_bytes=VALUE_BYTES)
+    with start("local-cluster[2,1,1024]", LOCAL_CLUSTER, **{"spark.executor.memory": "512m"}) as driver:
+        tasks = gate.wait_for_tasks(2)
+        executors = {parent(parent(pid)) for pid in tasks.values()}
+        assert len(executors) == 2, "each executor has one task"
+        os.kill(rng.choice(sorted(executors)), signal.SIGKILL)
+        gate.open()
+        driver.finish(120)
+    assert set(gate.arrived()) & SECOND_ATTEMPTS
+    assert job.places() == sorted(produced)
+
+
+def test_a_killed_source_runner_fails_the_query_which_goes_on_after_a_restart(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic, partitions=2)
+    job = pipeline()
+    produced = produce(kafka, topic, 10)
+    before = {*members(os.getsid(0), RUNNER)}
+    with job.running() as query:
+        (runner,) = {*members(os.getsid(0), RUNNER)} - before
+        os.kill(runner, signal.SIGKILL)
+        with pytest.raises(StreamingQueryException):
+            query.awaitTermination(60)
+    produced += produce(kafka, topic, 5)
+    job.drain()
+    assert job.places() == sorted(produced)

@@ -1,0 +1,21 @@
+"""Waiting for what another process does: asked again and again, until a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+__all__ = ["until"]
+
+
+def until(condition: Callable[[], object], what: str, timeout_s: float = 120) -> None:
+    """Return as soon as the condition holds.
+
+    Raises:
+        AssertionError: it did not within the time.
+    """
+    deadline, never = time.monotonic() + timeout_s, threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {timeout_s:.0f} s in vain for {what}"
+        never.wait(0.01)

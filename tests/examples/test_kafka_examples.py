@@ -1,0 +1,43 @@
+"""The Kafka examples run as their headings say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+if TYPE_CHECKING:
+    from local_kafka import LocalKafka
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def run(*arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr[-4_000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_kafka_batch_counts_every_partition(kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic, partitions=2)
+    kafka.produce(topic, [b"x"] * 30)
+    shown = run("examples/kafka_batch.py", kafka.bootstrap_servers, topic)
+    assert re.findall(r"\|\s*(\d)\|\s*15\|", shown) == ["0", "1"]
+
+
+@pytest.mark.slow
+def test_kafka_stream_goes_on_where_it_stopped(kafka: LocalKafka, topic: str, tmp_path: Path) -> None:
+    kafka.create_topic(topic, partitions=2)
+    for values in ([b"first"] * 30, [b"second"] * 20):
+        kafka.produce(topic, values)
+        run("examples/kafka_stream.py", kafka.bootstrap_servers, topic, str(tmp_path), "--available-now")
+    rows = pq.read_table(str(tmp_path / "rows"))["value"].to_pylist()
+    assert (rows.count("first"), rows.count("second")) == (30, 20)

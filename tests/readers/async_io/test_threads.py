@@ -1,0 +1,351 @@
+"""What needs real threads: functions that block or call back, the life of loop and functions, the watchdog."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+
+from headwater_core.errors import AsyncCallError, CallTimeoutError, OptionError
+from readers.async_io.async_wait_operator import AsyncWaitOperator
+from readers.async_io.event_loop import acquire_loop, release_loop
+from readers.async_io.function import AsyncFunction, BlockingFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row, Scope
+from readers.async_io.opened_functions import close_shared_functions
+from readers.async_io.settings import AsyncSettings, CacheSettings, OnFailure, OutputMode, RateLimit, RetryPolicy
+
+
+def ask(function: Any, rows: list[Any], **settings: Any) -> tuple[list[Any], AsyncWaitOperator]:
+    operator = AsyncWaitOperator(function, AsyncSettings(**settings))
+    with operator:
+        return [output for outputs in operator.process([rows]) for output in outputs], operator
+
+
+def test_a_plain_async_function() -> None:
+    async def double(row: int) -> int:
+        await asyncio.sleep(0)
+        return row * 2
+
+    out, operator = ask(double, list(range(3000)), mode=OutputMode.ORDERED)
+    assert out == [(n, 2 * n) for n in range(3000)]
+    assert operator.name.endswith("double")
+    assert operator.metrics.requests == 3000
+    assert operator.metrics.in_flight == 0
+
+
+def test_a_plain_function_runs_on_threads_as_many_as_the_capacity() -> None:
+    together = threading.Barrier(4)  # passes only when four calls run at once
+
+    def blocks(row: int) -> str:
+        together.wait(10)
+        return threading.current_thread().name
+
+    out, operator = ask(blocks, list(range(8)), capacity=4)
+    assert {row for row, _ in out} == set(range(8))
+    assert len({name for _, name in out}) == 4
+    assert operator.metrics.peak_in_flight == 4
+
+
+def test_a_thread_past_its_timeout_keeps_its_slot_until_it_returns() -> None:
+    release, running, peak, lock = threading.Event(), 0, 0, threading.Lock()
+
+    class Blocks(BlockingFunction):
+        def invoke(self, row: int) -> int:
+            nonlocal running, peak
+            with lock:
+                running += 1
+                peak = max(peak, running)
+            release.wait(10)
+            with lock:
+                running -= 1
+            return row
+
+        def timeout(self, row: int) -> str:
+            if row == 1:
+                release.set()
+            return "late"
+
+    out, _ = ask(Blocks(), list(range(6)), capacity=2, timeout_ms=20)
+    assert len(out) == 6
+    assert peak == 2
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), StopIteration("odd")])
+def test_what_a_thread_raises_is_its_rows_failure(error: Exception) -> None:
+    def raises(row: int) -> int:
+        raise error
+
+    [(_, failure)], _ = ask(raises, [1], on_failure=OnFailure.NULL)
+    assert failure.error_class in {"ValueError", "RuntimeError"}
+
+
+def test_a_client_that_calls_back_from_its_own_threads() -> None:
+    class Client(CallbackFunction):
+        def __init__(self) -> None:
+            self.threads: list[threading.Thread] = []
+
+        def async_invoke(self, row: int, result_future: ResultFuture) -> None:
+            def answer() -> None:
+                if row % 2:
+                    result_future.complete_exceptionally(ValueError("odd"))
+                result_future.complete(row)
+                result_future.complete(-1)
+
+            self.threads.append(threading.Thread(target=answer))
+            self.threads[-1].start()
+
+    out, _ = ask(Client(), list(range(40)), on_failure=OnFailure.DROP, mode=OutputMode.ORDERED)
+    assert out == [(n, None if n % 2 else n) for n in range(40)]
+
+
+def test_a_client_can_see_that_nobody_waits_any_longer_and_may_answer_late() -> None:
+    futures: list[ResultFuture] = []
+
+    class Silent(CallbackFunction):
+        def async_invoke(self, row: int, result_future: ResultFuture) -> None:
+            futures.append(result_future)
+
+    out, _ = ask(Silent(), [1], timeout_ms=10, on_failure=OnFailure.NULL)
+    assert out[0][1].error_class == "CallTimeoutError"
+    assert futures[0].cancelled()
+    futures[0].complete(1)  # the loop is closed by now
+
+
+def test_a_callback_function_that_raises_at_once() -> None:
+    class Raises(CallbackFunction):
+        def async_invoke(self, row: int, result_future: ResultFuture) -> None:
+            raise ConnectionError("away")
+
+    [(_, failure)], operator = ask(Raises(), [1], on_failure=OnFailure.NULL, retry=RetryPolicy.fixed(2, 1))
+    assert failure.attempts == 2
+    assert operator.metrics.retries == 1
+
+
+def test_operators_of_a_process_share_one_loop_which_ends_with_the_last() -> None:
+    async def thread_of(row: int) -> int:
+        return threading.get_ident()
+
+    with AsyncWaitOperator(thread_of) as one, AsyncWaitOperator(thread_of) as other:
+        one.feed([1])
+        other.feed([1])
+        assert one.poll(10)[0][1] == other.poll(10)[0][1]  # type: ignore[index]
+        assert sum(thread.name == "headwater-async-io" for thread in threading.enumerate()) == 1
+    assert not any(thread.name == "headwater-async-io" for thread in threading.enumerate())
+
+
+def test_posts_from_many_threads_all_arrive() -> None:
+    host, seen, done = acquire_loop(), [], threading.Event()
+
+    def note(n: int) -> None:
+        seen.append(n)
+        if len(seen) == 4000:
+            done.set()
+
+    def post_all(numbers: Sequence[int]) -> None:
+        for n in numbers:
+            host.post(partial(note, n))
+
+    threads = [threading.Thread(target=post_all, args=[range(base, base + 1000)]) for base in range(0, 4000, 1000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert done.wait(10)
+    release_loop()
+    assert sorted(seen) == list(range(4000))
+
+
+class Counting(AsyncFunction):
+    """Counts its openings in the process."""
+
+    opened: ClassVar[list[OpenContext]] = []
+    closed: ClassVar[list[int]] = []
+
+    async def open(self, context: OpenContext) -> None:
+        self.opened.append(context)
+
+    async def close(self) -> None:
+        self.closed.append(1)
+
+    async def async_invoke(self, row: Row) -> Result:
+        return row
+
+
+class SharedCounting(Counting):
+    scope = Scope.PROCESS
+    opened: ClassVar[list[OpenContext]] = []
+    closed: ClassVar[list[int]] = []
+
+
+def test_a_function_of_scope_task_is_opened_and_closed_by_each_task() -> None:
+    for _ in range(2):
+        with AsyncWaitOperator(Counting(), AsyncSettings(capacity=7), task="task 3"):
+            pass
+    assert Counting.opened == [OpenContext("Counting", Scope.TASK, 7, "task 3")] * 2
+    assert len(Counting.closed) == 2
+
+
+def test_a_function_of_scope_process_is_opened_once_for_all_tasks_of_an_id() -> None:
+    for share_id in ("a", "a", "b"):
+        with AsyncWaitOperator(SharedCounting(), share_id=share_id) as operator:
+            operator.feed([1])
+            assert operator.poll(10) == [(1, 1)]
+    assert len(SharedCounting.opened) == 2
+    assert SharedCounting.closed == []
+    close_shared_functions()
+    assert len(SharedCounting.closed) == 2
+
+
+def test_scope_process_needs_an_id() -> None:
+    with pytest.raises(OptionError, match="'share_id': is needed for SharedCounting"):
+        AsyncWaitOperator(SharedCounting())
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_open_and_close_that_block_run_beside_the_loop(raises: bool) -> None:
+    threads: list[int] = []
+
+    class Blocking(BlockingFunction):
+        def open(self, context: OpenContext) -> None:  # type: ignore[override]
+            threads.append(threading.get_ident())
+            if raises:
+                raise ConnectionError("refused")
+
+        def close(self) -> None:  # type: ignore[override]
+            threads.append(threading.get_ident())
+
+        def invoke(self, row: Row) -> Result:
+            return row
+
+    if raises:
+        with pytest.raises(AsyncCallError, match=r"Blocking.open raised ConnectionError: refused"):
+            AsyncWaitOperator(Blocking()).open()
+    else:
+        out, _ = ask(Blocking(), [1])
+        assert out == [(1, 1)]
+        assert len(threads) == 2
+    assert threading.get_ident() not in threads
+
+
+def test_a_close_that_raises_is_logged_and_spoils_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Raises(Counting):
+        async def close(self) -> None:
+            raise OSError("gone")
+
+    out, _ = ask(Raises(), [1])
+    assert out == [(1, 1)]
+    assert "Raises.close failed" in caplog.text
+
+
+def test_the_watchdog_names_a_function_that_blocks_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    named = threading.Event()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            named.set()
+
+    async def reads_a_file(row: int) -> int:
+        named.wait(20)  # blocks, as a client without await does
+        return row
+
+    log = logging.getLogger("readers.async_io.watchdog")
+    log.addHandler(handler := Handler())
+    try:
+        out, operator = ask(reads_a_file, [1], block_warning_ms=20)
+    finally:
+        log.removeHandler(handler)
+    assert out == [(1, 1)]
+    assert operator.metrics.blocked == 1
+    assert "reads_a_file blocks the event loop" in caplog.text
+    assert f"in reads_a_file ({__file__}:" in caplog.text
+    assert "now at wait (" in caplog.text
+
+
+def test_calls_that_wait_are_no_blockade(caplog: pytest.LogCaptureFixture) -> None:
+    async def waits(row: int) -> int:
+        await asyncio.sleep(0.1)
+        return row
+
+    _, operator = ask(waits, [1], block_warning_ms=20)
+    assert operator.metrics.blocked == 0
+    assert not caplog.records
+
+
+def test_closing_gives_up_calls_that_ignore_their_cancellation(caplog: pytest.LogCaptureFixture) -> None:
+    release = threading.Event()
+
+    class Hangs(BlockingFunction):
+        def invoke(self, row: int) -> int:
+            release.wait(20)
+            return row
+
+    began = time.monotonic()
+    with AsyncWaitOperator(Hangs(), AsyncSettings(close_timeout_ms=50, capacity=2)) as operator:
+        operator.feed([1, 2, 3])
+        assert operator.poll(0.05) == []
+    assert time.monotonic() - began < 10
+    assert "Hangs: 2 threads are still inside calls that do not return" in caplog.text
+    release.set()
+
+
+def test_ctrl_c_while_waiting_cancels_and_closes_everything() -> None:
+    ended: list[str] = []
+
+    class Interrupted(AsyncFunction):
+        async def async_invoke(self, row: int) -> int:
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                await asyncio.sleep(100)
+            finally:
+                ended.append("call")
+            return row
+
+        async def close(self) -> None:
+            ended.append("function")
+
+    def task() -> None:
+        with AsyncWaitOperator(Interrupted()) as operator:
+            operator.feed([1])
+            operator.poll(20)
+
+    with pytest.raises(KeyboardInterrupt):
+        task()
+    assert ended == ["call", "function"]
+
+
+def test_a_child_process_has_a_loop_of_its_own() -> None:
+    async def echo(row: int) -> int:
+        return row
+
+    with AsyncWaitOperator(echo) as operator:
+        operator.feed([1])
+        assert operator.poll(10) == [(1, 1)]
+        child = os.fork()
+        if not child:
+            os._exit(_in_child(lambda: ask(echo, [2])[0]))
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def _in_child(call: Callable[[], list[Any]]) -> int:
+    try:
+        return 0 if call() == [(2, 2)] else 1
+    except BaseException:  # noqa: BLE001 - a child must not go on with the parent's tests
+        return 2
+
+
+def test_settings_and_functions_travel_to_the_tasks() -> None:
+    settings = AsyncSettings(
+        mode=OutputMode.KEYED, key=str, retry=RetryPolicy.exponential(3, 10), cache=CacheSettings(key=str), rate_limit=RateLimit(requests_per_s=5)
+    )
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    assert isinstance(pickle.loads(pickle.dumps(Counting())), Counting)
+    failure = pickle.loads(pickle.dumps(CallTimeoutError("late")))
+    assert (type(failure), str(failure)) == (CallTimeoutError, "late")

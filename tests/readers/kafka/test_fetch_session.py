@@ -1,0 +1,104 @@
+"""What a Fetch request asks for, and what is made of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from enumerators.kafka.client_config import ClientConfig
+from enumerators.kafka.connection import BrokerConnection
+from enumerators.kafka.split import KafkaPartitionSplit
+from headwater_core.clock import ManualClock
+from headwater_core.errors import TransientSourceError
+from local_kafka import LocalKafka
+from readers.kafka.fetch_session import Cursor, FetchSession
+from readers.kafka.record_batch import next_offset
+from readers.kafka.record_set import RecordSet
+from tests.enumerators.kafka.listeners import client
+
+
+@pytest.fixture
+def session(kafka: LocalKafka) -> Iterator[FetchSession]:
+    opened = begin(client(kafka.bootstrap_servers))
+    yield opened
+    opened.connection.close()
+
+
+def begin(config: ClientConfig) -> FetchSession:
+    return FetchSession(BrokerConnection(config.bootstrap_servers[0], config), config, ManualClock())
+
+
+def cursor(kafka: LocalKafka, topic: str, partition: int = 0, position: int = 0, *, topic_id: bool = True) -> Cursor:
+    return Cursor(KafkaPartitionSplit(topic, partition, str(kafka.topic_id(topic)) if topic_id else None), position, 1 << 40, 1 << 20)
+
+
+@pytest.mark.parametrize("topic_id", [True, False])
+def test_partitions_are_named_by_topic_id_or_on_old_brokers_by_name(kafka: LocalKafka, topic: str, session: FetchSession, *, topic_id: bool) -> None:
+    kafka.create_topic(topic, 2)
+    kafka.produce(topic, [b"x"] * 5, partition=1)
+    cursors = [cursor(kafka, topic, partition, topic_id=topic_id) for partition in (0, 1)]
+    session.send(cursors)
+    assert session.in_flight
+    empty, full = sorted(session.receive(), key=lambda part: part.cursor.split.partition)
+    assert not session.in_flight
+    assert (empty.cursor, empty.error_code, empty.end, len(empty.records)) == (cursors[0], 0, 0, 0)
+    assert (full.cursor, full.error_code, full.end, next_offset(RecordSet(full.records), "t")) == (cursors[1], 0, 5, 5)
+
+
+def test_another_incarnation_of_a_topic_is_not_read(kafka: LocalKafka, topic: str, session: FetchSession) -> None:
+    kafka.create_topic(topic)
+    old = cursor(kafka, topic)
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic)
+    kafka.produce(topic, [b"x"])
+    session.send([old])
+    (part,) = session.receive()
+    assert (part.error_code, len(part.records)) == (100, 0)
+
+
+def test_an_answer_says_which_position_it_is_for(kafka: LocalKafka, topic: str, session: FetchSession) -> None:
+    kafka.create_topic(topic)
+    kafka.produce(topic, [b"x"] * 3)
+    at = cursor(kafka, topic, position=2)
+    session.send([at])
+    at.position = 3
+    assert [part.position for part in session.receive()] == [2]
+
+
+def test_read_committed_ends_at_the_last_stable_offset_and_names_aborted_transactions(kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic)
+    kafka.produce_transaction(topic, [b"no"], commit=False)
+    transaction = kafka.begin(topic)
+    transaction.produce([b"open"])
+    ends = {}
+    for level in ("read_committed", "read_uncommitted"):
+        session = begin(client(kafka.bootstrap_servers, isolation_level=level))
+        session.send([cursor(kafka, topic)])
+        (part,) = session.receive()
+        ends[level] = (part.end, [first for _, first in part.aborted])
+        session.connection.close()
+    assert ends == {"read_committed": (2, [0]), "read_uncommitted": (3, [])}
+    transaction.abort()
+
+
+def test_the_answer_is_due_after_the_request_time_out_and_the_long_poll(kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic)
+    config = client(kafka.bootstrap_servers, request_timeout_ms="7000", fetch_max_wait_ms="100")
+    clock = ManualClock(5)
+    session = FetchSession(BrokerConnection(config.bootstrap_servers[0], config), config, clock)
+    session.send([cursor(kafka, topic)])
+    assert session.left_ms == 7_100
+    clock.advance(10_000)
+    assert session.left_ms == 0
+    assert [part.end for part in session.receive()] == [0]
+    session.connection.close()
+
+
+def test_nothing_is_in_flight_after_a_failure(kafka: LocalKafka, topic: str, session: FetchSession) -> None:
+    kafka.create_topic(topic)
+    session.send([cursor(kafka, topic)])
+    session.connection.close()
+    with pytest.raises(TransientSourceError):
+        session.receive()
+    assert not session.in_flight

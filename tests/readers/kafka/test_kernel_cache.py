@@ -1,0 +1,172 @@
+"""The kernel is compiled once per host, and nothing that others could have written is run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from readers.kafka import kernel_cache
+from readers.kafka.kernel_cache import cache_folder, kernel
+from readers.kafka.layout import BATCH
+
+ROOT = Path(__file__).resolve().parents[3]
+
+LOAD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from readers.kafka.kernel_cache import kernel
+found = kernel()
+print(bool(found.decode.stats.cache_hits), bool(found.scan.stats.cache_hits), sys.modules["readers.kafka.kernel"].__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def first_loads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[str]]]:
+    """A host on which two processes, started at once, were the first to load the kernel; and what they said."""
+    host = tmp_path_factory.mktemp("host")
+    return host, [said(process) for process in [start(host), start(host)]]
+
+
+@pytest.fixture
+def warm(first_loads: tuple[Path, list[list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A host with a compiled kernel, whatever the test does to it."""
+    cache = first_loads[0] / "cache"
+    shutil.copytree(cache, tmp_path / "saved")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    yield first_loads[0]
+    shutil.rmtree(cache)
+    shutil.copytree(tmp_path / "saved", cache)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    return tmp_path
+
+
+def start(home: Path, root: Path = ROOT, **environment: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": "", **environment}
+    return subprocess.Popen([sys.executable, "-c", LOAD, str(root)], env=environment, stdout=subprocess.PIPE, text=True, cwd=home)
+
+
+def said(process: subprocess.Popen[str]) -> list[str]:
+    output, _ = process.communicate(timeout=100)
+    assert process.returncode == 0
+    return output.split()
+
+
+def test_processes_that_start_together_compile_once(first_loads: tuple[Path, list[list[str]]]) -> None:
+    assert sorted(hits[:2] for hits in first_loads[1]) == [["False", "False"], ["True", "True"]]
+
+
+def test_the_kernel_is_private(first_loads: tuple[Path, list[list[str]]]) -> None:
+    host, ((_, _, file), _) = first_loads
+    assert Path(file).is_relative_to(host / "cache" / "headwater")
+    assert (host / "cache" / "headwater").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(first_loads: tuple[Path, list[list[str]]]) -> None:
+    home, _ = first_loads
+    moved = home / "somewhere" / "else"
+    moved.mkdir(parents=True)
+    for floor in ("headwater_core", "readers"):
+        (moved / floor).symlink_to(ROOT / floor)
+    assert said(start(home, moved, NUMBA_CACHE_DIR=str(home / "numba")))[:2] == ["True", "True"]
+    assert not (home / "numba").exists()
+
+
+def test_a_source_that_is_not_ours_is_written_anew(warm: Path) -> None:
+    (file,) = (warm / "cache").rglob("kernel.py")
+    file.write_text("raise SystemExit('not ours')")
+    assert said(start(warm)) == ["True", "True", str(file)]
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720])
+def test_a_folder_that_others_can_write_to_is_passed_over(mode: int, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mine = home / "cache" / "headwater"
+    mine.mkdir(parents=True)
+    mine.chmod(mode)
+    with caplog.at_level(logging.WARNING):
+        assert cache_folder() == home / "tmp" / f"headwater-{os.getuid()}"
+    assert "others can write to it" in caplog.text
+
+
+def test_a_link_is_passed_over(home: Path) -> None:
+    (home / "elsewhere").mkdir(mode=0o700)
+    (home / "cache").mkdir()
+    (home / "cache" / "headwater").symlink_to(home / "elsewhere")
+    assert cache_folder() == home / "tmp" / f"headwater-{os.getuid()}"
+
+
+def test_a_folder_of_somebody_else_is_passed_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "cache" / "headwater").mkdir(parents=True, mode=0o700)
+    other = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    assert cache_folder() is None
+
+
+def test_without_xdg_it_is_the_home_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(home))
+    assert cache_folder() == home / ".cache" / "headwater"
+
+
+def test_without_any_folder_the_kernel_is_compiled_for_this_process(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("cache", "tmp"):
+        (home / name).rmdir() if (home / name).exists() else None
+        (home / name).write_text("a file stands where a folder should be")
+    with caplog.at_level(logging.WARNING):
+        found = kernel_cache.kernel.__wrapped__()
+    assert found.scan(np.zeros(100, np.uint8), np.empty(0, BATCH)) == 1
+    assert "compiles it anew" in caplog.text
+    # Counting references would take ten times as long as decoding does.
+    decode: Any = found.decode
+    assert "NRT_incref" not in "".join(decode.inspect_llvm().values()).partition("define i32")[2].partition("\n}")[0]
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+def test_a_broken_cache_is_made_anew(pattern: str, warm: Path) -> None:
+    for file in (warm / "cache").rglob(pattern):
+        file.write_bytes(file.read_bytes()[:50])
+    assert said(start(warm))[:2] == ["False", "False"]
+    assert said(start(warm))[:2] == ["True", "True"]
+
+
+def test_a_process_loads_the_kernel_once() -> None:
+    assert kernel() is kernel()
+
+
+def test_without_numba_the_first_record_set_says_what_to_install() -> None:
+    program = """
+import sys
+sys.modules["numba"] = None
+from headwater_core.errors import MissingDependencyError
+from readers.kafka.record_batch import next_offset
+from readers.kafka.record_set import RecordSet
+try:
+    next_offset(RecordSet(bytes(100)), "orders-3")
+except MissingDependencyError as error:
+    print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "needs numba" in found.stdout
+    assert "pip install 'headwater[kafka]'" in found.stdout
+
+
+def test_nothing_that_the_driver_imports_imports_numba() -> None:
+    program = "import sys, readers.kafka.columns, readers.kafka.record_set, readers.kafka.emitter; print('numba' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

@@ -1,0 +1,147 @@
+"""The house stands: imports point down, and each library is let in on its own floor only."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("headwater_core", "enumerators", "readers", "connector")
+SPARK = {"pyspark", "py4j"}
+KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
+KAFKA_ROOMS = ("enumerators.kafka", "readers.kafka")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: its dotted name and its syntax tree."""
+
+    name: str
+    tree: ast.Module
+
+    @property
+    def floor(self) -> int:
+        return FLOORS.index(self.name.partition(".")[0])
+
+    @property
+    def in_kafka_room(self) -> bool:
+        return any(self.name == room or self.name.startswith(f"{room}.") for room in KAFKA_ROOMS)
+
+    def imports(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield every import, wherever it stands: the module and the names taken from it."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, ()) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{self.name} imports relatively"
+                yield node.module or "", tuple(alias.name for alias in node.names)
+
+    def packages(self) -> set[str]:
+        """Return the top-level packages that it imports."""
+        return {module.partition(".")[0] for module, _ in self.imports()}
+
+    def defined(self) -> Iterator[str]:
+        """Yield the names of classes and functions at the top of the file."""
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.name
+
+    def all_names(self) -> set[str]:
+        """Return ``__all__``, empty if there is none."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+                return set(ast.literal_eval(node.value))
+        return set()
+
+
+def _modules() -> Iterator[Module]:
+    for floor in FLOORS:
+        for file in sorted((ROOT / floor).rglob("*.py")):
+            name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            yield Module(name, ast.parse(file.read_text()))
+
+
+MODULES = {module.name: module for module in _modules()}
+each_module = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
+
+
+def test_every_floor_is_looked_at() -> None:
+    assert {module.floor for module in MODULES.values()} == {0, 1, 2, 3}
+
+
+@each_module
+def test_imports_point_down(module: Module) -> None:
+    above = set(FLOORS[module.floor + 1 :]) | {"headwater", "pyspark_headwater"}
+    assert not module.packages() & above
+
+
+@each_module
+def test_only_the_top_floor_knows_spark(module: Module) -> None:
+    assert module.floor == FLOORS.index("connector") or not module.packages() & SPARK
+
+
+@each_module
+def test_only_kafkas_own_rooms_know_its_libraries(module: Module) -> None:
+    assert module.in_kafka_room or not module.packages() & KAFKA
+
+
+@each_module
+def test_all_names_what_is_public_and_nothing_else(module: Module) -> None:
+    public = {name for name in module.defined() if not name.startswith("_")}
+    missing = public - module.all_names()
+    assert not missing, f"{module.name}.__all__ lacks {sorted(missing)}"
+    assert module.all_names() <= _bound(module.tree), f"{module.name}.__all__ names what is not there"
+
+
+@each_module
+def test_modules_take_from_each_other_only_what_all_names(module: Module) -> None:
+    for other, names in module.imports():
+        if other in MODULES:
+            hidden = {name for name in names if f"{other}.{name}" not in MODULES} - MODULES[other].all_names()
+            assert not hidden, f"{module.name} takes {sorted(hidden)} from {other}, whose __all__ does not name them"
+
+
+WITHOUT_KAFKAS_LIBRARIES = f"""
+import importlib, sys
+for library in {sorted(KAFKA)}:
+    sys.modules[library] = None
+"""
+
+
+def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
+    """As where headwater is installed without extras."""
+    names = ["headwater", "pyspark_headwater", *(name for name in MODULES if "kafka" not in name)]
+    _run(f"for name in {names}: importlib.import_module(name)")
+
+
+def test_without_kafkas_libraries_the_kafka_source_names_the_install_line() -> None:
+    said = _run("""
+from connector.registry import source_factory
+from headwater_core.errors import MissingDependencyError
+from headwater_core.source import Boundedness
+try:
+    made = source_factory("kafka")({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}, Boundedness.BOUNDED)
+    made.source.create_reader()
+except MissingDependencyError as error:
+    print(error)
+""")
+    assert "pip install 'headwater[kafka]'" in said
+
+
+def _run(program: str) -> str:
+    command = [sys.executable, "-c", WITHOUT_KAFKAS_LIBRARIES + program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
+    return bound | {alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}

@@ -1,0 +1,88 @@
+"""What users get: the names of ``headwater``, Spark's automatic registration, and a wheel with nothing else in it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import headwater
+import pyspark_headwater
+from connector.datasource import HeadwaterDataSource
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("connector", "enumerators", "headwater_core", "readers")
+
+
+def test_all_is_sorted_and_each_name_is_there() -> None:
+    assert [name for name in headwater.__all__ if not hasattr(headwater, name)] == []
+    assert sorted(headwater.__all__) == headwater.__all__
+
+
+def test_every_public_class_and_function_says_what_it_is() -> None:
+    named = {name: getattr(headwater, name) for name in headwater.__all__}
+    assert [name for name, value in named.items() if (inspect.isclass(value) or inspect.isfunction(value)) and not value.__doc__] == []
+
+
+def test_every_error_is_public() -> None:
+    errors = [headwater.HeadwaterError]
+    for error in errors:
+        errors += error.__subclasses__()
+    assert {error.__name__ for error in errors if error.__module__.startswith("headwater_core")} <= set(headwater.__all__)
+
+
+def test_spark_finds_the_source_by_itself() -> None:
+    assert pyspark_headwater.DefaultSource is HeadwaterDataSource
+    assert HeadwaterDataSource.name() == "headwater"
+
+
+def test_looking_for_sources_loads_nothing_heavy() -> None:
+    """Spark imports the module in every session, also in those that never use it."""
+    heavy = {"kafka", "numba", "pandas", "pyarrow"}
+    program = f"import json, sys, pyspark_headwater; print(json.dumps(sorted({heavy} & sys.modules.keys())))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_folder_that_hides_one_of_the_packages_is_named(package: str, tmp_path: Path) -> None:
+    hiding = tmp_path / package / "__init__.py"
+    hiding.parent.mkdir()
+    hiding.touch()
+    program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import headwater"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert re.search(rf"(Installation|Import)Error: headwater needs its own package '{package}' .* finds {hiding}: rename that one", done.stderr)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel, built from a copy of the project: building leaves folders behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "project"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info"))
+    build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", build, str(folder)], cwd=copy, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    return zipfile.ZipFile(next(folder.glob("headwater-*.whl")))
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    sources = [file for package in PACKAGES for file in (ROOT / package).rglob("*") if file.suffix == ".py" or file.name == "py.typed"]
+    expected = {str(file.relative_to(ROOT)) for file in sources} | {"headwater.py", "pyspark_headwater.py"}
+    assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
+    assert expected >= {f"{package}/py.typed" for package in PACKAGES}
+
+
+def test_the_wheel_names_its_version_license_and_extras(wheel: zipfile.ZipFile) -> None:
+    metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))).decode()
+    assert f"\nVersion: {headwater.__version__}\n" in metadata
+    assert "\nLicense-Expression: Apache-2.0\n" in metadata
+    assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {"kafka", "test"}

@@ -1,0 +1,39 @@
+"""The README's code runs as printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from local_kafka import LocalKafka
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_python_blocks_run_one_after_the_other(
+    spark: SparkSession, kafka: LocalKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kafka.create_topic("orders", partitions=2)
+    kafka.produce("orders", [f"order {i}".encode() for i in range(100)])
+    names: dict[str, Any] = {"spark": spark}
+    for block in BLOCKS:
+        exec(block.replace("localhost:9092", kafka.bootstrap_servers).replace("/tmp/orders", str(tmp_path)), names)
+        if "query" in names:
+            names.pop("query").processAllAvailable()
+    for query in spark.streams.active:
+        query.stop()
+    spark.streams.removeListener(names["lag"])
+    assert "100" in capsys.readouterr().out
+    assert spark.read.parquet(str(tmp_path / "rows")).count() == 100
+
+
+def test_every_file_that_it_names_exists() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (Path(__file__).parent.parent / target).exists(), target
