@@ -178,10 +178,7 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         behind = [path for path in sorted(positions) if path in bounded]
         backlog = [self._source.rows_between(positions[path], bounded[path]) for path in behind]
         row_bytes = [self._source.row_bytes(splits[path], state) for path in behind]
-        if self._source.bounded_splits:
-            taken = backlog
-        else:
-            taken = self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
+        taken = backlog if self._source.bounded_splits else self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
         for path, rows in zip(behind, taken, strict=True):
             if rows:
                 positions[path] = self._advance(path, positions[path], rows, bounded[path])

@@ -15,7 +15,7 @@ from headwater_core.source import Boundedness, Source
 
 __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 
-_BUILT_IN = {"kafka": ("connector.kafka", "configure_kafka")}
+_BUILT_IN = {"files": ("connector.files", "configure_files"), "kafka": ("connector.kafka", "configure_kafka")}
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
                 while it is None, so once in the life of a checkpoint.
         """
 
-    def handle_split_request(self, request: SplitRequest) -> None:  # noqa: B027 - most enumerators assign whatever they find
+    def handle_split_request(self, request: SplitRequest) -> None:
         """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``). Called once for every batch, after `refresh`.
 
         For sources whose splits are many and each read once and whole (`Source.bounded_splits`): assign as many as a batch may have, and retire

@@ -20,14 +20,14 @@ from headwater_core.jsons import JsonObject, JsonValue
 
 __all__ = ["INLINE_FILES", "NOTHING_SEEN_MS", "NameSegment", "SeenFiles", "Sighting", "TooManyNames", "segment_of"]
 
-INLINE_FILES = 2_400
-"""So many names fit into the offset: 17 bytes each, 54 KB in base64."""
+INLINE_FILES = 2_300
+"""So many names fit into the offset: 18 bytes each, 55 KB in base64."""
 
-NOTHING_SEEN_MS = -(1 << 38)
+NOTHING_SEEN_MS = -(1 << 46)
 """The frontier of a query that has read nothing: before all times."""
 
 _MOST_SEGMENTS = 32
-_ENTRY = 17
+_ENTRY = 18
 
 
 class Sighting(enum.Enum):
@@ -101,12 +101,13 @@ class SeenFiles:
             return Sighting.SEEN if known.version == _version(file) else Sighting.CHANGED
         return Sighting.OUTSIDE if file.modified_ms <= self.frontier_ms else Sighting.NEW
 
-    def add(self, files: Iterable[FileStatus], oldest_unread_ms: int | None) -> bytes | None:
+    def add(self, files: Iterable[FileStatus], oldest_unread_ms: int | None, now_ms: int) -> bytes | None:
         """Remember files that are going to be read; return the names that are to be written elsewhere and then given to `attach`, or None.
 
         Args:
             files: the next batch.
             oldest_unread_ms: the oldest known file that is not read with it: the frontier stays before this time. None if there is no other.
+            now_ms: the present: a file from the future (a clock that went wrong) does not drag the window along.
 
         Raises:
             TooManyNames: there is no room for so many names.
@@ -114,7 +115,7 @@ class SeenFiles:
         self._names.update((_hash(file.url, 8), _Name(_version(file), file.modified_ms)) for file in files)
         newest_ms = max((name.modified_ms for name in self._names.values()), default=self.frontier_ms)
         highest_ms = newest_ms - 1 if oldest_unread_ms is None else min(newest_ms, oldest_unread_ms) - 1
-        self._raise_frontier(min(newest_ms - self._window_ms, highest_ms))
+        self._raise_frontier(min(min(newest_ms, now_ms) - self._window_ms, highest_ms))
         if len(self._names) <= INLINE_FILES:
             return None
         if self._can_spill:
@@ -193,7 +194,7 @@ def _pack(names: Mapping[int, _Name]) -> bytes:
     """Equal names are equal bytes: sorted by time and path."""
     ordered = sorted(names.items(), key=lambda item: (item[1].modified_ms, item[0]))
     return b"".join(
-        path.to_bytes(8, "big") + name.version.to_bytes(4, "big") + (name.modified_ms - NOTHING_SEEN_MS).to_bytes(5, "big") for path, name in ordered
+        path.to_bytes(8, "big") + name.version.to_bytes(4, "big") + (name.modified_ms - NOTHING_SEEN_MS).to_bytes(6, "big") for path, name in ordered
     )
 
 
@@ -202,7 +203,7 @@ def _unpack(data: bytes) -> dict[int, _Name]:
         raise ValueError(f"{len(data)} bytes are no list of names")
     return {
         int.from_bytes(data[at : at + 8], "big"): _Name(
-            int.from_bytes(data[at + 8 : at + 12], "big"), int.from_bytes(data[at + 12 : at + 17], "big") + NOTHING_SEEN_MS
+            int.from_bytes(data[at + 8 : at + 12], "big"), int.from_bytes(data[at + 12 : at + 18], "big") + NOTHING_SEEN_MS
         )
         for at in range(0, len(data), _ENTRY)
     }

@@ -1,0 +1,138 @@
+"""JSON lines: a line is an object, its members are columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.json as pajson
+
+from enumerators.files.split import FileStatus
+from readers.files.block import FileBlock
+from readers.files.compression import decompressed, is_compressed
+from readers.files.corrupt import BadLines, without_bad_lines
+from readers.files.file_format import FileFormat
+from readers.files.line_blocks import line_blocks
+from readers.files.values import parse_column, parse_leniently
+
+__all__ = ["JsonFormat"]
+
+_SAMPLE_BYTES = 1 << 20
+
+
+class JsonFormat(FileFormat):
+    """Members that the schema does not name are skipped; those that a line lacks are null."""
+
+    def is_splittable(self, url: str) -> bool:
+        return not is_compressed(url)
+
+    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
+        if is_compressed(status.url):
+            return line_blocks(decompressed(status.url, file), 0, None, status.url)
+        return line_blocks(file, start, stop, status.url)
+
+    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        data = cast("bytes", block.data)
+        try:
+            yield _parse(data, columns)
+        except ValueError:
+            lines = [line for line in data.split(b"\n") if line.strip()]
+            bad = BadLines(self.settings.mode, url, block.start, lambda line: self._kept(line, columns))
+            yield from without_bad_lines(lines, lambda some: _parse(b"\n".join(some), columns), bad)
+            bad.report()
+
+    def infer(self, file: Any, status: FileStatus) -> pa.Schema:
+        """Look at the first megabyte. What cannot be read does not count; a member with several types is a string."""
+        blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, _SAMPLE_BYTES)
+        data = next((cast("bytes", block.data) for block in islice(blocks, 1)), b"")
+        fields: dict[str, pa.DataType] = {}
+        for line in data.split(b"\n"):
+            for name, value in _members(line).items():
+                fields[name] = _wider(fields.get(name, pa.null()), _type_of(value))
+        return pa.schema([pa.field(name, kind) for name, kind in sorted(fields.items())])
+
+    def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
+        """Return the row of a bad line: what members can be read, and the line itself in the column for it."""
+        members = _members(line)
+        arrays = [_lenient(members.get(field.name), field.type) for field in columns]
+        text = pa.array([line.removesuffix(b"\r").decode("utf-8", "replace")], pa.string())
+        return pa.RecordBatch.from_arrays([*arrays, text], names=[*columns.names, self.settings.corrupt_column])
+
+
+def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
+    """Return the rows of whole lines.
+
+    Raises:
+        ArrowInvalid: a line is not one object of these types.
+    """
+    if not data.strip():
+        return pa.RecordBatch.from_pylist([], schema=columns)
+    read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
+    schema = pa.schema([pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns])
+    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    table = pajson.read_json(pa.py_buffer(data), read_options=read, parse_options=parse)
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if table.num_rows not in (lines, sum(1 for line in data.split(b"\n") if line.strip()) if table.num_rows != lines else lines):
+        raise pa.ArrowInvalid("a line holds more or less than one object")
+    batch = table.combine_chunks().to_batches()[0]
+    arrays = [column if column.type == field.type else parse_column(column, field.type) for column, field in zip(batch.columns, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns) if arrays else batch
+
+
+def _members(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _lenient(value: Any, kind: pa.DataType) -> pa.Array:
+    """Return a member as a value of a column, null if it is none. A column of strings takes anything, as the JSON that it is."""
+    if value is not None and pa.types.is_string(kind) and not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return parse_leniently(pa.array([value], pa.string()), kind) if not pa.types.is_nested(kind) else pa.nulls(1, kind)
+    try:
+        return pa.array([value], kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.nulls(1, kind)
+
+
+def _type_of(value: Any) -> pa.DataType:
+    if isinstance(value, dict):
+        return pa.struct(sorted((name, _type_of(item)) for name, item in value.items()))
+    if isinstance(value, list):
+        kind: pa.DataType = pa.null()
+        for item in value:
+            kind = _wider(kind, _type_of(item))
+        return pa.list_(kind)
+    for python, arrow in ((bool, pa.bool_()), (int, pa.int64()), (float, pa.float64()), (str, pa.string())):
+        if isinstance(value, python):
+            return arrow if python is not int or -(1 << 63) <= value < 1 << 63 else pa.float64()
+    return pa.null()
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type that holds both, string if nothing else does."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        return pa.struct(sorted(_merged(list(one), list(other)).items()))
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(_wider(one.value_type, other.value_type))
+    return pa.string()
+
+
+def _merged(one: Sequence[Any], other: Sequence[Any]) -> dict[str, pa.DataType]:
+    fields = {field.name: field.type for field in one}
+    for field in other:
+        fields[field.name] = _wider(fields.get(field.name, pa.null()), field.type)
+    return fields
