@@ -49,7 +49,12 @@ class HeadwaterDataSource(DataSource):
     def reader(self, schema: StructType) -> BatchReader:
         from connector.batch_reader import BatchReader
 
-        return BatchReader(self._bind(Boundedness.BOUNDED, schema))
+        configured = self._bind(Boundedness.BOUNDED, schema)
+        if configured.push_filters:
+            from connector.pushdown_reader import PushdownBatchReader
+
+            return PushdownBatchReader(configured)
+        return BatchReader(configured)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         from connector.stream_reader import RefusedStream, StreamReader

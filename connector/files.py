@@ -194,6 +194,7 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
         ReadLimits(max_files=values["maxFilesPerTrigger"] or _ANY_NUMBER),
         PlanningHints(values["parallelism"] or default_parallelism(), values["minPartitions"] or 1),
         _BACKOFF,
+        push_filters=values["pushFilters"] and not is_stream,
     )
 
 

@@ -20,12 +20,17 @@ _BUILT_IN = {"files": ("connector.files", "configure_files"), "kafka": ("connect
 
 @dataclass(frozen=True)
 class ConfiguredSource:
-    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing."""
+    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
+
+    Attributes:
+        push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark refuses such a reader by default.
+    """
 
     source: Source[Any, Any, Any]
     limits: ReadLimits
     hints: PlanningHints
     backoff: Backoff
+    push_filters: bool = False
 
 
 class SourceFactory(Protocol):

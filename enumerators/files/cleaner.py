@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from enumerators.files.filesystem import file_errors, open_file_system
-from enumerators.files.listing import status_of
+from enumerators.files.listing import present_status
 from enumerators.files.split import FileStatus
 from headwater_core.errors import SourceError, UnknownSplitError
 
@@ -75,8 +75,7 @@ class FileCleaner:
         try:
             with file_errors("cleanSource", file.url):
                 fs, path = open_file_system(file.url, self._settings.storage_options)
-                fs.invalidate_cache()
-                if not file.same_content(status_of(fs, fs.info(path))):
+                if not file.same_content(present_status(fs, path)):
                     log.warning("cleanSource: %s changed since it was read; it stays", file.url)
                 elif self._settings.archive_dir is None:
                     fs.rm_file(path)

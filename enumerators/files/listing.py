@@ -15,7 +15,7 @@ from enumerators.files.selection import SelectedPath
 from enumerators.files.split import FileStatus
 from headwater_core.errors import UnknownSplitError
 
-__all__ = ["Ask", "FileLister", "FolderLister", "LocalLister", "S3Lister", "lister_for", "status_of"]
+__all__ = ["Ask", "FileLister", "FolderLister", "LocalLister", "S3Lister", "lister_for", "present_status"]
 
 Ask: TypeAlias = Callable[[Callable[[], Any], str], Any]
 """Calls its first argument, again where that fails for a passing reason; the second names it."""
@@ -160,7 +160,7 @@ class FolderLister(FileLister):
                     if below and self._path.descends(below):
                         pending.append((item["name"], below))
                 elif item["size"] and self._path.takes(below):
-                    page.append(status_of(self._fs, item))
+                    page.append(_status_of(self._fs, item))
             yield page
 
     def _list(self, folder: str, *, is_root: bool) -> list[dict[str, Any]]:
@@ -179,7 +179,19 @@ class FolderLister(FileLister):
         return found
 
 
-def status_of(fs: Any, item: Mapping[str, Any]) -> FileStatus:
+def present_status(fs: Any, path: str) -> FileStatus:
+    """Return what a file is now, exactly as a listing would say it; asks the store.
+
+    Raises:
+        OSError: what the file system says.
+    """
+    if "file" in fs.protocol:  # fsspec's times are floats, which lose microseconds
+        return _local(path, os.stat(path))  # noqa: PTH116 - see above
+    fs.invalidate_cache()
+    return _status_of(fs, fs.info(path))
+
+
+def _status_of(fs: Any, item: Mapping[str, Any]) -> FileStatus:
     """Return the status that a file system's ``info`` or ``ls`` gives."""
     etag = item.get("ETag") or item.get("etag")
     return FileStatus(status_url(fs, item["name"]), item["size"], _time_us(item), str(etag).strip('"') if etag else None)

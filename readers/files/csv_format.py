@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, cast
 
@@ -74,11 +75,10 @@ class CsvFormat(FileFormat):
             yield from self._around_bad_lines(block, url, names, types, columns)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        text = io.TextIOWrapper(decompressed(status.url, file), encoding="utf-8-sig", errors="replace", newline="")
-        records = self._reader(text)
-        header = next(records, []) if self._csv.header else None
-        sample = list(islice((record for record in records if record), _SAMPLE_ROWS))
-        text.detach()
+        with _text(file, status.url) as text:
+            records = self._reader(text)
+            header = next(records, []) if self._csv.header else None
+            sample = list(islice((record for record in records if record), _SAMPLE_ROWS))
         names = header if header is not None else [f"_c{at}" for at in range(max(map(len, sample), default=0))]
         strings = self._strings(sample, len(names))
         return pa.schema(
@@ -164,18 +164,17 @@ class CsvFormat(FileFormat):
 
     def _record_blocks(self, file: Any, status: FileStatus) -> Iterator[FileBlock]:
         """Yield records that may go over several lines, as text: Python's parser, because pyarrow's cannot say where a bad one ends."""
-        text = io.TextIOWrapper(decompressed(status.url, file), encoding="utf-8-sig", errors="replace", newline="")
-        records = (record for record in self._reader(text) if record)
-        header = tuple(next(records, ())) if self._csv.header else None
-        done = 0
-        while rows := list(islice(records, _BATCH_ROWS)):
-            width = len(header) if header is not None else max(map(len, rows))
-            arrays = self._strings(rows, width)
-            lengths = pa.array([len(row) for row in rows], pa.int32())
-            batch = pa.RecordBatch.from_arrays([*arrays, lengths], names=[*map(str, range(width)), "length"])
-            yield FileBlock(batch, done, done + len(rows), header)
-            done += len(rows)
-        text.detach()
+        with _text(file, status.url) as text:
+            records = (record for record in self._reader(text) if record)
+            header = tuple(next(records, ())) if self._csv.header else None
+            done = 0
+            while rows := list(islice(records, _BATCH_ROWS)):
+                width = len(header) if header is not None else max(map(len, rows))
+                arrays = self._strings(rows, width)
+                lengths = pa.array([len(row) for row in rows], pa.int32())
+                batch = pa.RecordBatch.from_arrays([*arrays, lengths], names=[*map(str, range(width)), "length"])
+                yield FileBlock(batch, done, done + len(rows), header)
+                done += len(rows)
 
     def _typed(self, block: FileBlock, raw: pa.RecordBatch, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yield records that were read as text, with their values, and as `BadLines` says where they have none."""
@@ -188,16 +187,17 @@ class CsvFormat(FileFormat):
             values = parse_leniently(strings, field.type)
             good = pc.and_(good, pc.equal(pc.is_valid(strings), pc.is_valid(values)))
             arrays.append(values)
-        texts = [
-            None if fine else self._csv.separator.join(v or "" for v in row.values() if isinstance(v, str) or v is None)
-            for fine, row in zip(good.to_pylist(), raw.to_pylist(), strict=True)
-        ]
+        texts = [None if fine else self._joined(list(row.values())) for fine, row in zip(good.to_pylist(), raw.to_pylist(), strict=True)]
         batch = pa.RecordBatch.from_arrays([*arrays, pa.array(texts, pa.string())], names=[*(f.name for f in present), self.settings.corrupt_column])
         bad = len(good) - (pc.sum(good).as_py() or 0)
         if bad and self.settings.mode == "failfast":
             shown = next(text for text in texts if text is not None)
             raise CorruptRecordError(f"a record cannot be read: {shown[:200]!r} (mode=FAILFAST)", source="files", split=url)
         yield batch.filter(good) if bad and self.settings.mode == "dropmalformed" else batch
+
+    def _joined(self, row: Sequence[Any]) -> str:
+        """Return about what a record looked like: its values, as many as its last column says there were."""
+        return self._csv.separator.join(value or "" for value in row[: row[-1]])
 
     def _strings(self, records: Sequence[Sequence[str]], width: int) -> list[pa.Array]:
         """Return records as columns of text: what is missing is null, what is too much is left out."""
@@ -212,6 +212,16 @@ class CsvFormat(FileFormat):
 
     def _names(self, line: bytes) -> tuple[str, ...]:
         return tuple(next(self._reader([line.decode("utf-8", "replace")]), []))
+
+
+@contextmanager
+def _text(file: Any, url: str) -> Iterator[io.TextIOWrapper]:
+    """Read a file as text; whoever opened it closes it."""
+    text = io.TextIOWrapper(decompressed(url, file), encoding="utf-8-sig", errors="replace", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
 
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:

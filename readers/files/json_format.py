@@ -45,9 +45,9 @@ class JsonFormat(FileFormat):
             bad.report()
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        """Look at the first megabyte. What cannot be read does not count; a member with several types is a string."""
+        """Look at the first megabyte or two. What cannot be read does not count; a member with several types is a string."""
         blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, _SAMPLE_BYTES)
-        data = next((cast("bytes", block.data) for block in islice(blocks, 1)), b"")
+        data = b"".join(cast("bytes", block.data) for block in islice(blocks, 2))
         fields: dict[str, pa.DataType] = {}
         for line in data.split(b"\n"):
             for name, value in _members(line).items():

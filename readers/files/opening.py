@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from enumerators.files.filesystem import file_errors, open_file_system
-from enumerators.files.listing import status_of
+from enumerators.files.listing import present_status
 from enumerators.files.split import FileStatus
 from headwater_core.clock import SystemClock
 from headwater_core.errors import DataLossError
@@ -31,8 +31,7 @@ def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[
     def attempt() -> IO[bytes]:
         with file_errors("opening", file.url):
             fs, path = open_file_system(file.url, storage_options)
-            fs.invalidate_cache()
-            found = status_of(fs, fs.info(path))
+            found = present_status(fs, path)
             if not file.same_content(found):
                 raise DataLossError(
                     f"the file is not what was planned any more: {file.size_bytes} bytes then, {found.size_bytes} now. "
