@@ -126,7 +126,7 @@ class S3Lister(FileLister):
 
         def ask() -> dict[str, Any]:
             with file_errors("listing", url):
-                answer: dict[str, Any] = self._fs.call_s3("list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, **more)
+                answer: dict[str, Any] = self._fs.call_s3("list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, MaxKeys=_PAGE_FILES, **more)
                 return answer
 
         page: dict[str, Any] = self._ask(ask, f"listing of {url}")

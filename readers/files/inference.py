@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ __all__ = ["infer_schema"]
 
 _MOST_LISTED = 10_000
 _MOST_OPENED = 5
+_TEXT = {"csv", "json"}
 
 
 def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Schema:
@@ -38,20 +40,29 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Sc
     schemas = []
     for file in oldest:
         with opened(file, settings.storage_options) as handle:
-            schemas.append(_normal(file_format.infer(handle, file)))
-    found = _unified(schemas, oldest) if schemas else file_format.infer(None, FileStatus("", 0, 0))
+            schemas.append(file_format.infer(handle, file))
+    found = _unified(schemas, oldest, is_text=settings.format in _TEXT) if schemas else file_format.infer(None, FileStatus("", 0, 0))
     folders = [field for field in _folder_columns(listed, settings) if field.name not in found.names]
     return pa.schema([*found, *folders])
 
 
-def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus]) -> pa.Schema:
-    try:
-        return _normal(pa.unify_schemas(schemas, promote_options="permissive"))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        names = ", ".join(file.url for file in files)
-        raise CorruptRecordError(
-            f"the files do not agree on a schema: {error}; give one with .schema(...). Looked at: {names}", source="files"
-        ) from error
+def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_text: bool) -> pa.Schema:
+    """Return all columns of all files. Where these do not agree on a type, text formats have text; the others fail."""
+    fields: dict[str, list[pa.Field[Any]]] = {}
+    for field in chain.from_iterable(schemas):
+        fields.setdefault(field.name, []).append(field)
+    unified = []
+    for name, found in fields.items():
+        try:
+            unified += pa.unify_schemas([pa.schema([field]) for field in found], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            if not is_text:
+                looked = ", ".join(file.url for file in files)
+                raise CorruptRecordError(
+                    f"the files do not agree on column {name!r}: {error}; give .schema(...). Looked at: {looked}", source="files"
+                ) from error
+            unified.append(pa.field(name, pa.string()))
+    return _normal(pa.schema(unified))
 
 
 def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field]:

@@ -87,7 +87,7 @@ def _partition(field: pa.Field, partitions: Mapping[str, str], file: FileStatus)
 
 def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array:
     name = file.url.rpartition("/")[2]
-    values = (file.url, name, file.size_bytes, start, stop - start, file.modified_us)
+    values = (file.url, name, file.size_bytes, start, stop - start, file.modified_ms * 1000)  # in milliseconds, as Spark has it
     fields = list(METADATA_TYPE)
     return pa.StructArray.from_arrays(
         [pa.repeat(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)], fields=fields

@@ -10,7 +10,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-ROWS = "select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts, date_add(date'2024-01-01', int(id)) day from range(200)"
+ROWS = (
+    "select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts, date_add(date'2024-01-01', int(id)) day from range(200)"
+)
 DDL = "id bigint, user string, amount double, ok boolean, ts timestamp, day date"
 
 
@@ -77,5 +79,7 @@ def test_a_stream_reads_each_file_once_goes_on_after_a_restart_and_deletes_what_
     assert run(maxFilesPerTrigger="2") == [20, 20, 10]
     drop(5)
     assert run(cleanSource="delete") == [50]
-    assert {entry.name for entry in inbox.iterdir()} == {f"{number}.json" for number in range(4)}, "the last batch before the restart, and the new one"
+    assert {entry.name for entry in inbox.iterdir()} == {f"{number}.json" for number in range(4)}, (
+        "the last batch before the restart, and the new one"
+    )
     assert sorted(row.id for row in spark.read.parquet(str(tmp_path / "out")).collect()) == list(range(100))

@@ -74,7 +74,9 @@ def test_csv_is_its_records_whatever_the_borders(
 
 
 @ANY
-@given(rows=st.lists(st.one_of(st.integers(0, 99), st.just("bad"), st.just('"open'), st.just("a,b,c"), st.just('"x\ny"')), max_size=10), borders=BORDERS)
+@given(
+    rows=st.lists(st.one_of(st.integers(0, 99), st.just("bad"), st.just('"open'), st.just("a,b,c"), st.just('"x\ny"')), max_size=10), borders=BORDERS
+)
 def test_bad_csv_lines_are_the_same_rows_whatever_the_borders(rows: list[Any], borders: list[int], tmp_path: Path) -> None:
     (tmp_path / "f").write_text("".join(f"{row},ok\n" if isinstance(row, int) else f"{row}\n" for row in rows))
     how = settings("csv", KEPT)
@@ -87,7 +89,10 @@ def test_bad_csv_lines_are_the_same_rows_whatever_the_borders(rows: list[Any], b
 
 
 @ANY
-@given(rows=st.lists(st.one_of(st.tuples(st.integers(), WORD), st.just("{"), st.just("[1]"), st.just('{"n":"x"}'), st.just("")), max_size=10), borders=BORDERS)
+@given(
+    rows=st.lists(st.one_of(st.tuples(st.integers(), WORD), st.just("{"), st.just("[1]"), st.just('{"n":"x"}'), st.just("")), max_size=10),
+    borders=BORDERS,
+)
 def test_json_is_its_lines_whatever_the_borders(rows: list[Any], borders: list[int], tmp_path: Path) -> None:
     lines = [json.dumps({"s": row[1], "n": row[0] % 2**62, "x": [1]}) if isinstance(row, tuple) else row for row in rows]
     (tmp_path / "f").write_text("\n".join(lines))
@@ -187,7 +192,9 @@ def test_compressed_files_are_read_whole(tmp_path: Path) -> None:
 
 
 def test_inference(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("id,big,x,day,at,ok,s,none\n1,5000000000,1.5,2024-01-01,2024-01-01 00:00:00,true,a,\n2,1,2,2024-01-02,2024-01-01T00:00:00Z,False,1,\n")
+    (tmp_path / "f").write_text(
+        "id,big,x,day,at,ok,s,none\n1,5000000000,1.5,2024-01-01,2024-01-01 00:00:00,true,a,\n2,1,2,2024-01-02,2024-01-01T00:00:00Z,False,1,\n"
+    )
     assert [str(field.type) for field in infer(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(header=True, infer_types=True)))] == [
         "int32",
         "int64",
