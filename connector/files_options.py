@@ -67,8 +67,8 @@ FILES_OPTIONS = OptionTable(
             "path",
             _paths,
             None,
-            "A file, a folder, or a pattern of them (`*`, `?`, `[a-z]`, `{a,b}`), on any file system of fsspec (`/data`, `s3://bucket/in`); or a JSON list "
-            "of such paths. What `load(path)` sets. Required.",
+            "A file, a folder, or a pattern of them (`*`, `?`, `[a-z]`, `{a,b}`), on any file system of fsspec (`/data`, `s3://bucket/in`); or a "
+            "JSON list of such paths. What `load(path)` sets. Required.",
         ),
         Option("paths", _paths, None, "What `load([path, path])` sets: the same as a list in `path`."),
         Option("pathGlobFilter", _pattern, None, "Only files whose name matches this pattern."),
@@ -76,7 +76,8 @@ FILES_OPTIONS = OptionTable(
             "recursiveFileLookup",
             boolean,
             False,
-            "Whether files in all folders below are read; then no column comes from a folder. Otherwise only folders called `key=value` are looked into.",
+            "Whether files in all folders below are read; then no column comes from a folder. Otherwise only folders called `key=value` are looked "
+            "into.",
         ),
         Option("modifiedAfter", _time_us, None, "Only files changed after this time (`2024-06-01T13:00:00`, UTC).", _BATCH),
         Option("modifiedBefore", _time_us, None, "Only files changed before this time.", _BATCH),
@@ -94,8 +95,8 @@ FILES_OPTIONS = OptionTable(
             "maxFileAge",
             duration_ms,
             7 * 24 * 3600 * 1000,
-            "The window in which late files are found: one that arrives with a modification time so much older than the newest one is reported and not "
-            "read. Does not count for files that are there when a query begins.",
+            "The window in which late files are found: one that arrives with a modification time so much older than the newest one is reported and "
+            "not read. Does not count for files that are there when a query begins.",
             _STREAM,
             "`7d`",
         ),
@@ -103,8 +104,8 @@ FILES_OPTIONS = OptionTable(
             "onChange",
             one_of("error", "ignore", "read"),
             "error",
-            "What to do with a file that was read and has another content now: fail, go on without the new content, or read the whole file again. A file "
-            "that is older than what is remembered counts as new.",
+            "What to do with a file that was read and has another content now: fail, go on without the new content, or read the whole file again. A "
+            "file that is older than what is remembered counts as new.",
             _STREAM,
         ),
         Option("cleanSource", one_of("off", "archive", "delete"), "off", "What becomes of a file whose batch is committed.", _STREAM),

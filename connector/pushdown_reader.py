@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql.datasource import (
     EqualTo,
@@ -34,12 +35,14 @@ _OPERATORS: dict[type[Filter], str] = {
     LessThan: "<",
     LessThanOrEqual: "<=",
 }
-_KINDS = (bool, int, str, datetime.date, decimal.Decimal)
+_KINDS = (bool, int, str, dt.date, decimal.Decimal)
 
 
 class PushdownBatchReader(BatchReader):
-    """A reader of files that takes filters. A class of its own: while ``spark.sql.python.filterPushdown.enabled`` is off, as it is by default,
-    Spark refuses every reader that has `pushFilters`.
+    """A reader of files that takes filters.
+
+    A class of its own: while ``spark.sql.python.filterPushdown.enabled`` is off, as it is by default, Spark refuses every reader that has
+    `pushFilters`.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
@@ -53,7 +56,8 @@ class PushdownBatchReader(BatchReader):
 
 def _understood(given: Filter) -> tuple[str, str, object] | None:
     operator = _OPERATORS.get(type(given))
-    attribute, value = getattr(given, "attribute", ()), getattr(given, "value", None)
+    attribute: tuple[str, ...] = getattr(given, "attribute", ())
+    value: Any = getattr(given, "value", None)
     values = value if isinstance(given, In) else (value,)
-    plain = operator in ("null", "not null") or all(isinstance(item, _KINDS) and not isinstance(item, datetime.datetime) for item in values)
+    plain = operator in ("null", "not null") or all(isinstance(item, _KINDS) and not isinstance(item, dt.datetime) for item in values)
     return (attribute[0], operator, value) if operator is not None and len(attribute) == 1 and plain else None

@@ -17,7 +17,7 @@ from readers.files.file_format import FileFormat
 __all__ = ["AvroFormat"]
 
 _BATCH_ROWS = 8_192
-_SIMPLE = {
+_SIMPLE: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
     "long": pa.int64(),
@@ -78,11 +78,10 @@ def _fields(schema: Any) -> dict[str, pa.DataType]:
 
 def _arrow_type(schema: Any) -> pa.DataType:
     """Return the Arrow type of a schema of Avro's specification; string for unions of several types."""
-    if isinstance(schema, list):
-        kinds = [kind for kind in schema if kind != "null"]
-        return _arrow_type(kinds[0]) if len(kinds) == 1 else pa.string()
-    if isinstance(schema, str):
-        return _SIMPLE.get(schema, pa.string())
+    kinds = [kind for kind in schema if kind != "null"] if isinstance(schema, list) else [schema]
+    if len(kinds) != 1 or isinstance(kinds[0], str):
+        return _SIMPLE.get(kinds[0], pa.string()) if len(kinds) == 1 else pa.string()
+    schema = kinds[0]
     logical, kind = schema.get("logicalType"), schema["type"]
     if logical == "decimal":
         return pa.decimal128(schema["precision"], schema.get("scale", 0))
@@ -92,4 +91,4 @@ def _arrow_type(schema: Any) -> pa.DataType:
         return pa.list_(_arrow_type(schema["items"]))
     if kind == "map":
         return pa.map_(pa.string(), _arrow_type(schema["values"]))
-    return _SIMPLE.get(logical or kind) or _arrow_type(kind)
+    return _SIMPLE[logical] if logical in _SIMPLE else _arrow_type(kind)

@@ -74,7 +74,7 @@ class ArrowFormat(_ColumnarFormat):
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with _said(status, "arrow"):
-            return _open_arrow(file).schema
+            return cast("pa.Schema", _open_arrow(file).schema)
 
 
 class OrcFormat(_ColumnarFormat):

@@ -9,7 +9,16 @@ import pyarrow as pa
 
 __all__ = ["decompressed", "is_compressed"]
 
-_CODECS = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli", ".xz": "xz"}
+_CODECS: dict[str, Any] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".bz2": "bz2",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".lz4": "lz4",
+    ".br": "brotli",
+    ".xz": "xz",
+}
 
 
 def is_compressed(url: str) -> bool:
@@ -22,7 +31,8 @@ def decompressed(url: str, file: IO[bytes]) -> Any:
     codec = _CODECS.get(_suffix(url))
     if codec is None:
         return file
-    return lzma.open(file) if codec == "xz" else pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
+    stream: Any = file
+    return lzma.open(stream) if codec == "xz" else pa.CompressedInputStream(stream, codec)
 
 
 def _suffix(url: str) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,7 +121,7 @@ class CsvFormat(FileFormat):
         if doubled:  # the last line once more: an open quote would swallow it
             body = data.rstrip(b"\r\n")
             data = body + b"\n" + body[body.rfind(b"\n") + 1 :] + b"\n"
-        table = pacsv.read_csv(pa.py_buffer(data), *self._options(len(data), names, types))
+        table = pacsv.read_csv(cast("IO[bytes]", pa.BufferReader(data)), *self._options(len(data), names, types))
         _check_lines(data, table.num_rows)
         batch = table.slice(0, table.num_rows - doubled).combine_chunks().to_batches()[0]
         parsed = [_as(column, field.type) for column, field in zip(batch.columns, types, strict=True)]
@@ -180,7 +180,7 @@ class CsvFormat(FileFormat):
         """Yield records that were read as text, with their values, and as `BadLines` says where they have none."""
         names = self._columns(block, url, columns)
         present = [columns.field(name) for name in columns.names if name in names]
-        good = pc.equal(raw.column("length"), len(names))
+        good: Any = pc.equal(raw.column("length"), pa.scalar(len(names), pa.int32()))
         arrays = []
         for field in present:
             strings = raw.column(names.index(field.name))
@@ -199,7 +199,7 @@ class CsvFormat(FileFormat):
         """Return about what a record looked like: its values, as many as its last column says there were."""
         return self._csv.separator.join(value or "" for value in row[: row[-1]])
 
-    def _strings(self, records: Sequence[Sequence[str]], width: int) -> list[pa.Array]:
+    def _strings(self, records: Sequence[Sequence[str]], width: int) -> list[pa.Array[Any]]:
         """Return records as columns of text: what is missing is null, what is too much is left out."""
         nulls = {"", self._csv.null_value}
         rows = [[None if value in nulls else value for value in record[:width]] + [None] * (width - len(record)) for record in records]
@@ -207,8 +207,8 @@ class CsvFormat(FileFormat):
 
     def _reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
         c = self._csv
-        quoting = csv.QUOTE_NONE if c.quote is None else csv.QUOTE_MINIMAL
-        return csv.reader(lines, delimiter=c.separator, quotechar=c.quote, escapechar=c.escape, doublequote=c.escape is None, quoting=quoting)
+        doubled, quoting = c.escape is None, csv.QUOTE_NONE if c.quote is None else csv.QUOTE_MINIMAL
+        return csv.reader(lines, delimiter=c.separator, quotechar=c.quote, escapechar=c.escape, doublequote=doubled, quoting=quoting)  # type: ignore[arg-type]
 
     def _names(self, line: bytes) -> tuple[str, ...]:
         return tuple(next(self._reader([line.decode("utf-8", "replace")]), []))
@@ -224,7 +224,7 @@ def _text(file: Any, url: str) -> Iterator[io.TextIOWrapper]:
         text.detach()
 
 
-def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def _as(column: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     return column if column.type == kind else parse_column(column, kind)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -51,7 +51,7 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
     fields: dict[str, list[pa.Field[Any]]] = {}
     for field in chain.from_iterable(schemas):
         fields.setdefault(field.name, []).append(field)
-    unified = []
+    unified: list[pa.Field[Any]] = []
     for name, found in fields.items():
         try:
             unified += pa.unify_schemas([pa.schema([field]) for field in found], promote_options="permissive")
@@ -65,7 +65,7 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
     return _normal(pa.schema(unified))
 
 
-def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field]:
+def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field[Any]]:
     values: dict[str, set[str | None]] = {}
     for file in listed:
         for key, raw in settings.partitions_of(file.url).items():
@@ -82,8 +82,8 @@ def _spark_type(kind: pa.DataType) -> pa.DataType:
     t = pa.types
     if t.is_nested(kind) and not t.is_union(kind):
         return _nested(kind)
-    rules = (
-        (t.is_dictionary, lambda: _spark_type(kind.value_type)),
+    rules: tuple[tuple[Callable[[Any], bool], Callable[[], pa.DataType]], ...] = (
+        (t.is_dictionary, lambda: _spark_type(cast("pa.DictionaryType[Any, Any]", kind).value_type)),
         (t.is_timestamp, lambda: pa.timestamp("us", "UTC")),
         (lambda k: t.is_large_string(k) or t.is_null(k) or k == pa.string_view(), pa.string),
         (lambda k: t.is_large_binary(k) or t.is_fixed_size_binary(k) or k == pa.binary_view(), pa.binary),
@@ -103,4 +103,4 @@ def _nested(kind: pa.DataType) -> pa.DataType:
         return pa.struct([pa.field(field.name, _spark_type(field.type)) for field in kind])
     if t.is_map(kind):
         return pa.map_(_spark_type(kind.key_type), _spark_type(kind.item_type))
-    return pa.list_(_spark_type(kind.value_type)) if hasattr(kind, "value_type") else kind
+    return pa.list_(_spark_type(value)) if (value := getattr(kind, "value_type", None)) is not None else kind

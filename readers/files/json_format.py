@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.json as pajson
@@ -73,7 +73,7 @@ def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
     read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
     schema = pa.schema([pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns])
     parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    table = pajson.read_json(pa.py_buffer(data), read_options=read, parse_options=parse)
+    table = pajson.read_json(cast("IO[bytes]", pa.BufferReader(data)), read_options=read, parse_options=parse)
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if table.num_rows not in (lines, sum(1 for line in data.split(b"\n") if line.strip()) if table.num_rows != lines else lines):
         raise pa.ArrowInvalid("a line holds more or less than one object")
@@ -90,16 +90,16 @@ def _members(line: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _lenient(value: Any, kind: pa.DataType) -> pa.Array:
+def _lenient(value: Any, kind: pa.DataType) -> pa.Array[Any]:
     """Return a member as a value of a column, null if it is none. A column of strings takes anything, as the JSON that it is."""
     if value is not None and pa.types.is_string(kind) and not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        return parse_leniently(pa.array([value], pa.string()), kind) if not pa.types.is_nested(kind) else pa.nulls(1, kind)
+        return pa.array([None], kind) if pa.types.is_nested(kind) else parse_leniently(pa.array([value], pa.string()), kind)
     try:
         return pa.array([value], kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.nulls(1, kind)
+        return pa.array([None], kind)
 
 
 def _type_of(value: Any) -> pa.DataType:
@@ -110,10 +110,10 @@ def _type_of(value: Any) -> pa.DataType:
         for item in value:
             kind = _wider(kind, _type_of(item))
         return pa.list_(kind)
-    for python, arrow in ((bool, pa.bool_()), (int, pa.int64()), (float, pa.float64()), (str, pa.string())):
-        if isinstance(value, python):
-            return arrow if python is not int or -(1 << 63) <= value < 1 << 63 else pa.float64()
-    return pa.null()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return pa.int64() if -(1 << 63) <= value < 1 << 63 else pa.float64()
+    simple: dict[type, pa.DataType] = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
+    return simple.get(type(value), pa.null())
 
 
 def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:

@@ -1,7 +1,7 @@
-"""Blocks of whole lines: where a byte range of a text file really begins and ends.
+r"""Blocks of whole lines: where a byte range of a text file really begins and ends.
 
 The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that BEGIN in it, the last one to its end.
-A line begins at the start of the file, and after every ``\\n``.
+A line begins at the start of the file, and after every ``\n``.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, cast
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -38,13 +39,14 @@ class Rows:
     """
 
     def __init__(self, settings: ReadSettings) -> None:
-        self._settings = settings
+        assert settings.schema is not None
+        self._settings, self._schema = settings, settings.schema
         self._partitions = lru_cache(maxsize=64)(settings.partitions_of)
 
     def file_columns(self, url: str) -> pa.Schema:
         """Return the columns of the schema that are to be found in this file."""
         elsewhere = {METADATA_COLUMN, self._settings.corrupt_column, *self._partitions(url)}
-        return pa.schema([field for field in self._settings.schema if field.name not in elsewhere])
+        return pa.schema([field for field in self._schema if field.name not in elsewhere])
 
     def assemble(self, batch: pa.RecordBatch, file: FileStatus, start: int, stop: int) -> pa.RecordBatch:
         """Return a batch of exactly the schema.
@@ -59,16 +61,16 @@ class Rows:
             CorruptRecordError: a column does not fit the schema.
         """
         partitions = self._partitions(file.url)
-        columns = []
-        for field in self._settings.schema:
+        columns: list[Any] = []
+        for field in self._schema:
             if field.name in partitions and field.name not in batch.schema.names:
-                columns.append(pa.repeat(_partition(field, partitions, file), batch.num_rows))
+                columns.append(_repeated(_partition(field, partitions, file), batch.num_rows))
             elif field.name == METADATA_COLUMN:
                 columns.append(_metadata(file, start, stop, batch.num_rows))
             else:
                 at = batch.schema.get_field_index(field.name)
                 columns.append(pa.nulls(batch.num_rows, field.type) if at < 0 else _cast(batch.column(at), field, file))
-        return pa.RecordBatch.from_arrays(columns, schema=self._settings.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
 def partition_value(raw: str) -> str | None:
@@ -76,25 +78,30 @@ def partition_value(raw: str) -> str | None:
     return None if raw == _NULL_PARTITION else unquote(raw)
 
 
-def _partition(field: pa.Field, partitions: Mapping[str, str], file: FileStatus) -> pa.Scalar:
+def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileStatus) -> pa.Scalar[Any]:
     try:
-        return parse_column(pa.array([partition_value(partitions[field.name])], pa.string()), field.type)[0]
+        parsed = parse_column(pa.array([partition_value(partitions[field.name])], pa.string()), field.type)
     except pa.ArrowInvalid as error:
         raise CorruptRecordError(
             f"the folder {field.name}={partitions[field.name]} is no {field.type}: {error}", source="files", split=file.url
         ) from error
+    return cast("pa.Scalar[Any]", parsed[0])
 
 
-def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array:
+def _repeated(value: Any, rows: int) -> pa.Array[Any]:
+    return cast("pa.Array[Any]", pa.repeat(value, rows))
+
+
+def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[Any]:
     name = file.url.rpartition("/")[2]
     values = (file.url, name, file.size_bytes, start, stop - start, file.modified_ms * 1000)  # in milliseconds, as Spark has it
     fields = list(METADATA_TYPE)
     return pa.StructArray.from_arrays(
-        [pa.repeat(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)], fields=fields
+        [_repeated(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)], fields=fields
     )
 
 
-def _cast(column: pa.Array, field: pa.Field, file: FileStatus) -> pa.Array:
+def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.Array[Any]:
     if column.type == field.type:
         return column
     try:

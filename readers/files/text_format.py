@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -21,7 +21,7 @@ _STARTS_LIKE_A_MARK = b"\xef\xbb\xbf"
 
 
 class TextFormat(FileFormat):
-    """Lines end with ``\\n``, ``\\r\\n`` or ``\\r``, as for Spark; bytes that are no UTF-8 stay as they are, as for Spark."""
+    r"""Lines end with ``\n``, ``\r\n`` or ``\r``, as for Spark; bytes that are no UTF-8 stay as they are, as for Spark."""
 
     needs_schema = False
 
@@ -42,21 +42,20 @@ class TextFormat(FileFormat):
         return pa.schema([pa.field("value", pa.string())])
 
 
-def _lines(data: bytes) -> pa.Array:
+def _lines(data: bytes) -> pa.Array[Any]:
     """Split bytes at line ends: by the CSV parser, with a separator that does not occur, which is several times as fast as Python."""
     separator = next((code for code in _UNUSED if code not in data), None)
     if separator is None or data.startswith(_STARTS_LIKE_A_MARK):
         return _lines_slowly(data)
     table = pacsv.read_csv(
-        pa.py_buffer(data),
+        cast("IO[bytes]", pa.BufferReader(data)),
         read_options=pacsv.ReadOptions(use_threads=False, column_names=["value"], block_size=len(data) + 1),
         parse_options=pacsv.ParseOptions(delimiter=separator.decode(), quote_char=False, double_quote=False, ignore_empty_lines=False),
         convert_options=pacsv.ConvertOptions(column_types={"value": pa.string()}, strings_can_be_null=False, check_utf8=False),
     )
-    column = table.column("value")
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return table.combine_chunks().to_batches()[0].column(0)
 
 
-def _lines_slowly(data: bytes) -> pa.Array:
+def _lines_slowly(data: bytes) -> pa.Array[Any]:
     lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").removesuffix(b"\n").split(b"\n")
     return pa.Array.from_buffers(pa.string(), len(lines), pa.array(lines, pa.binary()).buffers())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ def parsed_as(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else kind
 
 
-def parse_column(strings: pa.Array, kind: pa.DataType) -> pa.Array:
+def parse_column(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     """Return text as values. Times without a zone are taken to be UTC.
 
     Raises:
@@ -31,11 +32,11 @@ def parse_column(strings: pa.Array, kind: pa.DataType) -> pa.Array:
         yes, no = pc.is_in(lowered, pa.array(_TRUE)), pc.is_in(lowered, pa.array(_FALSE))
         if not pc.all(pc.or_(pc.or_(yes, no), pc.is_null(strings))).as_py():
             raise pa.ArrowInvalid("neither true nor false")
-        return pc.if_else(pc.is_valid(strings), yes, pa.scalar(None, pa.bool_()))
-    return strings.cast(kind)
+        return cast("pa.Array[Any]", pc.if_else(pc.is_valid(strings), yes, pa.scalar(None, pa.bool_())))
+    return cast("pa.Array[Any]", strings.cast(kind))
 
 
-def parse_leniently(strings: pa.Array, kind: pa.DataType) -> pa.Array:
+def parse_leniently(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     """Return text as values, null where it is none."""
     try:
         return parse_column(strings, kind)
@@ -44,7 +45,7 @@ def parse_leniently(strings: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.concat_arrays([_one(strings.slice(at, 1), kind) for at in range(len(strings))])
 
 
-def infer_type(strings: pa.Array) -> pa.DataType:
+def infer_type(strings: pa.Array[Any]) -> pa.DataType:
     """Return the narrowest type that all of these texts are values of, in Spark's order; string where there are none."""
     present = strings.drop_null()
     if len(present):
@@ -54,7 +55,7 @@ def infer_type(strings: pa.Array) -> pa.DataType:
     return pa.string()
 
 
-def _is(strings: pa.Array, kind: pa.DataType) -> bool:
+def _is(strings: pa.Array[Any], kind: pa.DataType) -> bool:
     try:
         parse_column(strings, kind)
     except pa.ArrowInvalid:
@@ -62,14 +63,14 @@ def _is(strings: pa.Array, kind: pa.DataType) -> bool:
     return True
 
 
-def _one(string: pa.Array, kind: pa.DataType) -> pa.Array:
-    return parse_column(string, kind) if _is(string, kind) else pa.nulls(1, kind)
+def _one(string: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
+    return parse_column(string, kind) if _is(string, kind) else pa.array([None], kind)
 
 
-def _timestamps(strings: pa.Array, kind: pa.TimestampType) -> pa.Array:
+def _timestamps(strings: pa.Array[Any], kind: pa.TimestampType) -> pa.Array[Any]:
     """Some may have a zone and some not; mostly all are alike."""
     plain = pa.timestamp(kind.unit)
-    attempts: tuple[Callable[[], pa.Array], ...] = (lambda: strings.cast(plain).cast(kind), lambda: strings.cast(kind))
+    attempts: tuple[Callable[[], pa.Array[Any]], ...] = (lambda: strings.cast(plain).cast(kind), lambda: strings.cast(kind))
     for attempt in attempts:
         try:
             return attempt()

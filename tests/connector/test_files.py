@@ -166,7 +166,7 @@ def test_a_burst_of_equal_times_is_refused_or_kept_at_the_state_location(
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
     for number in range(25):
         drop(f"f{number:02}", NOW_S)
-    with text(inbox, available_now=True) as query, pytest.raises(SourceError, match="same modification time.*stateLocation"):
+    with text(inbox, available_now=True) as query, pytest.raises(SourceError, match=r"same modification time.*stateLocation"):
         query.step()
     with text(inbox, maxFilesPerTrigger="7", available_now=True, stateLocation=str(tmp_path / "state")) as query:
         assert [len(values(query.step())) for _ in range(4)] == [7, 7, 7, 4]
@@ -200,7 +200,7 @@ def test_a_changed_file_is_an_error_or_ignored_or_read_again(inbox: Path, drop: 
             assert values(query.step()) == ["a"]
             drop("a", NOW_S + 1, "new\n")
             if on_change == "error":
-                with pytest.raises(SourceError, match="changed after it was read.*in/a"):
+                with pytest.raises(SourceError, match=r"changed after it was read.*in/a"):
                     query.step()
             elif on_change == "ignore":
                 assert query.step() is None

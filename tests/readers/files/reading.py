@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet  # noqa: F401 - the first import takes its time, which no test should pay for
+import pyarrow.parquet
 
 from enumerators.files.listing import LocalLister
 from enumerators.files.selection import SelectedPath
@@ -30,7 +30,7 @@ def settings(kind: str, schema: pa.Schema, root: Path = Path("/nowhere"), csv: C
 
 def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dict[str, Any]]:
     """Return the rows of a file that is read in ranges with these borders, if it can be split."""
-    (page,) = [page for page in LocalLister(SelectedPath(str(path)), str(path)).pages()]
+    (page,) = LocalLister(SelectedPath(str(path)), str(path)).pages()
     if not page:
         return []
     split = FileSplit("0", page[0])
