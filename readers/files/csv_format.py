@@ -22,7 +22,7 @@ from readers.files.corrupt import BadLines, without_bad_lines
 from readers.files.file_format import FileFormat
 from readers.files.line_blocks import first_line, line_blocks
 from readers.files.settings import ReadSettings
-from readers.files.values import infer_type, parse_column, parse_leniently, parsed_as
+from readers.files.values import infer_type, parse_column, parse_leniently
 
 __all__ = ["CsvFormat"]
 
@@ -38,6 +38,7 @@ class CsvFormat(FileFormat):
     def __init__(self, settings: ReadSettings) -> None:
         super().__init__(settings)
         self._csv = settings.csv
+        self._spellings: list[pa.DataType] = [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.string()]
         csv.field_size_limit(_LONGEST_VALUE)
 
     def is_splittable(self, url: str) -> bool:
@@ -65,7 +66,7 @@ class CsvFormat(FileFormat):
         if isinstance(block.data, pa.RecordBatch):
             yield from self._typed(block, block.data, url, columns)
             return
-        if not block.data.strip(b"\r\n"):
+        if not block.data or (block.data.isspace() and not block.data.strip(b"\r\n")):
             return
         names = self._columns(block, url, columns)
         types = pa.schema([columns.field(name) for name in columns.names if name in names] or [pa.field(names[0], pa.string())])
@@ -111,7 +112,7 @@ class CsvFormat(FileFormat):
         return [f"_c{at}" for at in range(width)]
 
     def _parse(self, data: bytes, names: Sequence[str], types: pa.Schema) -> pa.RecordBatch:
-        """Return the rows of whole lines.
+        """Return the rows of whole lines. How times are spelled is found out once: mostly all are alike.
 
         Raises:
             ArrowInvalid: a line is no record of these types, or a record goes over several lines.
@@ -121,13 +122,26 @@ class CsvFormat(FileFormat):
         if doubled:  # the last line once more: an open quote would swallow it
             body = data.rstrip(b"\r\n")
             data = body + b"\n" + body[body.rfind(b"\n") + 1 :] + b"\n"
-        table = pacsv.read_csv(cast("IO[bytes]", pa.BufferReader(data)), *self._options(len(data), names, types))
+        table = self._table(data, names, types)
         _check_lines(data, table.num_rows)
         batch = table.slice(0, table.num_rows - doubled).combine_chunks().to_batches()[0]
         parsed = [_as(column, field.type) for column, field in zip(batch.columns, types, strict=True)]
         return pa.RecordBatch.from_arrays(parsed, schema=types)
 
-    def _options(self, size: int, names: Sequence[str], types: pa.Schema) -> tuple[pacsv.ReadOptions, pacsv.ParseOptions, pacsv.ConvertOptions]:
+    def _table(self, data: bytes, names: Sequence[str], types: pa.Schema) -> pa.Table:
+        spellings = self._spellings if any(pa.types.is_timestamp(field.type) for field in types) else self._spellings[:1]
+        for spelling in spellings[:-1]:
+            try:
+                table = pacsv.read_csv(cast("IO[bytes]", pa.BufferReader(data)), *self._options(len(data), names, types, spelling))
+            except pa.ArrowInvalid:
+                continue
+            self._spellings = [spelling, *(other for other in self._spellings if other is not spelling)]
+            return table
+        return pacsv.read_csv(cast("IO[bytes]", pa.BufferReader(data)), *self._options(len(data), names, types, spellings[-1]))
+
+    def _options(
+        self, size: int, names: Sequence[str], types: pa.Schema, times: pa.DataType
+    ) -> tuple[pacsv.ReadOptions, pacsv.ParseOptions, pacsv.ConvertOptions]:
         return (
             pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=size + 1),
             pacsv.ParseOptions(
@@ -137,7 +151,7 @@ class CsvFormat(FileFormat):
                 escape_char=self._csv.escape or False,
             ),
             pacsv.ConvertOptions(
-                column_types={field.name: parsed_as(field.type) for field in types},
+                column_types={field.name: times if pa.types.is_timestamp(field.type) else field.type for field in types},
                 include_columns=types.names,
                 null_values=sorted({"", self._csv.null_value}),
                 true_values=["true", "True", "TRUE"],
@@ -225,7 +239,9 @@ def _text(file: Any, url: str) -> Iterator[io.TextIOWrapper]:
 
 
 def _as(column: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
-    return column if column.type == kind else parse_column(column, kind)
+    if column.type == kind:
+        return column
+    return parse_column(column, kind) if pa.types.is_string(column.type) else column.cast(kind)
 
 
 def _check_lines(data: bytes, rows: int) -> None:

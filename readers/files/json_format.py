@@ -68,14 +68,14 @@ def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
     Raises:
         ArrowInvalid: a line is not one object of these types.
     """
-    if not data.strip():
+    if not data or data.isspace():
         return pa.RecordBatch.from_pylist([], schema=columns)
     read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
     schema = pa.schema([pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns])
     parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     table = pajson.read_json(cast("IO[bytes]", pa.BufferReader(data)), read_options=read, parse_options=parse)
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    if table.num_rows not in (lines, sum(1 for line in data.split(b"\n") if line.strip()) if table.num_rows != lines else lines):
+    if table.num_rows != lines and table.num_rows != sum(1 for line in data.split(b"\n") if line.strip()):
         raise pa.ArrowInvalid("a line holds more or less than one object")
     batch = table.combine_chunks().to_batches()[0]
     arrays = [column if column.type == field.type else parse_column(column, field.type) for column, field in zip(batch.columns, columns, strict=True)]

@@ -8,15 +8,10 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["infer_type", "parse_column", "parse_leniently", "parsed_as"]
+__all__ = ["infer_type", "parse_column", "parse_leniently"]
 
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})$"
 _TRUE, _FALSE = ["true"], ["false"]
-
-
-def parsed_as(kind: pa.DataType) -> pa.DataType:
-    """Return the type as which a parser should read a column before `parse_column`: text, where only that knows all spellings of a value."""
-    return pa.string() if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else kind
 
 
 def parse_column(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
