@@ -43,7 +43,7 @@ class FileCleaner:
 
     def __init__(self, settings: CleanSource) -> None:
         self._settings = settings
-        self._work: queue.SimpleQueue[Sequence[FileStatus]] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Sequence[FileStatus] | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._open = 0
         self._thread: threading.Thread | None = None
@@ -62,9 +62,12 @@ class FileCleaner:
         with self._changed:
             return self._changed.wait_for(lambda: not self._open, timeout_ms / 1000)
 
+    def close(self) -> None:
+        """End the thread after what was begun. Does not wait."""
+        self._work.put(None)
+
     def _run(self) -> None:
-        while True:
-            files = self._work.get()
+        while (files := self._work.get()) is not None:
             for file in files:
                 self._clean(file)
             with self._changed:

@@ -149,6 +149,8 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
 
     def close(self) -> None:
         self._discovery.close()
+        if self._cleaner is not None:
+            self._cleaner.close()
 
     def _nothing_seen(self) -> SeenFiles:
         return SeenFiles(self._settings.window_ms, can_spill=self._settings.store is not None)

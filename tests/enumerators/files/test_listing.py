@@ -93,6 +93,8 @@ def test_committed_files_are_deleted_or_archived_everywhere(root: tuple[str, dic
     moving.clean([second])
     assert deleting.wait(30_000)
     assert moving.wait(30_000)
+    deleting.close()
+    moving.close()
     assert names(lister_for(SelectedPath(url), options, ask)) == ["k=1/l=2/c.csv"]
     old = lister_for(SelectedPath(url.replace("/in", "/old"), recursive=True), options, ask)
     assert [file.url.rpartition("/")[2] for file in listed(old)] == ["b.csv"]
