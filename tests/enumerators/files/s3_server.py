@@ -45,7 +45,7 @@ class S3Server:
         self._thread.start()
         fs = s3fs.S3FileSystem(**self.storage_options)
         for bucket in BUCKETS:
-            fs.mkdir(bucket)
+            fs.makedirs(bucket, exist_ok=True)  # moto keeps its buckets for the life of the process
         return self
 
     def __exit__(self, *_: object) -> None:
