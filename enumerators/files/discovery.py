@@ -11,6 +11,7 @@ from enumerators.files.listing import FileLister
 from enumerators.files.selection import FileSelection
 from enumerators.files.split import FileStatus
 from headwater_core.clock import Clock
+from headwater_core.errors import SourceError, TransientSourceError
 
 __all__ = ["FileDiscovery", "Found"]
 
@@ -80,9 +81,10 @@ class FileDiscovery:
             frontier_ms: what was modified up to then needs not be told again.
         """
         with self._changed:
-            if self._is_under_way() or self._failure is not None or self._clock.monotonic_ms() < self._rest_until_ms:
+            if self._is_under_way() or self._clock.monotonic_ms() < self._rest_until_ms:
                 return
             before = self._round or _Round()
+            self._failure = None
             self._round = _Round(before.recent, before.outside)  # what nobody has taken yet
             threading.Thread(target=self._list, args=(self._round, frontier_ms), name="headwater-files", daemon=True).start()
 
@@ -93,14 +95,13 @@ class FileDiscovery:
             patience_ms: wait no longer than this; None for as long as it takes, but come back now and then with what there is.
 
         Raises:
-            SourceError: what a lister raised.
+            SourceError: what a lister raised, until the next `begin`: half a listing is never taken for a whole one.
         """
         slice_ms = _SLICE_MS if patience_ms is None else patience_ms
         with self._changed:
             self._changed.wait_for(lambda: not self._is_under_way(), slice_ms / 1000)
             if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
+                raise _for_good(self._failure)
             found = self._round or _Round()
             taken = Found(found.recent[:], found.outside[:], self._is_under_way(), self._listed_once)
             found.recent.clear()
@@ -143,3 +144,12 @@ class FileDiscovery:
                     current.recent += recent
                     current.outside += late
         self._listed = listed
+
+
+def _for_good(failure: BaseException) -> BaseException:
+    """Return a failure as one that nobody asks again for: the lister has done so, page by page."""
+    if not isinstance(failure, TransientSourceError):
+        return failure
+    final = SourceError(f"the listing failed: {failure.message}", source=failure.source, split=failure.split)
+    final.__cause__ = failure
+    return final

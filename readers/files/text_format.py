@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from enumerators.files.split import FileStatus
+from headwater_core.errors import CorruptRecordError
 from readers.files.block import FileBlock
 from readers.files.compression import decompressed, is_compressed
 from readers.files.file_format import FileFormat
@@ -35,8 +36,9 @@ class TextFormat(FileFormat):
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes)
-        lines = _lines(block.data)
-        yield pa.RecordBatch.from_arrays([lines] * len(columns), names=columns.names)
+        if len(columns) > 1:
+            raise CorruptRecordError(f"a line of text is one column, the schema has {', '.join(columns.names)}", source="files", split=url)
+        yield pa.RecordBatch.from_arrays([_lines(block.data)], names=columns.names or [""])
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return pa.schema([pa.field("value", pa.string())])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.orc
@@ -327,18 +328,25 @@ def test_columnar_files_that_do_not_fit_are_an_error_that_names_file_and_column(
 @pytest.mark.parametrize("kind", ["parquet", "feather", "orc", "avro", "csv", "json", "text"])
 def test_a_large_file_is_read_by_several_tasks_each_row_once(kind: str, inbox: Path) -> None:
     table = pa.table({"value": [f"row {number}" for number in range(3_000)]})
-    write: dict[str, Callable[[Path], object]] = {
-        "parquet": lambda path: pq.write_table(table, path, row_group_size=100),
-        "feather": lambda path: pyarrow.feather.write_feather(table, str(path), chunksize=100),
-        "orc": lambda path: pyarrow.orc.write_table(table, str(path), stripe_size=1024, batch_size=64),
-        "avro": lambda path: _write_avro(path, table),
-        "json": lambda path: path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist())),
-    }
-    write.get(kind, lambda path: path.write_text("\n".join(table.column("value").to_pylist())))(inbox / "f")
+    write_rows(kind, inbox / "f", table)
     rows, tasks = batch_and_tasks(None if kind != "csv" else VALUE, format=kind, path=str(inbox), minPartitions="5")
     assert sorted(values(rows)) == sorted(table.column("value").to_pylist())
     assert len(tasks) == (1 if kind == "avro" else 5)
     assert batch(VALUE, format=kind, path=str(inbox), columns="value").num_rows == 3_000
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "orc", "avro", "csv", "json", "text"])
+def test_a_folder_may_be_all_that_is_wanted(kind: str, inbox: Path) -> None:
+    folder = inbox / "day=7"
+    folder.mkdir()
+    write_rows(kind, folder / "f", pa.table({"value": [f"row {number}" for number in range(30)]}))
+    assert batch(format=kind, path=str(inbox), columns="day").to_pylist() == [{"day": 7}] * 30
+
+
+def test_text_is_one_column(inbox: Path, drop: Drop) -> None:
+    drop("a", NOW_S)
+    with pytest.raises(CorruptRecordError, match="one column, the schema has a, b"):
+        batch(pa.schema([pa.field("a", pa.string()), pa.field("b", pa.string())]), format="text", path=str(inbox))
 
 
 def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(inbox: Path, drop: Drop) -> None:
@@ -388,9 +396,19 @@ def test_secrets_in_storage_options_are_not_shown(inbox: Path) -> None:
         assert "hush" not in repr(query._configured)
 
 
-def _write_avro(path: Path, table: pa.Table) -> None:
-    import fastavro
-
-    schema = {"type": "record", "name": "row", "fields": [{"name": "value", "type": ["null", "string"]}]}
-    with path.open("wb") as file:
-        fastavro.writer(file, schema, table.to_pylist(), codec="deflate")
+def write_rows(kind: str, path: Path, table: pa.Table) -> None:
+    """Write a table with one column of strings, in many small parts where the format has such."""
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=100)
+    elif kind == "feather":
+        pyarrow.feather.write_feather(table, str(path), chunksize=100)
+    elif kind == "orc":
+        pyarrow.orc.write_table(table, str(path), stripe_size=1024, batch_size=64)
+    elif kind == "avro":
+        schema = {"type": "record", "name": "row", "fields": [{"name": "value", "type": ["null", "string"]}]}
+        with path.open("wb") as file:
+            fastavro.writer(file, schema, table.to_pylist(), codec="deflate")
+    elif kind == "json":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    else:
+        path.write_text("\n".join(table.column("value").to_pylist()))

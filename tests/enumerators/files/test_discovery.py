@@ -12,7 +12,7 @@ from enumerators.files.listing import FileLister
 from enumerators.files.selection import FileSelection
 from enumerators.files.split import FileStatus
 from headwater_core.clock import ManualClock
-from headwater_core.errors import TransientSourceError
+from headwater_core.errors import SourceError, TransientSourceError
 
 FOREVER_MS = 60_000
 
@@ -82,13 +82,15 @@ def test_files_behind_the_frontier_are_reported_if_the_listing_before_did_not_ha
     assert (list(found.outside), list(found.recent)) == ([file("late", 6)], [file("new", 8)])
 
 
-def test_a_listing_that_fails_says_so_once_and_is_begun_again() -> None:
+def test_a_listing_that_fails_is_never_taken_for_a_whole_one() -> None:
     listing = Listing([file("a")])
     listing.failure = TransientSourceError("away")
     looking = discovery(listing)
     looking.begin(0)
-    with pytest.raises(TransientSourceError, match="away"):
-        looking.take(FOREVER_MS)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="the listing failed: away") as caught:
+            looking.take(FOREVER_MS)
+        assert not isinstance(caught.value, TransientSourceError), "its pages were asked for again already"
     listing.failure = None
     looking.begin(0)
     found = looking.take(FOREVER_MS)
