@@ -10,15 +10,24 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "scripts"))
 
+from benchmarks.bench import BenchmarkError
 from benchmarks.children import run_in_child
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from headwater_core.jsons import JsonObject
 
 __all__ = ["main", "memory", "planning", "throughput"]
 
@@ -60,16 +69,13 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
         frame = spark.sql(_QUERY.format(rows=rows))
         (frame.selectExpr("to_json(struct(*)) value") if kind == "text" else frame).write.format(kind).save(f"{folder}/{kind}")
         schema = "value string" if kind == "text" else DDL
-        frames: dict[str, Callable[[], object]] = {
-            THEIRS: lambda kind=kind, schema=schema: spark.read.schema(schema).format(kind).load(f"{folder}/{kind}"),
-            OURS: lambda kind=kind, schema=schema: (
-                spark.read.schema(schema).format("headwater").option("source", "files").option("format", kind).load(f"{folder}/{kind}")
-            ),
-        }
+        theirs = spark.read.schema(schema).format(kind)
+        ours = spark.read.schema(schema).format("headwater").option("source", "files").option("format", kind)
+        readers = {THEIRS: theirs, OURS: ours}
         for turn in range(rounds + 1):
-            for subject in sorted(frames, reverse=bool(turn % 2)):
+            for subject in sorted(readers, reverse=bool(turn % 2)):
                 began = time.perf_counter()
-                frames[subject]().write.format("noop").mode("overwrite").save()  # type: ignore[attr-defined]
+                readers[subject].load(f"{folder}/{kind}").write.format("noop").mode("overwrite").save()
                 if turn:
                     yield kind, subject, rows / (time.perf_counter() - began)
     spark.stop()
@@ -94,27 +100,27 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     assert isinstance(configured.source, FilesSource)
     source = configured.source.with_schema(pa.schema([pa.field("value", pa.string())]), given=True)
     outside = _Folder(folder, seen) if folder else _Simulated(seen)
-    original = enumerator.lister_for
-    enumerator.lister_for = lambda path, options, ask: outside.lister(original(path, options, ask))
-    coordinator = SourceCoordinator(source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff)
-    coordinator_start, read = coordinator.initial_offset(), 0
-    while read < seen:
-        coordinator_start = coordinator.plan_next(coordinator_start, limited=True)
-        read += len(coordinator_start["starts"]) if "starts" in coordinator_start else 0  # type: ignore[arg-type]
-    for _ in range(rounds):
-        outside.add(NEW_FILES)
-        began_listing = time.perf_counter()
-        end = coordinator_start
-        while end is coordinator_start:
-            began = time.perf_counter()
-            end = coordinator.plan_next(coordinator_start, limited=True)
-            tasks = coordinator.tasks(coordinator_start, end)
+    simulated = patch.object(enumerator, "lister_for", lambda *_: outside) if isinstance(outside, _Simulated) else nullcontext()
+    with simulated:
+        coordinator = SourceCoordinator(source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff)
+        start, read = coordinator.initial_offset(), 0
+        while read < seen:
+            start = coordinator.plan_next(start, limited=True)
+            read += len(cast("JsonObject", start.get("starts", {})))
+        for _ in range(rounds):
+            outside.add(NEW_FILES)
+            began_listing, end = time.perf_counter(), start
+            while end is start:
+                began = time.perf_counter()
+                end = coordinator.plan_next(start, limited=True)
+            tasks = coordinator.tasks(start, end)
             done = time.perf_counter()
-        assert tasks
-        state = len(json.dumps(end)) - len(json.dumps(end["splits"])) - len(json.dumps(end["positions"])) - len(json.dumps(end["starts"]))
-        coordinator_start = json.loads(json.dumps(end))
-        yield (done - began) * 1000, (done - began_listing) * 1000, state
-    coordinator.close()
+            if not tasks:
+                raise BenchmarkError("a batch of new files has no tasks")
+            plan_bytes = sum(len(json.dumps(end[part])) for part in ("splits", "positions", "starts"))
+            start = json.loads(json.dumps(end))  # as Spark gives it back
+            yield (done - began) * 1000, (done - began_listing) * 1000, len(json.dumps(start)) - plan_bytes
+        coordinator.close()
 
 
 class _Simulated:
@@ -133,9 +139,6 @@ class _Simulated:
         self._files += [
             self._make(f"file:///simulated/{at:08}.txt", 1_000, 1_700_000_000_000_000 + at * 10_000) for at in range(first, first + files)
         ]
-
-    def lister(self, _: object) -> _Simulated:
-        return self
 
     def pages(self) -> Iterator[list[object]]:
         for at in range(0, len(self._files), 1_000):
@@ -157,9 +160,6 @@ class _Folder:
             os.utime(self._folder / f"{at:08}.txt", ns=(0, 1_700_000_000_000_000_000 + at * 10_000_000))
         self._count += files
 
-    def lister(self, lister: object) -> object:
-        return lister
-
 
 def memory(path: str, kind: str) -> Iterator[float]:
     """In a process of its own: read a file as a task does; yield the peak of resident memory in MiB."""
@@ -178,7 +178,7 @@ def memory(path: str, kind: str) -> Iterator[float]:
     yield next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
-def _spark_ddl(ddl: str) -> object:
+def _spark_ddl(ddl: str) -> StructType:
     from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructType, TimestampType
 
     kinds = {"bigint": LongType(), "string": StringType(), "double": DoubleType(), "boolean": BooleanType(), "timestamp": TimestampType()}

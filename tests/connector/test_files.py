@@ -52,8 +52,7 @@ def text(inbox: Path, **options: Any) -> Query:
 
 def values(rows: pa.Table | None) -> list[str]:
     assert rows is not None
-    found: list[str] = rows.column("value").to_pylist()
-    return found
+    return [str(value) for value in rows.column("value").to_pylist()]
 
 
 # Batches, and what goes into them
@@ -171,7 +170,8 @@ def test_a_burst_of_equal_times_is_refused_or_kept_at_the_state_location(
         query.step()
     with text(inbox, maxFilesPerTrigger="7", available_now=True, stateLocation=str(tmp_path / "state")) as query:
         assert [len(values(query.step())) for _ in range(4)] == [7, 7, 7, 4]
-        for options in ({}, {"stateLocation": str(tmp_path / "elsewhere")}):
+        elsewhere: list[dict[str, Any]] = [{}, {"stateLocation": str(tmp_path / "elsewhere")}]
+        for options in elsewhere:
             query.restart(available_now=True, **options)
             if not options:
                 assert query.step() is None
@@ -271,7 +271,7 @@ def test_folders_are_columns_and_so_is_what_is_known_of_the_file(inbox: Path, dr
     drop("year=2025/name=__HIVE_DEFAULT_PARTITION__/x.csv", NOW_S, "2\n")
     rows = batch(format="csv", path=str(inbox), inferSchema="true", includeMetadata="true", columns="_c0,year,name,_metadata")
     assert sorted(zip(*(rows.column(at).to_pylist() for at in range(3)), strict=True)) == [(1, 2024, "a b"), (2, 2025, None)]
-    about = rows.column("_metadata").to_pylist()[0]
+    about: Any = rows.column("_metadata").to_pylist()[0]
     assert about["file_path"] == f"file://{inbox}/year={rows.column('year')[0]}/name=a%20b/x.csv"
     assert (about["file_name"], about["file_size"], about["file_block_start"], about["file_block_length"]) == ("x.csv", 2, 0, 2)
     assert int(about["file_modification_time"].timestamp()) == NOW_S
@@ -315,7 +315,7 @@ def test_columnar_files_that_do_not_fit_are_an_error_that_names_file_and_column(
     pq.write_table(pa.table({"n": ["x"], "S": ["y"]}), inbox / "f.parquet")
     with pytest.raises(CorruptRecordError, match=r"'n' is string in this file and int64 in the schema.*f\.parquet"):
         batch(pa.schema([pa.field("n", pa.int64())]), format="parquet", path=str(inbox))
-    rows = batch(pa.schema([pa.field("s", pa.string()), pa.field("gone", pa.int32())]), format="parquet", path=str(inbox))
+    rows = batch(pa.schema([pa.field("s", pa.string())]).append(pa.field("gone", pa.int32())), format="parquet", path=str(inbox))
     assert rows.to_pylist() == [{"s": "y", "gone": None}]
     (inbox / "f.parquet").write_text("no parquet at all")
     with pytest.raises(CorruptRecordError, match=r"no parquet file.*f\.parquet"):
@@ -330,7 +330,7 @@ def test_a_large_file_is_read_by_several_tasks_each_row_once(kind: str, inbox: P
     table = pa.table({"value": [f"row {number}" for number in range(3_000)]})
     write_rows(kind, inbox / "f", table)
     rows, tasks = batch_and_tasks(None if kind != "csv" else VALUE, format=kind, path=str(inbox), minPartitions="5")
-    assert sorted(values(rows)) == sorted(table.column("value").to_pylist())
+    assert sorted(values(rows)) == sorted(values(table))
     assert len(tasks) == (1 if kind == "avro" else 5)
     assert batch(VALUE, format=kind, path=str(inbox), columns="value").num_rows == 3_000
 
@@ -381,7 +381,7 @@ def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(i
         ({"format": "csv", "includeMetadata": "true"}, "'includeMetadata'.*_metadata"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_by_name(options: dict[str, str], said: str) -> None:
+def test_options_that_make_no_sense_are_refused_by_name(options: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said), Query(VALUE, **{"path": "/data", **options}) as query:
         query.step()
 
@@ -411,4 +411,4 @@ def write_rows(kind: str, path: Path, table: pa.Table) -> None:
     elif kind == "json":
         path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     else:
-        path.write_text("\n".join(table.column("value").to_pylist()))
+        path.write_text("\n".join(values(table)))

@@ -28,8 +28,9 @@ BORDERS = st.lists(st.integers(1, 400), max_size=4)
 ENDS = st.sampled_from(["\n", "\r\n"])
 WORD = st.text("ab é\"',;\\\t", max_size=6)
 ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-PAIR = pa.schema([pa.field("n", pa.int64()), pa.field("s", pa.string())])
-KEPT = pa.schema([*PAIR, pa.field("_corrupt_record", pa.string())])
+_FIELDS: list[pa.Field[Any]] = [pa.field("n", pa.int64()), pa.field("s", pa.string())]
+PAIR = pa.schema(_FIELDS)
+KEPT = PAIR.append(pa.field("_corrupt_record", pa.string()))
 VALUE = pa.schema([pa.field("value", pa.string())])
 
 
@@ -147,7 +148,7 @@ def test_csv_columns_by_name_in_any_order_and_case(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("S,other,N\na,b,1\n")
     header = CsvSettings(header=True)
     assert read(tmp_path / "f", settings("csv", PAIR, csv=header)) == [{"n": 1, "s": "a"}]
-    more = pa.schema([*PAIR, pa.field("gone", pa.string())])
+    more = PAIR.append(pa.field("gone", pa.string()))
     assert read(tmp_path / "f", settings("csv", more, csv=header)) == [{"n": 1, "s": "a", "gone": None}]
     with pytest.raises(CorruptRecordError, match="lacks the column 'gone'"):
         read(tmp_path / "f", settings("csv", more, csv=header, mode="failfast"))
@@ -157,16 +158,15 @@ def test_csv_columns_by_name_in_any_order_and_case(tmp_path: Path) -> None:
 
 
 def test_json_values_of_every_type(tmp_path: Path) -> None:
-    schema = pa.schema(
-        [
-            pa.field("d", pa.date32()),
-            pa.field("t", pa.timestamp("us", "UTC")),
-            pa.field("e", pa.decimal128(10, 2)),
-            pa.field("l", pa.list_(pa.int64())),
-            pa.field("o", pa.struct([pa.field("x", pa.string())])),
-            pa.field("text", pa.string()),
-        ]
-    )
+    fields: list[pa.Field[Any]] = [
+        pa.field("d", pa.date32()),
+        pa.field("t", pa.timestamp("us", "UTC")),
+        pa.field("e", pa.decimal128(10, 2)),
+        pa.field("l", pa.list_(pa.int64())),
+        pa.field("o", pa.struct([pa.field("x", pa.string())])),
+        pa.field("text", pa.string()),
+    ]
+    schema = pa.schema(fields)
     (tmp_path / "f").write_text(
         '{"d":"2024-02-29","t":"2024-01-01T10:00:00Z","e":"1.5","l":[1,null],"o":{"x":"y"},"text":"z"}\n\n{"text":{"a":1},"l":"no"}\n'
     )
