@@ -41,6 +41,7 @@ __all__ = [
     "SplitEnumerator",
     "SplitEnumeratorContext",
     "SplitRange",
+    "SplitRequest",
     "SplitReader",
     "SplitState",
     "TransientSourceError",
@@ -66,7 +67,7 @@ def _check_sibling(package: str, error: type[ImportError]) -> None:
 _check_sibling("headwater_core", ImportError)
 
 from headwater_core.emitter import RecordEmitter, SplitState
-from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater_core.errors import (
     AsyncCallError,
     AuthenticationError,

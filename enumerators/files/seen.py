@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import enum
 import hashlib
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -120,7 +119,7 @@ class SeenFiles:
             return None
         if self._can_spill:
             return self._overflow()
-        needed_ms = heapq.nlargest(INLINE_FILES + 1, (name.modified_ms for name in self._names.values()))[-1]
+        needed_ms = sorted(name.modified_ms for name in self._names.values())[-INLINE_FILES - 1]
         if needed_ms > highest_ms:
             raise TooManyNames(f"{len(self._names):,} files must be remembered by name, {INLINE_FILES:,} fit")
         self._raise_frontier(needed_ms)

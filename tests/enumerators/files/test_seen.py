@@ -100,10 +100,10 @@ def test_names_that_are_missing_elsewhere_are_an_error() -> None:
 
 def test_many_segments_become_one() -> None:
     seen = SeenFiles(DAY_MS, can_spill=True)
-    for at in range(60):
+    for at in range(40):
         add(seen, *(file(at * INLINE_FILES + n, NOW_MS) for n in range(INLINE_FILES)))
         assert len(seen.segments) <= 33
-    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, 60 * INLINE_FILES, 997)} == {Sighting.SEEN}
+    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, 40 * INLINE_FILES, 997)} == {Sighting.SEEN}
 
 
 @pytest.mark.parametrize("state", [None, {}, {"frontier_ms": 1, "names": "x"}, {"frontier_ms": 1, "names": "AAAA"}, [1]])
