@@ -28,7 +28,7 @@ from headwater_core.state_store import StateStore
 __all__ = ["FileSplitEnumerator", "FilesSettings", "OnChange"]
 
 log = logging.getLogger(__name__)
-_PATIENCE_MS = 100
+_PATIENCE_MS = 50
 _MOST_BACKLOG = 100_000
 _CLEANING_MS = 10_000
 _SHOWN = 5

@@ -14,11 +14,11 @@ Filters = Sequence[tuple[str, str, object]]
 """Column, operator (``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``null``, ``not null``), value."""
 
 _ROWS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": pc.equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
+    "==": lambda column, value: pc.equal(column, pa.scalar(value, column.type)),
+    "<": lambda column, value: pc.less(column, pa.scalar(value, column.type)),
+    "<=": lambda column, value: pc.less_equal(column, pa.scalar(value, column.type)),
+    ">": lambda column, value: pc.greater(column, pa.scalar(value, column.type)),
+    ">=": lambda column, value: pc.greater_equal(column, pa.scalar(value, column.type)),
     "in": lambda column, values: pc.is_in(column, pa.array(values, column.type)),
     "null": lambda column, _: pc.is_null(column),
     "not null": lambda column, _: pc.is_valid(column),
@@ -53,7 +53,8 @@ def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
         at = batch.schema.get_field_index(name)
         if at < 0 or pa.types.is_floating(batch.schema.field(at).type):
             continue
-        column = batch.column(at)
-        operand = value if operator in ("in", "null", "not null") else pa.scalar(value, column.type)
-        batch = batch.filter(_ROWS[operator](column, operand))
+        try:
+            batch = batch.filter(_ROWS[operator](batch.column(at), value))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):  # a value that the column cannot hold: Spark knows
+            continue
     return batch
