@@ -631,6 +631,16 @@ class TestBackPressureAndEnds:
             assert out == [(2, "2!")]
             assert operator.values() == [1, 3]
 
+    def test_processing_with_patience_takes_everything_in_and_leaves_the_rest_to_the_snapshot(self, host: ManualHost) -> None:
+        service = Service()
+        with operator_of(service, host, capacity=2, queue_size=2) as operator:
+            host.loop.call_later(1.5, service.answer, 1)
+            began = host.loop.now
+            out = [output for outputs in operator.process([[1, 2, 3], [4, 5]], patience_s=2.0) for output in outputs]
+            assert out == [(1, "1!")]
+            assert operator.values() == [2, 3, 4, 5]
+            assert host.loop.now - began == pytest.approx(3.5, abs=0.1), "what comes out proves that the service lives"
+
     def test_a_queue_full_of_nothing_but_results_is_not_stuck(self, host: ManualHost) -> None:
         with operator_of(times_two, host, queue_size=1, mode=ORDERED) as operator:
             out = [output for outputs in operator.process([range(5), range(5, 7)]) for output in outputs]
