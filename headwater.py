@@ -13,12 +13,21 @@ from pathlib import Path as _Path
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncBatchFunction",
     "AsyncCallError",
+    "AsyncFunction",
+    "AsyncMetrics",
+    "AsyncOptions",
     "AuthenticationError",
     "AuthorizationError",
+    "Batching",
+    "BlockingFunction",
     "Boundedness",
+    "CacheSettings",
     "CallTimeoutError",
+    "CallbackFunction",
     "Checkpoint",
+    "CircuitBreakerSettings",
     "CircuitOpenError",
     "ContractError",
     "CorruptRecordError",
@@ -28,13 +37,20 @@ __all__ = [
     "InstallationError",
     "JsonValue",
     "LagListener",
+    "MetricsSnapshot",
     "MissingDependencyError",
     "OffsetError",
+    "OpenContext",
     "OptionError",
     "Path",
     "QueryLag",
+    "RateLimit",
     "RecordEmitter",
     "RecordsWithSplitIds",
+    "ResultFuture",
+    "RetryPolicy",
+    "Scope",
+    "SharedCache",
     "Source",
     "SourceError",
     "Split",
@@ -46,7 +62,11 @@ __all__ = [
     "TransientSourceError",
     "UnknownSplitError",
     "__version__",
+    "keyed_wait",
+    "ordered_wait",
     "recommended_conf",
+    "split_failures",
+    "unordered_wait",
 ]
 
 
@@ -94,5 +114,21 @@ from headwater_core.split import Path, Split, SplitRange
 for _package in ("enumerators", "readers", "connector"):
     _check_sibling(_package, InstallationError)
 
+from connector.async_io.failures import split_failures
+from connector.async_io.metrics import AsyncMetrics
+from connector.async_io.options import AsyncOptions
+from connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
 from connector.conf import recommended_conf
 from connector.lag import LagListener, QueryLag
+from readers.async_io.function import (
+    AsyncBatchFunction,
+    AsyncFunction,
+    BlockingFunction,
+    CallbackFunction,
+    OpenContext,
+    ResultFuture,
+    Scope,
+)
+from readers.async_io.metrics import MetricsSnapshot
+from readers.async_io.settings import Batching, CacheSettings, CircuitBreakerSettings, RateLimit, RetryPolicy
+from readers.async_io.shared_cache import SharedCache

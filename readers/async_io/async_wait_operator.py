@@ -170,6 +170,8 @@ class AsyncWaitOperator:
             if outputs := self.poll(min(linger_s, left_s), at_least):
                 yield outputs
             self._intake.flush()
+        if self._completions.failure is not None:  # it came with the last outputs
+            raise self._completions.failure
 
     def process(
         self, batches: Iterable[Sequence[Row]], *, linger_s: float = 0.05, at_least: int = 1000, patience_s: float | None = None

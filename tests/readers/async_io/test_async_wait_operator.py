@@ -207,6 +207,20 @@ class TestFlinksCases:
             assert isinstance(caught.value.__cause__, ValueError)
             assert service.running == [1]
 
+    @both_modes
+    def test_a_failure_that_comes_with_the_last_results_is_raised_behind_them(self, host: ManualHost, mode: OutputMode) -> None:
+        service = Service()
+        with operator_of(service, host, mode=mode) as operator:
+            operator.feed([1, 2])
+            host.settle()
+            service.answer(1)
+            service.fail(2, ValueError())
+            host.settle()
+            outputs = operator.drain()
+            assert next(outputs) == [(1, "1!")]
+            with pytest.raises(AsyncCallError, match="ValueError"):
+                next(outputs)
+
     @pytest.mark.parametrize("retry", [None, RetryPolicy.fixed(5, 10)])
     @both_modes
     def test_timeout_handling(self, host: ManualHost, mode: OutputMode, retry: RetryPolicy | None) -> None:
