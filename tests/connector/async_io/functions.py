@@ -12,7 +12,7 @@ import aiohttp
 from readers.async_io.function import AsyncBatchFunction, AsyncFunction, BlockingFunction, OpenContext
 from readers.async_io.shared_cache import SharedCache
 
-__all__ = ["BulkLookup", "HttpCache", "Lookup", "NoServer", "Sleeps", "blocks_the_loop", "wrong_type"]
+__all__ = ["BulkLookup", "HttpCache", "Lookup", "NoServer", "Sleeps", "blocks_the_loop", "customer", "wrong_type"]
 
 
 class _Client:
@@ -20,8 +20,8 @@ class _Client:
 
     session: aiohttp.ClientSession
 
-    def __init__(self, url: str, behaviour: str = "slow") -> None:
-        self.url, self.behaviour = url, behaviour
+    def __init__(self, url: str, behaviour: str = "slow", column: str = "name") -> None:
+        self.url, self.behaviour, self.column = url, behaviour, column
 
     async def open(self, context: OpenContext) -> None:
         self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=context.capacity))
@@ -32,15 +32,15 @@ class _Client:
     async def ask(self, key: Any, behaviour: str) -> dict[str, str]:
         async with self.session.get(f"{self.url}/{behaviour}/{key}") as answer:
             answer.raise_for_status()
-            return {"name": (await answer.json())["name"]}
+            return {self.column: (await answer.json())["name"]}
 
 
 class Lookup(_Client, AsyncFunction):
-    """Asks for a row's id, with the row's own behaviour if it has one."""
+    """Asks for a row's first column, with the row's own behaviour if it has one."""
 
     async def async_invoke(self, row: Any) -> dict[str, str]:
         behaviour = row["behaviour"] if "behaviour" in row else self.behaviour  # noqa: SIM401 - a Row has no get
-        return await self.ask(row["id"], behaviour)
+        return await self.ask(row[0], behaviour)
 
 
 class BulkLookup(_Client, AsyncBatchFunction):
@@ -78,6 +78,11 @@ async def blocks_the_loop(row: Any) -> tuple[int]:
     """Block it, which no function may."""
     time.sleep(0.3)
     return (row.id,)
+
+
+def customer(row: Any) -> Any:
+    """Return the key of a cache."""
+    return row.customer
 
 
 class HttpCache(SharedCache):

@@ -17,7 +17,8 @@ class SlowService:
     """``GET /{behaviour}/{key}`` answers ``{"key": ..., "name": ...}`` in a few milliseconds, or as the behaviour says.
 
     ``fail``: status 500, always. ``flaky``: status 503 for the first request of a key. ``hang``: no answer. ``throttle``: status 429 while another
-    such request is being answered. ``gated``: no answer until `release`. ``PUT`` and ``GET /cache/{key}`` keep and return text.
+    such request is being answered. ``gated...``: no answer until `release`. ``late``: after a second. ``PUT`` and ``GET /cache/{key}`` keep and
+    return text. Every other behaviour is only a name to count by.
 
     Attributes:
         calls: requests by behaviour and key.
@@ -78,9 +79,9 @@ class SlowService:
             return 429
         if behaviour == "hang":
             await asyncio.Event().wait()
-        if behaviour == "gated":
+        if behaviour.startswith("gated"):
             await self._gate.wait()
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(1 if behaviour == "late" else 0.005)
         if behaviour == "fail" or (behaviour == "flaky" and self.calls[behaviour, key] == 1):
             return 500 if behaviour == "fail" else 503
         return 200
