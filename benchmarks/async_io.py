@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -123,12 +125,23 @@ def session() -> SparkSession:
     return builder.getOrCreate()
 
 
-def table(variants: Sequence[Variant], repeat: int) -> str:
-    """Measure, and return the Markdown."""
+def medians(variants: Sequence[Variant], repeat: int) -> dict[str, float]:
+    """Measure; return rows per second by name."""
     rounds = [[core.measure(variant)[0] for variant in variants] for _ in range(repeat)]
-    medians = [statistics.median(samples) for samples in zip(*rounds, strict=True)]
-    lines = [f"| {variant.name} | {median:,.0f} |" for variant, median in zip(variants, medians, strict=True)]
-    return "\n".join(["| calls | rows/s |", "|---|---:|", *lines])
+    return {variant.name: statistics.median(samples) for variant, samples in zip(variants, zip(*rounds, strict=True), strict=True)}
+
+
+def pyflink(python: str, arguments: argparse.Namespace) -> dict[str, float]:
+    """Measure PyFlink in a Python that has it."""
+    script = Path(__file__).with_name("async_io_pyflink.py")
+    command = [python, str(script), f"--scale={arguments.scale}", f"--repeat={arguments.repeat}", f"--only={arguments.only}"]
+    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return found
+
+
+def table(found: dict[str, float]) -> str:
+    """Return the figures as Markdown."""
+    return "\n".join(["| calls | rows/s |", "|---|---:|", *(f"| {name} | {rate:,.0f} |" for name, rate in found.items())])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -136,17 +149,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="more or fewer rows")
     parser.add_argument("--repeat", type=int, default=3, help="rounds")
     parser.add_argument("--only", default="", help="variants whose names begin so")
+    parser.add_argument("--pyflink", help="a Python with apache-flink, to measure its operator too")
     args = parser.parse_args(arguments)
 
     def chosen(variants: list[Variant]) -> list[Variant]:
         return [variant for variant in variants if variant.name.startswith(args.only)]
 
-    print(f"Without Spark\n\n{table(chosen(core.variants(args.scale)), args.repeat)}\n")
+    outside = medians(chosen(core.variants(args.scale)), args.repeat)
+    if args.pyflink:
+        outside = dict(sorted({**outside, **pyflink(args.pyflink, args)}.items()))
+    print(f"Without Spark\n\n{table(outside)}\n")
     spark = session()
     variants = chosen(spark_variants(spark, args.scale))
     for variant in variants:  # starts the workers
         variant.run(100)
-    print(f"Inside Spark, one task\n\n{table(variants, args.repeat)}")
+    print(f"Inside Spark, one task\n\n{table(medians(variants, args.repeat))}")
     spark.stop()
 
 

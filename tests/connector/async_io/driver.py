@@ -28,9 +28,11 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     url, folder = job["url"], job["folder"]
-    asked = hw.unordered_wait(rows(spark, f"{folder}/in", "plain", "gated"), Lookup(url), schema="name string")
     cache = hw.CacheSettings(key=customer, shared=HttpCache(url))
-    cached = hw.unordered_wait(asked, Lookup(url, "cached", "customer_name"), schema="customer_name string", columns=["customer"], cache=cache)
+    by_customer = Lookup(url, "cached", "customer_name")
+    plain = rows(spark, f"{folder}/in", "plain", "gated")
+    cached = hw.unordered_wait(plain, by_customer, schema="customer_name string", columns=["customer"], cache=cache)
+    asked = hw.unordered_wait(cached, Lookup(url), schema="name string")
     carried = hw.unordered_wait(
         rows(spark, f"{folder}/in", "carried", "gated-carried"), Lookup(url), schema="name string", carry_over=job["carry_over"]
     )
@@ -40,7 +42,7 @@ def main() -> None:
         .option("checkpointLocation", f"{folder}/{name}-checkpoint")
         .trigger(**job["trigger"])
         .start()
-        for name, frame in (("cached", cached), ("carried", carried))
+        for name, frame in (("asked", asked), ("carried", carried))
     ]
     for query in queries:
         query.awaitTermination()

@@ -56,6 +56,14 @@ def test_each_result_stands_beside_its_input(keep_input: bool) -> None:
     assert list(out[0]) == (["id", "text"] if keep_input else []) + ["number", "which"]
 
 
+def test_a_task_says_in_one_line_what_it_counted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "connector.async_io.task"):
+        list(wait_of(twice).run(batches(0)))
+    [line] = [record.message for record in caplog.records if record.name == "connector.async_io.task"]
+    assert line.startswith("twice")
+    assert "requests 100, in_flight 0" in line
+
+
 def test_ordered() -> None:
     out = pa.Table.from_batches(wait_of(twice, mode=OutputMode.ORDERED).run(batches(0, 100)))
     assert list(dict.fromkeys(out["id"].to_pylist())) == [n for n in range(200) if n % 10]

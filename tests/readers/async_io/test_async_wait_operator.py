@@ -66,6 +66,13 @@ class TestFlinksCases:
             operator.feed([3])
             assert drained(operator) == [(1, 2), (2, 4), Watermark(2), (3, 6)], "3 is done first and comes last"
 
+    def test_a_watermark_behind_each_row_makes_unordered_ordered(self, host: ManualHost) -> None:
+        with operator_of(times_two, host, mode=UNORDERED) as operator:
+            for row in (2, 1, 3):
+                operator.feed([row])
+                operator.put_watermark(Watermark(row))
+            assert inputs_of(drained(operator)) == [2, Watermark(2), 1, Watermark(1), 3, Watermark(3)]
+
     @both_modes
     def test_processing_time(self, host: ManualHost, mode: OutputMode) -> None:
         """Eight inputs through room for six."""
@@ -161,6 +168,16 @@ class TestFlinksCases:
             assert mode is UNORDERED or results_of(out) == ["1?", "2!"]
             assert operator.metrics.timeouts == 1
             assert operator.metrics.failures == 0
+
+    @both_modes
+    def test_a_timeout_that_raises_fails_the_task_with_what_it_raised(self, host: ManualHost, mode: OutputMode) -> None:
+        def no_substitute(row: Row) -> Result:
+            raise ValueError("none for this")
+
+        with operator_of(Service(no_substitute), host, mode=mode, timeout_ms=1000) as operator:
+            operator.feed([1])
+            with pytest.raises(AsyncCallError, match="Service failed, attempt 1: ValueError: none for this"):
+                operator.poll(2)
 
     @both_modes
     def test_timeout_cleanup(self, host: ManualHost, mode: OutputMode) -> None:
