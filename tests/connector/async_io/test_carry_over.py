@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 import headwater as hw
+from connector.async_io.buckets import pack, unpack
+from connector.async_io.carry_over import CarryOver
 from headwater_core.errors import OptionError
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService
+from tests.connector.async_io.test_task import batches, wait_of
 from tests.exactly_once.processes import Program
 from tests.exactly_once.waiting import until
 
@@ -25,6 +31,11 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+async def takes_200_ms_if_zero(row: Any) -> tuple[int, int]:
+    await asyncio.sleep(0 if row.id else 0.2)
+    return row.id, 0
 
 
 @pytest.fixture
@@ -113,6 +124,65 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     assert calls["plain"] == Counter({**{str(n): 2 for n in range(20) if n != 5}, "20": 1}), "without a cache the replay asks again"
     assert calls["cached"] == Counter(map(str, range(4))), "with one it does not"
     assert calls["carried"] == Counter(str(n) for n in range(21) if n != 5), "what was committed is not replayed"
+
+
+class Handle:
+    """State and timers of one key, as Spark keeps them."""
+
+    def __init__(self) -> None:
+        self.state: list[tuple[bytes]] = []
+        self.timers: list[int] = []
+
+    def getListState(self, name: str, schema: str) -> Self:  # noqa: N802 - Spark's name
+        return self
+
+    def get(self) -> Iterator[tuple[bytes]]:
+        return iter(self.state)
+
+    def put(self, rows: list[tuple[bytes]]) -> None:
+        self.state = rows
+
+    def clear(self) -> None:
+        self.state = []
+
+    def listTimers(self) -> Iterator[int]:  # noqa: N802 - Spark's name
+        return iter(self.timers)
+
+    def registerTimer(self, at_ms: int) -> None:  # noqa: N802 - Spark's name
+        self.timers.append(at_ms)
+
+    def deleteTimer(self, at_ms: int) -> None:  # noqa: N802 - Spark's name
+        self.timers.remove(at_ms)
+
+
+def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
+    handle: Any = Handle()
+    processor = CarryOver(wait_of(takes_200_ms_if_zero, timeout_ms=None), 0.06)
+    processor.init(handle)
+    [rows] = pack(next(batches(0, size=3)))
+    out = list(processor.handleInputRows(0, iter([Row(rows=rows)]), TimerValues(1000)))
+    rounds = 1
+    while handle.state:
+        assert [unpack(left)["id"].to_pylist() for (left,) in handle.state] == [[0]]
+        assert handle.timers == [1000 * rounds + 1]
+        assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(0.06 * 2**rounds)
+        handle.timers.clear()  # Spark removes those that fired
+        rounds += 1
+        out += processor.handleExpiredTimer(0, TimerValues(1000 * rounds), ExpiredTimerInfo(1))
+    batch = pa.Table.from_batches([unpack(row.rows) for row in out])
+    assert batch.column_names == ["id", "text", "number", "which"]
+    assert sorted(batch["id"].to_numpy().tolist()) == [0, 1, 2]
+
+
+def test_new_rows_take_the_place_of_a_timer() -> None:
+    handle: Any = Handle()
+    processor = CarryOver(wait_of(takes_200_ms_if_zero, timeout_ms=None), 0.01)
+    processor.init(handle)
+    for now in (1000, 2000):
+        [rows] = pack(next(batches(0, size=1)))
+        assert list(processor.handleInputRows(0, iter([Row(rows=rows)]), TimerValues(now))) == []
+        assert handle.timers == [now + 1]
+    assert sum(unpack(left).num_rows for (left,) in handle.state) == 2
 
 
 def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:
