@@ -51,7 +51,7 @@ async def one_in_a_hundred_in_1_s(row: Any) -> tuple[int]:
 
 class BulkAtOnce(hw.AsyncBatchFunction):
     async def async_invoke_batch(self, rows: Sequence[Any]) -> Sequence[Any]:
-        return rows
+        return [tuple(row) for row in rows]
 
 
 def with_plain_asyncio(call: Callable[[Any], Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -90,7 +90,7 @@ def spark_variants(spark: SparkSession, scale: float) -> list[Variant]:
     def job(make: Callable[[DataFrame], DataFrame]) -> Callable[[int], int]:
         def run(rows: int) -> int:
             make(spark.range(0, rows, 1, 1)).write.format("noop").mode("overwrite").save()
-            return rows
+            return [tuple(row) for row in rows]
 
         return run
 

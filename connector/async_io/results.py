@@ -52,7 +52,8 @@ class ResultColumns:
         Raises:
             ContractError: a result is no row of the schema.
         """
-        values = [self._values(row, result) for row, result in zip(rows, results, strict=True)]
+        plain = set(map(type, results)) == {tuple} and set(map(len, results)) == {len(self._names)}  # nothing to be said about any of them
+        values = results if plain else [self._values(row, result) for row, result in zip(rows, results, strict=True)]
         columns = list(zip(*values, strict=True)) or [()] * len(self._names)
         arrays = [self._array(field, column, rows) for field, column in zip(self._schema, columns, strict=True)]
         if self._has_errors:
