@@ -40,10 +40,10 @@ def carrying_over(df: DataFrame, planned: Planned, carry_over_ms: int) -> DataFr
         OptionError: the session's state store is not RocksDB, or it is a Connect session.
         MissingDependencyError: what Spark's Python state functions need is not installed.
     """
+    watch_triggers(df.sparkSession)
     _check_session(df)
     partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     keys = bucket_keys(planned.tasks or default_parallelism(df), partitions)
-    watch_triggers(df.sparkSession)
     keyed = df.withColumn(_KEY, bucket_of(df, planned.wait.columns, keys)).mapInArrow(packed, "key int, rows binary")
     processor = CarryOver(planned.wait, carry_over_ms / 1000)
     carried = keyed.groupBy("key").transformWithState(processor, "rows binary", "Append", "ProcessingTime")

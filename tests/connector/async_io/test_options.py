@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,6 +77,13 @@ Wrong = Callable[["DataFrame"], Any]
 def test_what_does_not_fit(df: DataFrame, wrong: Wrong, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         wrong(df)
+
+
+def test_the_table_in_the_docs_names_every_setting() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "async-io.md").read_text()
+    named = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    signatures = {name for wait in (hw.unordered_wait, hw.keyed_wait) for name in inspect.signature(wait).parameters}
+    assert set(named) >= (signatures | hw.AsyncOptions.__annotations__.keys()) - {"df", "function", "options"}
 
 
 def test_the_schema_may_be_a_struct_and_is_nullable(df: DataFrame) -> None:
