@@ -37,9 +37,11 @@ def carrying_over(df: DataFrame, planned: Planned, carry_over_ms: int) -> DataFr
     """Return the output of an operator on a stream that carries unfinished inputs over from batch to batch.
 
     Raises:
-        OptionError: the session's state store is not RocksDB, or it is a Connect session.
+        OptionError: there is no time to wait, the session's state store is not RocksDB, or it is a Connect session.
         MissingDependencyError: what Spark's Python state functions need is not installed.
     """
+    if carry_over_ms < 1:
+        raise OptionError("must be longer than nothing: no call would ever end", option="carry_over")
     watch_triggers(df.sparkSession)
     _check_session(df)
     partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -191,4 +191,6 @@ def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="2s")
     with pytest.raises(OptionError, match="'carry_over': must be a duration"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="soon")
+    with pytest.raises(OptionError, match="'carry_over': must be longer than nothing"):
+        hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="0s")
     assert hw.unordered_wait(spark.range(3), Lookup(""), schema="name string", carry_over="2s").columns == ["id", "name"], "a batch drains"
