@@ -35,7 +35,7 @@ def unpack(packed_rows: bytes) -> pa.RecordBatch:
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield ``key`` and ``rows``: the rows of each key, packed. For ``mapInArrow``; the last column of the input is the key."""
     for batch in batches:
-        key_column, rows = batch.column(batch.num_columns - 1), batch.select(batch.schema.names[:-1])
+        key_column, rows = batch.column(batch.num_columns - 1), batch.select(list(range(batch.num_columns - 1)))
         keys: list[int] = []
         payloads: list[bytes] = []
         for key in pc.unique(key_column):
