@@ -56,16 +56,10 @@ def plan(
     """
     _check_names(options)
     function = as_function(function)
-    columns = check_columns(df, options.get("columns", df.columns), "columns")
-    if not columns:
-        raise OptionError("must name at least one column", option="columns")
-    key_columns = check_columns(df, options.get("key_columns", ()), "key_columns")
-    if mode is OutputMode.KEYED and not set(key_columns) <= set(columns):
-        raise OptionError("must be among the columns that the function gets", option="keys")
+    columns, key_columns = _columns(df, mode, options)
     on_failure = _on_failure(options.get("on_failure", "fail"))
     error_column = options.get("error_column", "error") if on_failure is OnFailure.ERROR_COLUMN else None
-    result = result_schema(schema, error_column)
-    keep_input = options.get("keep_input", True)
+    result, keep_input = result_schema(schema, error_column), options.get("keep_input", True)
     share = _share(df, capacity, options)
     settings = AsyncSettings(
         mode=mode,
@@ -92,9 +86,7 @@ def plan(
         error_column=error_column,
         metrics=options.get("metrics"),
     )
-    AsyncWaitOperator(function, settings, share_id=wait.share_id)  # opens nothing; says whether function and settings fit
-    check_picklable(function, function_name(function))
-    check_picklable(settings, "a setting")
+    _check_sendable(wait)
     return Planned(wait, output_schema(df, result, error_column, keep_input=keep_input), share.tasks)
 
 
@@ -108,6 +100,24 @@ def milliseconds(value: str, option: str) -> int:
         return duration_ms(value)
     except (ValueError, AttributeError) as error:
         raise OptionError(f"must be a duration such as '500ms' or '5s', and is {value!r}", option=option) from error
+
+
+def _columns(df: DataFrame, mode: OutputMode, options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the columns that the function gets, and those that name a row."""
+    columns = check_columns(df, options.get("columns", df.columns), "columns")
+    if not columns:
+        raise OptionError("must name at least one column", option="columns")
+    key_columns = check_columns(df, options.get("key_columns", ()), "key_columns")
+    if mode is OutputMode.KEYED and not set(key_columns) <= set(columns):
+        raise OptionError("must be among the columns that the function gets", option="keys")
+    return columns, key_columns
+
+
+def _check_sendable(wait: AsyncWait) -> None:
+    """Prove that function and settings fit together, and can be pickled."""
+    AsyncWaitOperator(wait.function, wait.settings, share_id=wait.share_id)  # opens nothing
+    check_picklable(wait.function, function_name(wait.function))
+    check_picklable(wait.settings, "a setting")
 
 
 def _check_names(options: Mapping[str, Any]) -> None:
