@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def spark_variants(spark: SparkSession, scale: float) -> list[Variant]:
     def job(make: Callable[[DataFrame], DataFrame]) -> Callable[[int], int]:
         def run(rows: int) -> int:
             make(spark.range(0, rows, 1, 1)).write.format("noop").mode("overwrite").save()
-            return [tuple(row) for row in rows]
+            return rows
 
         return run
 
@@ -119,6 +120,7 @@ def spark_variants(spark: SparkSession, scale: float) -> list[Variant]:
 
 
 def session() -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[1]").appName("async_io").config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
     for key, value in {**hw.recommended_conf(), ARROW_CONCURRENCY: str(core.CAPACITY)}.items():
         builder = builder.config(key, value)
