@@ -71,7 +71,9 @@ def check_state_store(store: StateStore) -> None:
     lost = store.put_if_absent(name, b"second", durable=False) == b"first"
     store.delete(name)
     if not won or not lost:
-        raise StateLocationError("its put-if-absent let a second writer win: it cannot tell attempts apart, use another location", location=str(store))
+        raise StateLocationError(
+            "its put-if-absent let a second writer win: it cannot tell attempts apart, use another location", location=str(store)
+        )
 
 
 class LocalStateStore(StateStore):

@@ -1,0 +1,38 @@
+"""Sources whose splits end where reading them finds the end: cursors, queues, tails, anything pushed."""
+
+from __future__ import annotations
+
+from headwater_core.epoch_records import EpochRecord
+from headwater_core.errors import ContractError
+from headwater_core.source import Source
+from headwater_core.split import PositionT, SplitT
+
+__all__ = ["BarrierSource"]
+
+
+class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
+    """A source in barrier mode: nobody knows before reading how much there is.
+
+    The driver opens an epoch and says where it is cut (`headwater_core.epoch.Barrier`); the tasks read, find out how far that brought them, and say
+    so in their manifests. What differs from a planned source:
+
+    * the enumerator has no heads: `SplitEnumerator.heads` returns nothing and is not called;
+    * the split reader's answers are `EpochRecords`, which also say what is caught up and which splits were found;
+    * a second reading from a position brings the same rows up to any position that the first one came to. A source that cannot promise that
+      stages what it reads (`readers/runtime/staging/`), and reads again from there.
+    """
+
+    def is_before(self, position: PositionT, other: PositionT) -> bool:
+        """Whether a position lies before another one of the same split, where that can be told; False is the answer for opaque cursors.
+
+        Asked on the driver, of what came out of an epoch and what went in: a source that goes backwards would read rows twice.
+        """
+        return False
+
+    def rows_between(self, start: PositionT, stop: PositionT) -> int:
+        """Never called: in barrier mode nobody counts in advance."""
+        raise ContractError(f"source {self.name!r} is in barrier mode: how many rows lie between two positions is not known before reading")
+
+    def position_after(self, start: PositionT, rows: int, stop: PositionT) -> PositionT:
+        """Never called: in barrier mode positions come out of reading."""
+        raise ContractError(f"source {self.name!r} is in barrier mode: which position comes after some rows is not known before reading")
