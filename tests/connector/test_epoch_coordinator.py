@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -25,6 +25,17 @@ POLL_MS = 1_000
 WALL_MS = time.time_ns() // 1_000_000
 
 
+OPEN: list[EpochCoordinator] = []
+
+
+@pytest.fixture(autouse=True)
+def _close_coordinators() -> Iterator[None]:
+    """Drivers are killed in these tests, not stopped: what they leave behind ends with the test."""
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 class Query:
     """A query on a checkpoint, as Spark drives it: an offset log, and coordinators that come and go."""
 
@@ -42,6 +53,7 @@ class Query:
         self.coordinator = EpochCoordinator(
             self.source, self.store, self.hints, Backoff(deadline_ms=100), clock=self.clock, wall_ms=lambda: WALL_MS + self.clock.monotonic_ms()
         )
+        OPEN.append(self.coordinator)
 
     @property
     def start(self) -> JsonObject:
