@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from connector.epoch_offsets import EpochOffset
 from headwater_core.epoch import AlignmentMode, Barrier
 from headwater_core.split import Path, SplitRange
+from headwater_core.state_store import StateStore
 from readers.runtime.epoch_task import EpochTask
 
-__all__ = ["BarrierHints", "deal", "epoch_tasks"]
+__all__ = ["BarrierHints", "Epochs", "deal", "epoch_tasks"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,19 @@ class BarrierHints:
     poll_interval_ms: int = 10_000
     checkpoint_timeout_ms: int = 60_000
     retained_epochs: int = 100
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """How a query in barrier mode goes from epoch to epoch: everything that the options say. Picklable; opens nothing.
+
+    Attributes:
+        store: the state location; None for a batch read, which keeps nothing.
+        hints: the rest.
+    """
+
+    store: StateStore | None
+    hints: BarrierHints
 
 
 def deal(due: Sequence[Path], most: int) -> list[tuple[Path, ...]]:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from connector.admission import ReadLimits
+from connector.epoch_plan import Epochs
 from connector.planning import PlanningHints
 from headwater_core.errors import OptionError, nearest
 from headwater_core.retry import Backoff
@@ -15,17 +16,24 @@ from headwater_core.source import Boundedness, Source
 
 __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 
-_BUILT_IN = {"kafka": ("connector.kafka", "configure_kafka")}
+_BUILT_IN = {
+    "http": ("connector.http", "configure_http"),
+    "kafka": ("connector.kafka", "configure_kafka"),
+}
 
 
 @dataclass(frozen=True)
 class ConfiguredSource:
-    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing."""
+    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
+
+    ``epochs`` is there if the source is in barrier mode; limits and hints then say nothing.
+    """
 
     source: Source[Any, Any, Any]
     limits: ReadLimits
     hints: PlanningHints
     backoff: Backoff
+    epochs: Epochs | None = None
 
 
 class SourceFactory(Protocol):
