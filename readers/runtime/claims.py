@@ -142,6 +142,8 @@ class Entrance:
         if self._watch.at_work():
             return None
         number = self._watch.newest() + 1
+        if number > 1 and (snapshot := self._place.snapshot()) is not None:
+            return self._place.publish(snapshot)
         if self._place.put_claim(number, self._attempt) != self._attempt:
             return None
         if number > 1:

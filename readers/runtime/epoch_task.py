@@ -151,17 +151,18 @@ class _Run:
     def _read_and_publish(self, claim: Claim) -> Iterator[pa.RecordBatch]:
         metrics = EpochMetrics()
         publisher = _Publisher(self.source, claim, metrics)
+        early = publisher.write_early if self.task.mode is AlignmentMode.AT_LEAST_ONCE else None
         restored = self._restored(claim.place.store)
-        with closing(self._open(restored=restored, on_snapshot=publisher.begin, metrics=metrics)) as reading:
+        with closing(self._open(restored=restored, on_snapshot=early, metrics=metrics)) as reading:
             try:
                 for batch in reading:
                     claim.check()
                     yield batch
             except GeneratorExit:
                 reading.close()
-                publisher.finish(reading.state)
+                publisher.publish(reading.state())
                 raise
-        publisher.finish(reading.state)
+        publisher.publish(reading.state())
 
     def _open(
         self,
@@ -194,44 +195,35 @@ class _Run:
 
 
 class _Publisher:
-    """Writes the snapshot on a thread of its own, while rows may still flow, and tells at the end whether it was the one that counts."""
+    """Writes what one attempt read: at the end as the manifest, and before that, while rows still flow, for whoever takes over if it dies."""
 
     def __init__(self, source: BarrierSource[Any, Any], claim: Claim, metrics: EpochMetrics) -> None:
         self._source, self._claim, self._metrics = source, claim, metrics
         self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
 
-    def begin(self, state: EpochState) -> None:
-        """Begin to write. Called once, when the state is cut."""
+    def write_early(self, state: EpochState) -> None:
+        """Write a snapshot that is cut before the last row is emitted, on a thread of its own. A failure only costs the one who takes over time."""
+        snapshot = self._encode(state)
+        self._thread = threading.Thread(target=self._claim.place.put_snapshot, args=(snapshot,), name="headwater-snapshot", daemon=True)
+        self._thread.start()
+
+    def publish(self, state: EpochState) -> None:
+        """Publish the manifest.
+
+        Raises:
+            FencedError: another attempt's manifest counts, and it is a different one.
+        """
+        if self._thread is not None:
+            self._thread.join()
+        place, ours = self._claim.place, self._encode(state)
+        counts = place.publish(ours)
+        if counts != ours and decode_manifest(counts, self._source, f"place {place.number} of epoch {place.epoch}").state != state:
+            raise FencedError(f"another attempt published place {place.number} of epoch {place.epoch} first, with other positions")
+
+    def _encode(self, state: EpochState) -> bytes:
         metrics: dict[str, JsonValue] = {
             **dataclasses.asdict(self._metrics),
             "attempt": self._claim.number,
             "written_ms": time.time_ns() // 1_000_000,
         }
-        self._thread = threading.Thread(target=self._write, args=(Manifest(state, metrics),), name="headwater-snapshot", daemon=True)
-        self._thread.start()
-
-    def finish(self, state: Callable[[], EpochState]) -> None:
-        """Wait until the snapshot is published; begin with it if nobody has.
-
-        Raises:
-            FencedError: another attempt's snapshot counts, and it is a different one.
-        """
-        if self._thread is None:
-            self.begin(state())
-        assert self._thread is not None
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-
-    def _write(self, manifest: Manifest) -> None:
-        place = self._claim.place
-        try:
-            ours = encode_manifest(manifest, self._source)
-            counts = place.publish(ours)
-            if counts != ours:
-                other = decode_manifest(counts, self._source, f"place {place.number} of epoch {place.epoch}")
-                if other.state != manifest.state:
-                    self._failure = FencedError(f"another attempt published place {place.number} of epoch {place.epoch} first, with other positions")
-        except BaseException as error:  # noqa: BLE001 - goes to the task's thread
-            self._failure = error
+        return encode_manifest(Manifest(state, metrics), self._source)

@@ -18,6 +18,7 @@ class Place:
         00003.claim-1     the first attempt, and which process it is
         00003.beat-1      its last sign of life
         00003.over-1      it gave up, and why
+        00003.snapshot    an early snapshot: how far the first attempt can be followed if it dies (at-least-once mode)
         00003.claim-2     who took over: from here on the first attempt is fenced
         00003.manifest    what was read, or that nothing was; the first one counts for ever
 
@@ -62,6 +63,14 @@ class Place:
     def put_over(self, number: int, reason: bytes) -> None:
         """Say that an attempt has given up."""
         self.store.put_if_absent(self._name(f"over-{number}"), reason, durable=False)
+
+    def snapshot(self) -> bytes | None:
+        """Return the early snapshot, None if there is none."""
+        return self.store.get(self._name("snapshot"))
+
+    def put_snapshot(self, snapshot: bytes) -> None:
+        """Keep an early snapshot unless there is one."""
+        self.store.put_if_absent(self._name("snapshot"), snapshot, durable=False)
 
     def _name(self, what: str) -> str:
         return f"{self.epoch}/{self.number:05d}.{what}"
