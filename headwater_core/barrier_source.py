@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import ContractError
 from headwater_core.source import Source
@@ -24,11 +22,15 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
       stages what it reads (`readers/runtime/staging/`), and reads again from there.
     """
 
-    fetcher_threads: ClassVar[int] = 1
-    """How many threads of a task fetch, each with a split reader of its own; 0: the task's own thread does, between two batches."""
+    @property
+    def fetcher_threads(self) -> int:
+        """How many threads of a task fetch, each with a split reader of its own; 0: the task's own thread does, between two batches."""
+        return 1
 
-    splits_per_thread: ClassVar[int | None] = 1
-    """How many splits a thread reads at a time; None: all there are, for a client that multiplexes."""
+    @property
+    def splits_per_thread(self) -> int | None:
+        """How many splits a thread reads at a time; None: all there are, for a client that multiplexes."""
+        return 1
 
     def is_before(self, position: PositionT, other: PositionT) -> bool:
         """Whether a position lies before another one of the same split, where that can be told; False is the answer for opaque cursors.

@@ -13,7 +13,7 @@ import hypothesis.strategies as st
 from headwater_core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
 from headwater_core.split import SplitRange
 from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, ThreadShape, thread_per_split
+from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
 from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
 
 SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(3)]
