@@ -45,6 +45,7 @@ class Logs:
     events: list[JsonValue] = field(default_factory=list)
     to_send: list[tuple[Path, JsonValue]] = field(default_factory=list)
     backwards: bool = False
+    cuts: Iterator[int] | None = None
     looks: int = 0
 
     def length(self, label: str) -> int:
@@ -145,6 +146,7 @@ class PlainReading:
         self._stops = None if stop_at is None else {entry.split.path: cast("int", entry.position) for entry in stop_at.progress}
         self._not_begun = {found.split.path for found in stop_at.found} if stop_at else set()
         self._rows = 0
+        self._limit = next(self._outside.cuts) if self._outside.cuts is not None and stop_at is None else task.barrier.rows
         self._given = {piece.split.path for piece in task.ranges}
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -174,8 +176,7 @@ class PlainReading:
         return EpochState(tuple(progress[path] for path in sorted(progress)), tuple(found), (), (*events, *self._task.events))
 
     def _cut(self) -> bool:
-        limit = self._task.barrier.rows
-        return self._stops is None and limit is not None and self._rows >= limit
+        return self._stops is None and self._limit is not None and self._rows >= self._limit
 
     def _end(self, split: NumberSplit) -> int:
         ends = self._stops or {}

@@ -8,6 +8,7 @@ that succeeded, forgets a batch that was not logged, and is rolled back.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -113,12 +114,13 @@ class Protocol(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.outside = Logs({"a": 7, "b": 3})
+        self.outside = Logs({"a": 7, "b": 3}, cuts=itertools.cycle([3, 1, 4, 2, 5]))
         self.store, self.clock = MemoryStateStore(), ModelClock()
         self.log: list[JsonObject] = []
         self.committed: list[list[Row]] = []
         self.attempts: list[Attempt] = []
         self.done: dict[int, list[list[Row]]] = {}
+        self.touched: set[int] = set()
         self.coordinator: EpochCoordinator | None = None
 
     @property
@@ -138,7 +140,7 @@ class Protocol(RuleBasedStateMachine):
             return
         if end != start and is_logged:
             self.log.append(end)
-            self.done = {}
+            self.done, self.touched = {}, set()
         elif not is_logged:
             self.kill_driver()
 
@@ -148,6 +150,7 @@ class Protocol(RuleBasedStateMachine):
             self.fragile.dead = True
             self.coordinator.close()
             self.coordinator = None
+            self.done = {}
 
     @rule(place=st.integers(0, 1), crash_in=CRASHES, patient=st.booleans())
     @precondition(lambda self: self.is_running)
@@ -157,6 +160,7 @@ class Protocol(RuleBasedStateMachine):
             attempt = Attempt(tasks[place], Fragile(self.store, crash_in), [])
             attempt.batches = read_epoch(LogSource(self.outside), attempt.task, attempt.store, open_plain_reader, self.clock)
             self.attempts.append(attempt)
+            self.touched.add(place)
             self.clock.patient = patient
             self.step(attempt)
             self.clock.patient = True
@@ -199,9 +203,9 @@ class Protocol(RuleBasedStateMachine):
             attempt.batches.close()
 
     @rule(whose=st.integers(0, 3))
-    @precondition(lambda self: self.is_running)
+    @precondition(lambda self: self.is_running and self.touched <= self.done.keys())
     def commit(self, whose: int) -> None:
-        """Spark commits with the rows of any attempt that succeeded; of a place without one, nobody looked at it."""
+        """Spark commits with the rows of any attempt that succeeded. At a place where none was begun nobody looked; a begun one must succeed."""
         rows = []
         for succeeded in self.done.values():
             assert all(sorted(read) == sorted(succeeded[0]) for read in succeeded)
@@ -215,6 +219,7 @@ class Protocol(RuleBasedStateMachine):
         self.kill_driver()
         kept = max(1, len(self.committed) - back)
         self.log, self.committed, self.done = self.log[:kept], self.committed[: kept - 1], {}
+        self.touched = set(range(len(self.tasks())))
 
     @rule(root=st.sampled_from("abc"), count=st.integers(1, 4))
     def grow(self, root: str, count: int) -> None:
