@@ -9,13 +9,14 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch import FoundSplit
 from headwater_core.epoch_records import EpochRecord, EpochRecords
 from headwater_core.jsons import JsonValue
 from headwater_core.reader import SplitReader
-from headwater_core.source import Boundedness, Source
+from headwater_core.source import Boundedness
 from headwater_core.split import Path, Split, SplitRange
 from readers.runtime.epoch.emitter import EpochRecordEmitter
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
@@ -118,7 +119,7 @@ class PageReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
 
 
 @dataclass
-class PageSource(Source[EpochRecord, NumberSplit, JsonValue]):
+class PageSource(BarrierSource[NumberSplit, JsonValue]):
     """Pages as a source."""
 
     name: ClassVar[str] = "pages"
@@ -153,12 +154,6 @@ class PageSource(Source[EpochRecord, NumberSplit, JsonValue]):
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NumberSplit]:
         generations = cast("dict[str, int]", definitions)
         return {path: NumberSplit(path[0], generations[path[0]]) for path in paths}
-
-    def rows_between(self, start: JsonValue, stop: JsonValue) -> int:
-        raise NotImplementedError
-
-    def position_after(self, start: JsonValue, rows: int, stop: JsonValue) -> JsonValue:
-        raise NotImplementedError
 
 
 def start_of(label: str, position: JsonValue = 0) -> SplitRange[Any, Any]:
