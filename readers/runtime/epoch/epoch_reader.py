@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -30,6 +31,7 @@ from readers.runtime.fetchers.shape import ONE_AFTER_THE_OTHER, ThreadShape
 from readers.runtime.fetchers.split_fetcher import FetcherWork
 from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from readers.runtime.partitions.events import CheckpointBarrier
+from readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from readers.runtime.partitions.partition_id import ResultPartitionId
 from readers.runtime.partitions.result_partition import PipelinedResultPartition
 from readers.runtime.partitions.subpartition import Element
@@ -100,8 +102,9 @@ class EpochReader:
         mode = mode if stop_at is None else AlignmentMode.ALIGNED
         self._alignment_timeout_ms = alignment_timeout_ms if stop_at is None else None
         self._handler = BarrierHandler(threads.fetchers, mode, self._alignment_timeout_ms, self._clock, self.metrics)
+        self._attempt = uuid.uuid4().hex
         self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId("fetched", "task"), threads.fetchers, BufferPool(budget_bytes)
+            ResultPartitionId(f"fetched/{source.name}", self._attempt), threads.fetchers, BufferPool(budget_bytes)
         )
         self._gate = InputGate(self._partition, self._clock)
         self._manager = SplitFetcherManager(threads, ranges, self._loop.take, self._gate.wake_up)
@@ -146,6 +149,7 @@ class EpochReader:
         self._end()
 
     def _rows(self) -> Generator[pa.RecordBatch, None, None]:
+        PROCESS_PARTITIONS.register(self._partition)
         yield from self._restored.batches()
         if self._requests:
             yield from self._ask(self._requests)
@@ -284,7 +288,7 @@ class EpochReader:
     def _release(self) -> None:
         self._manager.close()
         self._gate.close()
-        self._partition.release()
+        PROCESS_PARTITIONS.release_produced_by(self._attempt)
         if self._calls is not None:
             self._calls.close()
         self.metrics.fetches = self._manager.fetches

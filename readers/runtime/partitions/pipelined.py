@@ -76,7 +76,16 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         with self._lock:
             self._is_finished = True
 
-    def create_view(self, on_available: Listener) -> PipelinedSubpartitionView[T]:
+    def create_view(self, on_available: Listener, on_released: Listener | None = None) -> PipelinedSubpartitionView[T]:
+        """Return the one view.
+
+        Args:
+            on_available: see `ResultSubpartition.create_view`.
+            on_released: called once, when the view is released: the subpartition is consumed.
+
+        Raises:
+            ContractError: it is released, or somebody reads it already.
+        """
         with self._lock:
             if self._is_released:
                 raise ContractError(f"subpartition {self.index} is released and cannot be read")
@@ -86,7 +95,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             has_data = bool(self._elements)
         if has_data:
             on_available()
-        return PipelinedSubpartitionView(self)
+        return PipelinedSubpartitionView(self, on_released)
 
     def release(self) -> None:
         with self._lock:
@@ -120,8 +129,8 @@ class PipelinedSubpartition(ResultSubpartition[T]):
 class PipelinedSubpartitionView(ResultSubpartitionView[T]):
     """The one reader of a pipelined subpartition."""
 
-    def __init__(self, subpartition: PipelinedSubpartition[T]) -> None:
-        self._subpartition = subpartition
+    def __init__(self, subpartition: PipelinedSubpartition[T], on_released: Listener | None) -> None:
+        self._subpartition, self._on_released = subpartition, on_released
         self._is_released = False
 
     def next(self) -> Element[T] | None:
@@ -132,4 +141,6 @@ class PipelinedSubpartitionView(ResultSubpartitionView[T]):
         self._subpartition.resume()
 
     def release(self) -> None:
-        self._is_released = True
+        was_released, self._is_released = self._is_released, True
+        if not was_released and self._on_released is not None:
+            self._on_released()

@@ -164,4 +164,4 @@ class PipelinedResultPartition(ResultPartition[T]):
         return self._pipelined[index].overtake(barrier)
 
     def create_view(self, index: int, on_available: Listener) -> PipelinedSubpartitionView[T]:
-        return self._pipelined[index].create_view(on_available)
+        return self._pipelined[index].create_view(on_available, lambda: self.on_consumed_subpartition(index))

@@ -215,9 +215,7 @@ class SegmentLogView:
             yield from batches
 
     def _gone(self) -> StateLocationError:
-        return StateLocationError(
-            f"segment {self.position} of {self._folder} is gone: released, or deleted by somebody else, before it was read"
-        )
+        return StateLocationError(f"segment {self.position} of {self._folder} is gone: released, or deleted by somebody else, before it was read")
 
 
 def _name(folder: str, number: int) -> str:
