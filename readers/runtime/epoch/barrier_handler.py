@@ -30,6 +30,8 @@ class Cut(enum.Enum):
 class BarrierHandler:
     """Flink's ``CheckpointBarrierHandler`` for one epoch. One thread, no I/O, no waiting.
 
+    A channel whose barrier was read gives nothing more by itself (`PipelinedSubpartition`): that is the blocking of an aligned barrier.
+
     Args:
         channels: how many there are.
         mode: see `AlignmentMode`.
@@ -50,16 +52,12 @@ class BarrierHandler:
         """The channels whose barrier has not come."""
         return frozenset(self._pending)
 
-    def is_blocked(self, channel: int) -> bool:
-        """Whether nothing of a channel may be read: its barrier came, and the epoch is not over."""
-        return channel not in self._pending
-
     def on_trigger(self) -> Cut:
         """The barrier is due and on its way. UNALIGNED does not wait for it to come through."""
         return self._overtake() if self._mode is AlignmentMode.UNALIGNED else Cut.NOTHING
 
     def on_barrier(self, channel: int, triggered_ms: int) -> Cut:
-        """A barrier came. A second one of the same channel, or one after the end, means nothing."""
+        """A barrier was read. A second one of the same channel, or one after its end, means nothing."""
         return self._arrived(channel, triggered_ms)
 
     def on_end_of_partition(self, channel: int) -> Cut:

@@ -177,10 +177,14 @@ class ReadAheadView(BlockingSubpartitionView):
         self._read_already: queue.Queue[pa.RecordBatch | BaseException] = queue.Queue(_READ_AHEAD)
         self._thread: threading.Thread | None = None
 
-    def next(self) -> Element[pa.RecordBatch] | None:
+    def start(self) -> None:
+        """Begin to read, unless that was done. The first `next` does."""
         if self._thread is None and not self._is_released:
             self._thread = threading.Thread(target=self._run, name=f"read-ahead-{self._parent.index}", daemon=True)
             self._thread.start()
+
+    def next(self) -> Element[pa.RecordBatch] | None:
+        self.start()
         if self._is_next_a_buffer() and self._read_already.empty():
             return None
         return super().next()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headwater_core.errors import ContractError
-from readers.runtime.partitions.blocking import BlockingSubpartition
+from readers.runtime.partitions.blocking import BlockingSubpartition, ReadAheadView
 from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
 from readers.runtime.partitions.pipelined import PipelinedSubpartition
@@ -382,7 +382,9 @@ def test_an_error_of_the_read_ahead_thread_comes_out_on_the_consumers(tmp_path: 
     told = Told()
     view = subpartition.create_view(told, read_ahead=True)
     told.event.clear()
+    assert isinstance(view, ReadAheadView)
+    view.start()
+    assert told.event.wait(10)
     with pytest.raises(pa.ArrowInvalid):
-        while view.next() is None:
-            assert told.event.wait(10)
+        read(view)
     view.release()
