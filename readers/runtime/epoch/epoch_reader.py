@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -112,14 +113,21 @@ class EpochReader:
         self._captured: dict[Path, tuple[JsonValue, list[pa.RecordBatch]]] = {}
         self._final: EpochState | None = None
         self._is_failed = False
-        self._batches = self._run()
+        self._batches: weakref.ref[Generator[pa.RecordBatch, None, None]] | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self._batches
+        # Only whoever iterates holds the generator: where it is dropped half-way, everything is closed at once.
+        if self._batches is None:
+            batches = self._run()
+            self._batches = weakref.ref(batches)
+            return batches
+        return self._batches() or iter(())
 
     def close(self) -> None:
         """Leave early: everything is closed, and `state` is what was emitted so far. Idempotent; means nothing after the end."""
-        self._batches.close()
+        batches = self._batches() if self._batches is not None else None
+        if batches is not None:
+            batches.close()
         if self._final is None and not self._is_failed:
             self._end()
 
