@@ -368,6 +368,7 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
     reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
     batches = iter(reader)
     rows = rows_of([next(batches)])
+    wait_for(lambda: library.fetched.count(("a",)) == 2)
     go.set()
     wait_for(lambda: is_cut(reader))
     for batch in batches:
