@@ -97,11 +97,17 @@ class CheckpointCoordinator:
         """Statistics of the last completed checkpoint."""
         return self._completed.stats if self._completed else None
 
-    def trigger(self, epoch: EpochId, places: int) -> None:
-        """Open an epoch, before its offset is logged. An epoch that was opened before it and never came to be logged is subsumed: thrown away."""
+    def trigger(self, epoch: EpochId, places: int, starts: JsonObject) -> None:
+        """Open an epoch, before its offset is logged. An epoch that was opened before it and never came to be logged is subsumed: thrown away.
+
+        Args:
+            epoch: which.
+            places: how many tasks it has.
+            starts: where its splits begin; `oldest_starts` returns it once all older epochs are deleted.
+        """
         if self._pending is not None and self._pending != epoch:
             self._store.delete_folder(self._pending.folder)
-        self._store.put_if_absent(f"{epoch.folder}/{_OPENED}", dumps({"places": places, "source": self._source.name}).encode())
+        self._store.put_if_absent(f"{epoch.folder}/{_OPENED}", dumps({"places": places, "starts": starts}).encode())
         self._pending = epoch
 
     def complete(self, epoch: EpochId, places: int) -> CompletedCheckpoint:
@@ -133,6 +139,12 @@ class CheckpointCoordinator:
         for found in old:
             self._store.delete_folder(found.folder)
         return old
+
+    def oldest_starts(self, query: str) -> JsonObject:
+        """Return where the splits of the oldest epoch begin that is kept."""
+        opened = self._store.get(f"{self.epochs(query)[0].folder}/{_OPENED}")
+        starts: JsonObject = json.loads(opened)["starts"] if opened is not None else {}
+        return starts
 
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""

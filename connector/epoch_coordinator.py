@@ -14,6 +14,7 @@ from connector.coordinator_loop import CoordinatorLoop
 from connector.due import DueSplits
 from connector.epoch_offsets import EpochId, EpochOffset, EpochOffsetCodec
 from connector.epoch_plan import BarrierHints, deal, epoch_tasks
+from connector.offsets import flatten, nest
 from connector.settlement import Settlement, settle
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.clock import Clock, SystemClock
@@ -150,7 +151,9 @@ class EpochCoordinator:
             self._loop.run(lambda: self._notify(before, settled))
             self._settled = before.epoch, settled
             oldest = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
-            checkpoints.prune(before.epoch, oldest)
+            if checkpoints.prune(before.epoch, oldest):
+                kept = flatten(checkpoints.oldest_starts(before.epoch.query), self._source.path_depth)
+                self._source.release_before(before.epoch.query, kept)
         return self._settled[1]
 
     def _coordinator(self) -> CheckpointCoordinator:
@@ -213,7 +216,7 @@ class EpochCoordinator:
 
     def _open(self, plan: EpochOffset, before: EpochOffset | None) -> JsonObject:
         encoded = self._codec.encode(plan)
-        self._coordinator().trigger(plan.epoch, len(plan.places))
+        self._coordinator().trigger(plan.epoch, len(plan.places), nest(plan.starts))
         self._opened = {plan.epoch}
         new = [split for path, split in plan.splits.items() if before is None or path not in before.splits]
         self._planned = plan.epoch, tuple(new)

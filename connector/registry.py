@@ -19,6 +19,7 @@ __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 _BUILT_IN = {
     "http": ("connector.http", "configure_http"),
     "kafka": ("connector.kafka", "configure_kafka"),
+    "mqtt": ("connector.mqtt", "configure_mqtt"),
 }
 
 

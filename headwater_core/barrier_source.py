@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Self
+
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import ContractError
 from headwater_core.source import Source
-from headwater_core.split import PositionT, SplitT
+from headwater_core.split import Path, PositionT, SplitT
 
 __all__ = ["BarrierSource"]
 
@@ -38,6 +41,22 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         Asked on the driver, of what came out of an epoch and what went in: a source that goes backwards would read rows twice.
         """
         return False
+
+    def for_query(self, folder: str) -> Self:
+        """Return the source as the tasks of one query use it.
+
+        Args:
+            folder: of the query, in the state location. A staged source keeps its logs there.
+        """
+        return self
+
+    def release_before(self, folder: str, positions: Mapping[Path, PositionT]) -> None:
+        """Throw away what is staged before these positions: no epoch that is kept begins earlier. On the driver, after each epoch; idempotent.
+
+        Args:
+            folder: of the query.
+            positions: of every split that was live when the oldest kept epoch began.
+        """
 
     def rows_between(self, start: PositionT, stop: PositionT) -> int:
         """Never called: in barrier mode nobody counts in advance."""

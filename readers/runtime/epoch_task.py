@@ -53,6 +53,11 @@ class EpochTask:
     restored: tuple[tuple[str, int], ...]
     events: tuple[JsonValue, ...]
 
+    @property
+    def query(self) -> str:
+        """The folder of the query, in the state location."""
+        return self.folder.partition("/")[0]
+
 
 class EpochReading(Protocol):
     """The dataflow of a task, seen from outside (`readers.runtime.epoch.reader.EpochReader`)."""

@@ -28,7 +28,7 @@ def open_epoch_reader(
 ) -> EpochReader:
     """Return the reader of one task. Opens nothing: that comes with the first batch."""
     return EpochReader(
-        source,
+        source.for_query(task.query),
         task.ranges,
         task.barrier,
         mode=task.mode,
