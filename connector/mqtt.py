@@ -62,12 +62,10 @@ MQTT_OPTIONS: Final = OptionTable(
             "clientId",
             text,
             None,
-            "Required for a stream: names its session at the broker. No other client, and no other query, may use it.",
+            "Required for a stream: names its session at the broker, for this query alone.",
             only=_STREAM,
         ),
-        Option(
-            "sessions", integer(1), 1, "So many sessions share the messages (`$share`), each read by a task of its own; then nothing keeps an order."
-        ),
+        Option("sessions", integer(1), 1, "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then."),
         Option(
             "messageKey",
             _key,
@@ -130,7 +128,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
             from readers.mqtt.client import MqttClient
         from readers.runtime.staging.staged_split_reader import StagedSplitReader
 
-        return StagedSplitReader(self._staging(), lambda: MqttClient(self.settings))
+        return StagedSplitReader(self.staging(self.folder), lambda: MqttClient(self.settings))
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, MqttSessionSplit, int]:
         from readers.runtime.epoch.emitter import EpochRecordEmitter
@@ -154,12 +152,13 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         from readers.runtime.staging.staged_split_reader import segment_log
 
         for path, position in positions.items():
-            segment_log(self.for_query(folder)._staging(), path, "driver").release_before(position)
+            segment_log(self.staging(folder), path, "driver").release_before(position)
 
-    def _staging(self) -> Staging:
+    def staging(self, folder: str) -> Staging:
+        """Return where and how a query's messages are staged."""
         from readers.runtime.staging.staged_split_reader import Staging
 
-        return Staging(self.store or MemoryStateStore(), self.folder, self.idle_ms, self.settings.in_flight, 4 * self.settings.in_flight)
+        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, 4 * self.settings.in_flight)
 
 
 def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
