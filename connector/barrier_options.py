@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from connector.epoch_plan import BarrierHints, Epochs
-from connector.options import Option, duration_ms, integer, json_object, one_of, text
+from connector.options import Option, boolean, duration_ms, integer, json_object, one_of, text
 from connector.planning import default_parallelism
 from headwater_core.epoch import AlignmentMode, Barrier
 from headwater_core.errors import OptionError
@@ -55,6 +55,14 @@ BARRIER_OPTIONS: Final = (
         only=_STREAM,
         shown_default="`10s`",
     ),
+    Option(
+        "shareScans",
+        boolean,
+        False,
+        "Keep the rows of an epoch in a file on the executor's host, so that further scans of the epoch there (a self-join, several actions in "
+        "`foreachBatch`) ask the outside for nothing. Costs writing every row to local disk.",
+        only=_STREAM,
+    ),
     Option("maxBufferedBytes", integer(1), 64 << 20, "What a task may hold between fetching and handing over."),
     Option("parallelism", integer(1), None, "The most tasks of an epoch.", shown_default="the driver's CPUs"),
 )
@@ -82,6 +90,7 @@ def epochs_of(values: Mapping[str, Any], boundedness: Boundedness | None, *, sou
         values["pollInterval"],
         values["checkpointTimeout"],
         values["stateRetainedEpochs"],
+        values["shareScans"],
     )
     if boundedness is not _STREAM:
         return Epochs(None, hints)

@@ -27,6 +27,7 @@ class BarrierHints:
         poll_interval_ms: how long after a split was caught up it is looked at again.
         checkpoint_timeout_ms: how long a claimed place of a committed batch may take to publish.
         retained_epochs: how many epochs before the last one the state location keeps.
+        share_scans: keep what is read on its host until the next epoch, for other scans of the same epoch.
     """
 
     barrier: Barrier
@@ -37,6 +38,7 @@ class BarrierHints:
     poll_interval_ms: int = 10_000
     checkpoint_timeout_ms: int = 60_000
     retained_epochs: int = 100
+    share_scans: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def epoch_tasks(offset: EpochOffset, hints: BarrierHints) -> list[EpochTask]:
             budget_bytes=hints.budget_bytes,
             restored=tuple((ref.folder, ref.place) for ref in offset.restored[number]),
             events=offset.events[number],
+            share_scans=hints.share_scans,
         )
         for number, place in enumerate(offset.places)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import ContractError
@@ -34,6 +34,15 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
     def splits_per_thread(self) -> int | None:
         """How many splits a thread reads at a time; None: all there are, for a client that multiplexes."""
         return 1
+
+    def create_async_function(self) -> tuple[Any, Any] | None:
+        """Return what all fetched rows go through before they are rows of the source: an asynchronous function with its ``AsyncSettings``; or None.
+
+        Called once per task, on an executor; no I/O. What the split reader fetches are then requests, whose columns are the source's own affair;
+        the function gets each as a dict, and returns a row of `schema` as a dict, several as a list, or None. Requests that are under way when an
+        epoch is cut finish first, or are stored with the state and made again, as the barrier's mode has it.
+        """
+        return None
 
     def is_before(self, position: PositionT, other: PositionT) -> bool:
         """Whether a position lies before another one of the same split, where that can be told; False is the answer for opaque cursors.

@@ -41,6 +41,7 @@ class EpochTask:
         budget_bytes: what may lie in the channels.
         restored: manifests, as (folder, place), whose rows in flight are emitted first.
         events: of the enumerator, for the reader.
+        share_scans: keep the rows on this host for other scans of the same epoch.
     """
 
     folder: str
@@ -52,6 +53,7 @@ class EpochTask:
     budget_bytes: int
     restored: tuple[tuple[str, int], ...]
     events: tuple[JsonValue, ...]
+    share_scans: bool = False
 
     @property
     def query(self) -> str:

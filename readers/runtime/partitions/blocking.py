@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ from readers.runtime.partitions.buffer_pool import Buffer
 from readers.runtime.partitions.events import EndOfPartition, Event
 from readers.runtime.partitions.subpartition import Element, Listener, ResultSubpartition, ResultSubpartitionView
 
-__all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "ReadAheadView"]
+__all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "ReadAheadView", "read_file"]
 
 Order: TypeAlias = "list[int | Event]"
 """The elements: a buffer by its number, an event as it is."""
@@ -49,6 +50,11 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
     @property
     def is_released(self) -> bool:
         return self._is_released
+
+    @property
+    def file(self) -> Path:
+        """Where the buffers are, once they are spilled and all is produced."""
+        return self._file
 
     @property
     def is_spilled(self) -> bool:
@@ -241,16 +247,29 @@ class _File:
         self._map: pa.MemoryMappedFile | None = None
         self._reader: pa.RecordBatchFileReader | None = None
 
+    def __len__(self) -> int:
+        return self._open().num_record_batches
+
     def read(self, number: int) -> pa.RecordBatch:
-        if self._reader is None:
-            self._map = pa.memory_map(str(self._path))
-            self._reader = pa.ipc.open_file(self._map)
-        return self._reader.get_batch(number)
+        return self._open().get_batch(number)
 
     def close(self) -> None:
         mapped, self._map, self._reader = self._map, None, None
         if mapped is not None:
             mapped.close()
 
+    def _open(self) -> pa.RecordBatchFileReader:
+        if self._reader is None:
+            self._map = pa.memory_map(str(self._path))
+            self._reader = pa.ipc.open_file(self._map)
+        return self._reader
+
 
 _Batches: TypeAlias = "_Memory | _File"
+
+
+def read_file(file: Path) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the batches of a spilled subpartition's file, mapped into memory, in this or another process."""
+    with closing(_File(file)) as batches:
+        for number in range(len(batches)):
+            yield batches.read(number)

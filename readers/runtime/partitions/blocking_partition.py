@@ -55,6 +55,10 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
             self.release_memory()
         return self._blocking[index].add(Buffer(payload, size_bytes, self.pool if has_room else None))
 
+    def file(self, index: int) -> Path:
+        """Where the buffers of a subpartition are, once they are spilled and all is produced."""
+        return self._blocking[index].file
+
     def release_memory(self) -> None:
         """Write everything to files and give the memory back."""
         for subpartition in self._blocking:
