@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,19 +27,12 @@ from readers.runtime.epoch.ipc import read_batches
 from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, ThreadShape, thread_per_split
 from readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
+from tests.exactly_once.waiting import until
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 
 SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(2)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=["inline", "one thread", "one after the other", "thread per split"])
 ALIGNED, UNALIGNED, AT_LEAST_ONCE = AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED, AlignmentMode.AT_LEAST_ONCE
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    for _ in range(10_000):
-        if condition():
-            return
-        threading.Event().wait(0.001)
-    raise AssertionError("it never came to be")
 
 
 def reading(library: Library, labels: str, barrier: Barrier | None = None, **settings: Any) -> EpochReader:
@@ -231,14 +225,21 @@ def test_a_duration_wakes_up_a_fetch_that_waits() -> None:
 
 
 def test_a_slow_first_fetch_is_waited_for_though_the_duration_is_over() -> None:
-    go = threading.Event()
+    over = threading.Event()
+
+    class Clock(ManualClock):
+        def wait(self, event: threading.Event, timeout_ms: int) -> bool:
+            super().wait(event, timeout_ms)
+            over.set()
+            return True
 
     def slow(reader: PageReader) -> None:
-        assert go.wait(10)
+        assert over.wait(10)
 
-    reader = reading(Library({"a": pages(9)}, before_fetch=slow), "a", Barrier(duration_ms=5), threads=ONE_THREAD)
-    threading.Timer(0.05, go.set).start()
+    clock = Clock()
+    reader = reading(Library({"a": pages(9)}, before_fetch=slow), "a", Barrier(duration_ms=5), threads=ONE_THREAD, clock=clock)
     assert len(rows_of(reader)) == 1
+    assert clock.monotonic_ms() == 5
 
 
 def test_caught_up_says_when_to_come_back_counted_from_the_snapshot() -> None:
@@ -311,8 +312,8 @@ def prepared(mode: AlignmentMode, **settings: Any) -> tuple[EpochReader, Iterato
     batches = iter(reader)
     assert rows_of([next(batches)]) == [("a", 0)]
     go.set()
-    wait_for(lambda: backlog(reader) == 4)
-    wait_for(lambda: is_cut(reader))
+    until(lambda: backlog(reader) == 4, "four batches in the channel", 10)
+    until(lambda: is_cut(reader), "all barriers in their channels", 10)
     return reader, batches
 
 
@@ -368,9 +369,9 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
     reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    wait_for(lambda: library.fetched.count(("a",)) == 2)
+    until(lambda: library.fetched.count(("a",)) == 2, "both pages of a", 10)
     go.set()
-    wait_for(lambda: is_cut(reader))
+    until(lambda: is_cut(reader), "all barriers in their channels", 10)
     for batch in batches:
         rows += rows_of([batch])
     assert sorted(rows) == [("a", 0), ("a", 1), *(("b", number) for number in range(6))]
@@ -395,7 +396,7 @@ def test_memory_stays_within_the_budget_and_one_batch_per_channel() -> None:
     reader = reading(library, "ab", threads=thread_per_split(2), budget_bytes=3 * one)
     batches = iter(reader)
     next(batches)
-    wait_for(lambda: reader._partition.pool._waiting == 2)
+    until(lambda: reader._partition.pool._waiting == 2, "both fetchers to wait for room", 10)
     assert len(library.fetched) * one <= 3 * one + 4 * one
     list(batches)
     assert reader.metrics.peak_buffered_bytes <= 4 * one
@@ -523,12 +524,11 @@ def held() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
 
-@each_shape
-@pytest.mark.parametrize("how", ["to the end", "closed", "generator closed", "dropped", "failed", "blocked fetch", "full channel", "never begun"])
-def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape) -> None:
-    if how == "blocked fetch" and shape is INLINE:
-        pytest.skip("the task's own thread cannot leave a fetch")
+ENDINGS = ["to the end", "closed", "generator closed", "dropped", "failed", "full channel", "never begun"]
 
+
+@pytest.mark.parametrize(("how", "shape"), [*itertools.product(ENDINGS, SHAPES), *(("blocked fetch", shape) for shape in SHAPES if shape.threads)])
+def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape) -> None:
     def hook(reader: PageReader) -> None:
         if how == "failed" and len(library.fetched) == 3:
             raise SourceError("no")

@@ -22,6 +22,7 @@ from readers.runtime.fetchers.split_fetcher import FetcherWork
 from readers.runtime.partitions.buffer_pool import BufferPool
 from readers.runtime.partitions.partition_id import ResultPartitionId
 from readers.runtime.partitions.result_partition import PipelinedResultPartition
+from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, start_of
 
 
@@ -39,13 +40,6 @@ class Rig:
     def start(self) -> None:
         work = FetcherWork(self.create, self.partition, self.trigger, self.manager.take, self.shape.splits_per_thread)
         self.manager.start(work, (), "test")
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        for _ in range(10_000):
-            if condition():
-                return
-            threading.Event().wait(0.001)
-        raise AssertionError("it never came to be")
 
 
 class Failing(PageReader):
@@ -88,7 +82,7 @@ def test_later_errors_are_noted_with_the_first() -> None:
     rig = Rig(thread_per_split(2), Library(), "ab")
     rig.create = lambda: FailingTogether(rig.library)
     rig.start()
-    rig.wait_for(lambda: len(rig.manager._failures) == 2)
+    until(lambda: len(rig.manager._failures) == 2, "the fetcher", 10)
     with pytest.raises(SourceError) as caught:
         rig.manager.check_errors()
     assert caught.value.__notes__[1] == "another fetcher failed too: SourceError: gone"
@@ -103,7 +97,7 @@ def test_f10_an_error_while_closing_is_logged_and_hides_no_other(caplog: pytest.
     rig = Rig(ONE_THREAD, Library({"a": pages(1)}), "a")
     rig.create = lambda: Stubborn(rig.library)
     rig.start()
-    rig.wait_for(lambda: rig.partition._pipelined[0].backlog == 1)
+    until(lambda: rig.partition._pipelined[0].backlog == 1, "the fetcher", 10)
     with caplog.at_level(logging.ERROR):
         rig.manager.close()
     assert "closing the reader of fetcher 0 failed" in caplog.text
@@ -140,7 +134,7 @@ def test_closing_frees_a_fetcher_that_waits_for_room() -> None:
     rig = Rig(ONE_THREAD, Library({"a": pages(9)}), "a")
     rig.partition.pool.try_request(1 << 20)
     rig.start()
-    rig.wait_for(lambda: rig.partition.pool._waiting == 1)
+    until(lambda: rig.partition.pool._waiting == 1, "the fetcher", 10)
     rig.manager.close()
     assert not any(thread.is_alive() for thread in rig.manager._threads)
 
@@ -156,7 +150,7 @@ def test_three_shapes_one_thread_over_all_or_one_split_after_the_other_or_a_thre
     rig = Rig(thread_per_split(3), Library({label: pages(1) for label in "abc"}), "abc")
     rig.create = lambda: Meeting(rig.library)
     rig.start()
-    rig.wait_for(lambda: sum(channel.backlog for channel in rig.partition._pipelined) == 3)
+    until(lambda: sum(channel.backlog for channel in rig.partition._pipelined) == 3, "the fetcher", 10)
     assert [channel.backlog for channel in rig.partition._pipelined] == [1, 1, 1]
     rig.manager.close()
 

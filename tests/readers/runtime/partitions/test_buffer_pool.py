@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from headwater_core.errors import ContractError
 from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 10) -> None:
-    done, tick = threading.Event(), 0.001
-    for _ in range(int(timeout_s / tick)):
-        if condition():
-            return
-        done.wait(tick)
-    raise AssertionError("it never came to be")
+from tests.exactly_once.waiting import until
 
 
 def test_a_budget_that_is_used_up_lets_nothing_in() -> None:
@@ -74,7 +65,7 @@ def test_whoever_waits_is_woken(how: str) -> None:
     pool.try_request(10)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1, cancelled.is_set)
-        wait_for(lambda: pool._waiting == 1)
+        until(lambda: pool._waiting == 1, "the thread to wait", 10)
         if how == "recycle":
             pool.recycle(10)
         elif how == "close":
@@ -91,7 +82,7 @@ def test_a_wake_up_alone_changes_nothing() -> None:
     pool.try_request(10)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1)
-        wait_for(lambda: pool._waiting == 1)
+        until(lambda: pool._waiting == 1, "the thread to wait", 10)
         pool.wake_up()
         assert not waiting.done()
         pool.recycle(10)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
@@ -10,9 +13,12 @@ import pyarrow as pa
 import pytest
 
 from headwater_core.errors import ContractError, FencedError, StateLocationError
+from headwater_core.state_location import LocalStateStore
 from headwater_core.state_store import MemoryStateStore
 from readers.runtime.partitions.partition_id import ResultPartitionLocation
 from readers.runtime.partitions.segment_log import SegmentLog
+
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def rows(*numbers: int) -> pa.RecordBatch:
@@ -134,3 +140,18 @@ def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_
             left = set(numbers(list(attempt.view(0).batches())))
             acknowledged = [number for number in acknowledged if number not in gone - left]
     assert numbers(list(attempts[0].view(0).batches())) == acknowledged
+
+
+def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> None:
+    log = SegmentLog(LocalStateStore(tmp_path), "log", "writer")
+    log.take_over()
+    log.mark(1)
+    log.append([rows(1, 2), rows(3)])
+    program = (
+        "import sys; from pathlib import Path; from headwater_core.state_location import LocalStateStore;"
+        "from readers.runtime.partitions.segment_log import SegmentLog;"
+        "log = SegmentLog(LocalStateStore(Path(sys.argv[1])), 'log', 'reader');"
+        "print(log.locate().value, [b.to_pydict()['n'] for b in log.view_after(1).batches()])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
+    assert done.stdout == "remote [[1, 2], [3]]\n"
