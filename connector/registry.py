@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from connector.admission import ReadLimits
-from connector.epoch_plan import Epochs
 from connector.planning import PlanningHints
 from headwater_core.errors import OptionError, nearest
 from headwater_core.retry import Backoff
 from headwater_core.source import Boundedness, Source
+
+if TYPE_CHECKING:
+    from connector.epoch_plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
 
 __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 
