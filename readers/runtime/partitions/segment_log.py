@@ -126,7 +126,7 @@ class SegmentLog:
         return self.view(marked + 1)
 
     def view(self, first: int, stop: int | None = None) -> SegmentLogView:
-        """Return a view of the segments from a number to before another one."""
+        """Return a view of the segments from a number to before another one, which are known to be there; None: as far as there are any."""
         return SegmentLogView(self._store, self._folder, first, stop)
 
     def notify_checkpoint_complete(self, checkpoint: int) -> None:
@@ -208,6 +208,8 @@ class SegmentLogView:
             self.position = number + 1
             if record.kind == _ROWS:
                 yield number, read_batches(record.body)
+        if self._stop is not None and self.position < self._stop:
+            raise self._gone()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of `segments`."""

@@ -113,6 +113,15 @@ def test_a_segment_that_is_cut_short_or_gone_is_an_error() -> None:
         list(log.view(first).batches())
 
 
+def test_a_range_that_is_not_all_there_is_an_error_and_not_fewer_rows() -> None:
+    log = log_of(MemoryStateStore())
+    first = log.append([rows(1)])
+    log.append([rows(2)])
+    assert numbers(list(log.view(first, first + 2).batches())) == [1, 2]
+    with pytest.raises(StateLocationError, match=f"segment {first + 2} of log is gone"):
+        list(log.view(first, first + 3).batches())
+
+
 def test_writing_without_having_taken_over_breaks_the_contract() -> None:
     with pytest.raises(ContractError, match="take_over"):
         SegmentLog(MemoryStateStore(), "log", "one").append([rows(1)])
