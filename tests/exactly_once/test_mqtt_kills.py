@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -35,7 +35,7 @@ class Publisher:
         self.sent = 0
         self._thread = threading.Thread(target=self._run, name="publisher")
 
-    def __enter__(self) -> Publisher:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
