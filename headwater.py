@@ -16,6 +16,8 @@ __all__ = [
     "AsyncCallError",
     "AuthenticationError",
     "AuthorizationError",
+    "Barrier",
+    "BarrierSource",
     "Boundedness",
     "CallTimeoutError",
     "Checkpoint",
@@ -24,7 +26,10 @@ __all__ = [
     "CorruptRecordError",
     "DataLossError",
     "DeadlineError",
+    "EpochRecord",
+    "EpochRecords",
     "FencedError",
+    "FoundSplit",
     "HeadwaterError",
     "InstallationError",
     "JsonValue",
@@ -68,8 +73,11 @@ def _check_sibling(package: str, error: type[ImportError]) -> None:
 
 _check_sibling("headwater_core", ImportError)
 
+from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater_core.epoch import Barrier, FoundSplit
+from headwater_core.epoch_records import EpochRecord, EpochRecords
 from headwater_core.errors import (
     AsyncCallError,
     AuthenticationError,

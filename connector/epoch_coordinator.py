@@ -152,7 +152,7 @@ class EpochCoordinator:
             self._settled = before.epoch, settled
             oldest = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
             if checkpoints.prune(before.epoch, oldest):
-                kept = flatten(checkpoints.oldest_starts(before.epoch.query), self._source.path_depth)
+                kept: dict[Path, Any] = flatten(checkpoints.oldest_starts(before.epoch.query), self._source.path_depth)
                 self._source.release_before(before.epoch.query, kept)
         return self._settled[1]
 

@@ -42,7 +42,7 @@ class Page:
         """Return items ``start`` to ``stop`` as rows; each item as compact JSON."""
         texts = [json.dumps(item, separators=(",", ":"), ensure_ascii=False) for item in self.items[start:stop]]
         count = len(texts)
-        columns = [
+        columns: list[pa.Array[Any]] = [
             pa.array([resource] * count, pa.string()),
             pa.array([number] * count, pa.int64()),
             pa.array(range(start, start + count), pa.int64()),

@@ -66,7 +66,7 @@ class MqttClient(StagedClient[Token]):
             client.username_pw_set(settings.username, settings.password)
         if settings.tls:
             client.tls_set()
-        properties = Properties(PacketTypes.CONNECT)
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call] - paho's own gap
         properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
         properties.ReceiveMaximum = settings.in_flight
         self._client = client
@@ -161,7 +161,7 @@ class MqttClient(StagedClient[Token]):
 
 def _delivery(taken: list[tuple[MQTTMessage, datetime]], key: tuple[str, str] | None) -> Delivery[Token]:
     messages = [message for message, _ in taken]
-    columns = [
+    columns: list[pa.Array[Any]] = [
         pa.array([message.topic for message in messages], pa.string()),
         pa.array([bytes(message.payload) for message in messages], pa.binary()),
         pa.array([message.qos for message in messages], pa.int32()),

@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -151,7 +151,7 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
 def _record(batches: Sequence[pa.RecordBatch], position: int) -> EpochRecord:
     (batch,) = batches
     kept = [name for name in batch.schema.names if name != _KEY]
-    return EpochRecord(cast("pa.RecordBatch", batch.select(kept)), position)
+    return EpochRecord(batch.select(kept), position)
 
 
 def _folder(staging: Staging, path: Path) -> str:
