@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyspark
+
 from tests.exactly_once.barrier_driver import start
 from tests.exactly_once.processes import Program, members
 from tests.exactly_once.watching import FolderWatch
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["BarrierJob"]
 
 LIFE_S = 90
+VICTIMS = ("", "pyspark.daemon", "CoarseGrainedExecutorBackend")
+"""Whom to kill before the driver: nobody, a Python worker or their daemon, the executor if it is a process of its own."""
+ENVIRONMENT = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
 TIMEOUT_S = 90
 MOST_EVENTS = 60
 """About what five batches write into the folders that are watched."""
@@ -35,6 +40,7 @@ class BarrierJob:
         folder: of everything.
         options: of the source.
         columns: what is written.
+        master: of the drivers: in one process, or with an executor of its own.
     """
 
     spark: SparkSession
@@ -42,6 +48,7 @@ class BarrierJob:
     folder: Path
     options: dict[str, str]
     columns: list[str]
+    master: str = "local[2,4]"
 
     def job(self, **trigger: Any) -> dict[str, Any]:
         """Return what a driver needs."""
@@ -56,22 +63,23 @@ class BarrierJob:
         }
 
     def kill_rounds(self, rounds: int, rng: random.Random) -> None:
-        """Start the job and kill it so many times: the whole driver, its JVM alone, or Python workers before that."""
+        """Start the job and kill it so many times: the whole driver or its JVM alone, and before that perhaps a Python worker or an executor."""
         watched = [self.folder / name for name in ("checkpoint/offsets", "checkpoint/commits", "rows/_spark_metadata", "rows")]
         for folder in watched:
             folder.mkdir(parents=True, exist_ok=True)
         for number in range(rounds):
             fatal = rng.randrange(MOST_EVENTS)
-            workers = rng.random() < 0.5
-            with FolderWatch(watched) as watch, Program("barrier_driver.py", self.job(), self.folder / "driver.log") as driver:
+            victim = rng.choice(VICTIMS)
+            with FolderWatch(watched) as watch, Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver:
                 events = watch.files(LIFE_S, driver.check)
                 next(itertools.islice(events, fatal // 2, None))
-                if workers:
-                    self._kill_workers(driver, rng)
+                pids = members(driver.session, victim) if victim else []
+                for pid in rng.sample(pids, min(1, len(pids))):
+                    os.kill(pid, signal.SIGKILL)
                 next(itertools.islice(events, fatal // 2, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
-            print(f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}{', workers before' if workers else ''}", flush=True)
+            print(f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}{f', {victim} before' if victim else ''}", flush=True)
 
     def finish(self) -> None:
         """Read the rest in this process."""
@@ -84,10 +92,3 @@ class BarrierJob:
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
         """Return what was written, sorted; what was written twice is there twice."""
         return sorted(tuple(row) for row in self.spark.read.parquet(f"{self.folder}/rows").selectExpr(*columns).collect())
-
-    @staticmethod
-    def _kill_workers(driver: Program, rng: random.Random) -> None:
-        """Kill one of the processes that run tasks: the daemon's children."""
-        daemons = members(driver.session, "pyspark.daemon")
-        for pid in rng.sample(daemons, min(1, len(daemons))):
-            os.kill(pid, signal.SIGKILL)

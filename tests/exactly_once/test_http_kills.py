@@ -17,7 +17,7 @@ from tests.exactly_once.barrier_job import BarrierJob
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 
@@ -37,9 +37,9 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     api: Api, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
 ) -> None:
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
     options = {"source": "http", "url": api.url, "childrenField": "comments", "barrierRows": "150", "pollInterval": "100ms"}
-    job = BarrierJob(spark, conf, tmp_path, options, ["item"])
+    job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
     job.kill_rounds(ROUNDS, rng)
     api.items, api.grow_per_s = api.count(), 0
     job.finish()
