@@ -20,6 +20,8 @@ __all__ = [
     "AsyncOptions",
     "AuthenticationError",
     "AuthorizationError",
+    "Barrier",
+    "BarrierSource",
     "Batching",
     "BlockingFunction",
     "Boundedness",
@@ -33,6 +35,10 @@ __all__ = [
     "CorruptRecordError",
     "DataLossError",
     "DeadlineError",
+    "EpochRecord",
+    "EpochRecords",
+    "FencedError",
+    "FoundSplit",
     "HeadwaterError",
     "InstallationError",
     "JsonValue",
@@ -42,6 +48,7 @@ __all__ = [
     "OffsetError",
     "OpenContext",
     "OptionError",
+    "PartitionNotFoundError",
     "Path",
     "QueryLag",
     "RateLimit",
@@ -59,6 +66,7 @@ __all__ = [
     "SplitRange",
     "SplitReader",
     "SplitState",
+    "StateLocationError",
     "TransientSourceError",
     "UnknownSplitError",
     "__version__",
@@ -85,8 +93,11 @@ def _check_sibling(package: str, error: type[ImportError]) -> None:
 
 _check_sibling("headwater_core", ImportError)
 
+from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater_core.epoch import Barrier, FoundSplit
+from headwater_core.epoch_records import EpochRecord, EpochRecords
 from headwater_core.errors import (
     AsyncCallError,
     AuthenticationError,
@@ -97,12 +108,15 @@ from headwater_core.errors import (
     CorruptRecordError,
     DataLossError,
     DeadlineError,
+    FencedError,
     HeadwaterError,
     InstallationError,
     MissingDependencyError,
     OffsetError,
     OptionError,
+    PartitionNotFoundError,
     SourceError,
+    StateLocationError,
     TransientSourceError,
     UnknownSplitError,
 )

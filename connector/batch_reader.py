@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from connector.coordinator import SourceCoordinator
 from connector.partition import TaskPartition, read_partition
+from connector.planner import planner_of
 from connector.registry import ConfiguredSource
 from connector.schemas import check_schema
 
@@ -28,8 +28,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Look at the outside and plan. In the planner, once."""
-        c = self._configured
-        coordinator = SourceCoordinator(c.source, c.limits, c.hints, c.backoff)
+        coordinator = planner_of(self._configured)
         try:
             return [TaskPartition(task) for task in coordinator.plan_all()]
         finally:
@@ -37,4 +36,4 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return read_partition(self._configured.source, partition)
+        return read_partition(self._configured, partition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from connector.admission import ReadLimits
 from connector.planning import PlanningHints
@@ -13,19 +13,30 @@ from headwater_core.errors import OptionError, nearest
 from headwater_core.retry import Backoff
 from headwater_core.source import Boundedness, Source
 
+if TYPE_CHECKING:
+    from connector.epoch_plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
+
 __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 
-_BUILT_IN = {"kafka": ("connector.kafka", "configure_kafka")}
+_BUILT_IN = {
+    "http": ("connector.http", "configure_http"),
+    "kafka": ("connector.kafka", "configure_kafka"),
+    "mqtt": ("connector.mqtt", "configure_mqtt"),
+}
 
 
 @dataclass(frozen=True)
 class ConfiguredSource:
-    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing."""
+    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
+
+    ``epochs`` is there if the source is in barrier mode; limits and hints then say nothing.
+    """
 
     source: Source[Any, Any, Any]
     limits: ReadLimits
     hints: PlanningHints
     backoff: Backoff
+    epochs: Epochs | None = None
 
 
 class SourceFactory(Protocol):

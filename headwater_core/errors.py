@@ -8,6 +8,9 @@
     ├── InstallationError (ImportError)     a module of headwater was loaded from somewhere else
     ├── OffsetError                         a checkpointed offset belongs to another source or another version
     ├── ContractError                       a source broke a promise of its contract
+    ├── PartitionNotFoundError              a result partition is asked for that this process does not hold
+    ├── StateLocationError                  stateLocation cannot be used, or what it holds is not what it should
+    ├── FencedError                         another attempt took this task's place over
     ├── AsyncCallError                      a call of asynchronous I/O failed for good; names function, row and attempts
     │   ├── CallTimeoutError (TimeoutError) all attempts together took longer than the timeout
     │   └── CircuitOpenError                not asked at all: the circuit breaker is open
@@ -40,12 +43,15 @@ __all__ = [
     "CorruptRecordError",
     "DataLossError",
     "DeadlineError",
+    "FencedError",
     "HeadwaterError",
     "InstallationError",
     "MissingDependencyError",
     "OffsetError",
     "OptionError",
+    "PartitionNotFoundError",
     "SourceError",
+    "StateLocationError",
     "TransientSourceError",
     "UnknownSplitError",
     "nearest",
@@ -99,6 +105,26 @@ class OffsetError(HeadwaterError):
 
 class ContractError(HeadwaterError):
     """A source broke a promise that its contract makes. The message names the contract."""
+
+
+class StateLocationError(HeadwaterError):
+    """The place where driver and executors keep what a checkpoint needs cannot be used, or holds something that was cut, changed or removed.
+
+    Args:
+        message: what is wrong and what to do about it.
+        location: the URL, for the message.
+    """
+
+    def __init__(self, message: str, *, location: str | None = None) -> None:
+        super().__init__(message if location is None else f"stateLocation {location}: {message}")
+
+
+class FencedError(HeadwaterError):
+    """Another attempt took over, because this one gave no sign of life, or was the first to publish. This one must not go on; Spark retries it."""
+
+
+class PartitionNotFoundError(HeadwaterError):
+    """A result partition was never produced here, is released, or belongs to another attempt."""
 
 
 class AsyncCallError(HeadwaterError):

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from headwater_core.errors import ContractError
+from headwater_core.jsons import JsonValue
 from headwater_core.split import Path, PositionT, SplitRange, SplitT
 
 __all__ = ["RecordT", "RecordsWithSplitIds", "SplitReader"]
@@ -40,13 +42,41 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
         """Take more ranges to read (FLIP-27 ``SplitsAddition``). Does not block and asks nobody.
 
         An empty range (start not before stop) is legal: it is reported as finished by a later fetch, without being read.
+
+        In barrier mode ``stop`` is None: read as far as there is something. A stop that is given there comes from an earlier reading of the same
+        epoch: no record may reach across it.
         """
+
+    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+        """Forget splits that are not finished (FLIP-27 ``SplitsRemoval``). Does not block. Later fetches give nothing of them.
+
+        Called in barrier mode only: when the barrier is due, splits that were fetched from are removed, so that the others get their turn. They
+        may be added again, at another position.
+
+        Raises:
+            ContractError: this reader does not support it.
+        """
+        raise ContractError(f"{type(self).__name__} does not implement handle_splits_removal, which barrier mode needs")
+
+    def pause_or_resume_splits(self, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
+        """Give nothing of the paused splits until they are resumed, where they stopped (FLIP-217). Does not block.
+
+        A path that is not assigned, or just finished, is ignored.
+
+        Raises:
+            ContractError: this reader does not support it.
+        """
+        raise ContractError(f"{type(self).__name__} does not implement pause_or_resume_splits")
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Take an event of the enumerator (FLIP-27 ``SourceEvent``). In barrier mode, before the first fetch, after the first splits were added."""
 
     @abstractmethod
     def fetch(self) -> RecordsWithSplitIds[RecordT]:
         """Return the next raw records of any of the splits, blocking until there are some, or some split is finished.
 
         An empty answer means "nothing now, call again" (after a wake-up, or a long poll that ran out); the end is said by ``finished`` alone.
+        Of several splits those that waited longest come first. In barrier mode the answer is an `EpochRecords`.
         Records at or after a range's stop may be contained: the emitter leaves them out.
 
         Raises:
@@ -56,7 +86,10 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
         """
 
     def wake_up(self) -> None:
-        """Make a blocked `fetch` return soon. The only method that other threads call. Nothing fetched may get lost by it."""
+        """Make a blocked `fetch` return soon. The only method that other threads call. Nothing fetched may get lost by it.
+
+        It may come late, when the fetch it was meant for has returned: then the next one may return early with nothing, no more.
+        """
 
     @abstractmethod
     def close(self) -> None:
