@@ -13,28 +13,51 @@ from pathlib import Path as _Path
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncBatchFunction",
     "AsyncCallError",
+    "AsyncFunction",
+    "AsyncMetrics",
+    "AsyncOptions",
     "AuthenticationError",
     "AuthorizationError",
+    "Barrier",
+    "BarrierSource",
+    "Batching",
+    "BlockingFunction",
     "Boundedness",
+    "CacheSettings",
     "CallTimeoutError",
+    "CallbackFunction",
     "Checkpoint",
+    "CircuitBreakerSettings",
     "CircuitOpenError",
     "ContractError",
     "CorruptRecordError",
     "DataLossError",
     "DeadlineError",
+    "EpochRecord",
+    "EpochRecords",
+    "FencedError",
+    "FoundSplit",
     "HeadwaterError",
     "InstallationError",
     "JsonValue",
     "LagListener",
+    "MetricsSnapshot",
     "MissingDependencyError",
     "OffsetError",
+    "OpenContext",
     "OptionError",
+    "PartitionNotFoundError",
     "Path",
     "QueryLag",
+    "RateLimit",
     "RecordEmitter",
     "RecordsWithSplitIds",
+    "ResultFuture",
+    "RetryPolicy",
+    "Scope",
+    "SharedCache",
     "Source",
     "SourceError",
     "Split",
@@ -44,10 +67,15 @@ __all__ = [
     "SplitReader",
     "SplitRequest",
     "SplitState",
+    "StateLocationError",
     "TransientSourceError",
     "UnknownSplitError",
     "__version__",
+    "keyed_wait",
+    "ordered_wait",
     "recommended_conf",
+    "split_failures",
+    "unordered_wait",
 ]
 
 
@@ -66,8 +94,11 @@ def _check_sibling(package: str, error: type[ImportError]) -> None:
 
 _check_sibling("headwater_core", ImportError)
 
+from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
+from headwater_core.epoch import Barrier, FoundSplit
+from headwater_core.epoch_records import EpochRecord, EpochRecords
 from headwater_core.errors import (
     AsyncCallError,
     AuthenticationError,
@@ -78,12 +109,15 @@ from headwater_core.errors import (
     CorruptRecordError,
     DataLossError,
     DeadlineError,
+    FencedError,
     HeadwaterError,
     InstallationError,
     MissingDependencyError,
     OffsetError,
     OptionError,
+    PartitionNotFoundError,
     SourceError,
+    StateLocationError,
     TransientSourceError,
     UnknownSplitError,
 )
@@ -95,5 +129,21 @@ from headwater_core.split import Path, Split, SplitRange
 for _package in ("enumerators", "readers", "connector"):
     _check_sibling(_package, InstallationError)
 
+from connector.async_io.failures import split_failures
+from connector.async_io.metrics import AsyncMetrics
+from connector.async_io.options import AsyncOptions
+from connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
 from connector.conf import recommended_conf
 from connector.lag import LagListener, QueryLag
+from readers.async_io.function import (
+    AsyncBatchFunction,
+    AsyncFunction,
+    BlockingFunction,
+    CallbackFunction,
+    OpenContext,
+    ResultFuture,
+    Scope,
+)
+from readers.async_io.metrics import MetricsSnapshot
+from readers.async_io.settings import Batching, CacheSettings, CircuitBreakerSettings, RateLimit, RetryPolicy
+from readers.async_io.shared_cache import SharedCache

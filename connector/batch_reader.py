@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from connector.coordinator import SourceCoordinator
 from connector.partition import TaskPartition, read_partition
+from connector.planner import planner_of
 from connector.registry import ConfiguredSource
 
 __all__ = ["BatchReader"]
@@ -25,8 +25,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Look at the outside and plan. In the planner, once."""
-        c = self._configured
-        coordinator = SourceCoordinator(c.source, c.limits, c.hints, c.backoff)
+        coordinator = planner_of(self._configured)
         try:
             return [TaskPartition(task) for task in coordinator.plan_all()]
         finally:
@@ -34,4 +33,4 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return read_partition(self._configured.source, partition)
+        return read_partition(self._configured, partition)

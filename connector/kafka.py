@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import pyarrow as pa
 
 from connector.admission import ReadLimits
-from connector.planning import PlanningHints
+from connector.planning import PlanningHints, default_parallelism
 from connector.registry import ConfiguredSource
 from enumerators.kafka.split import KafkaPartitionSplit
 from headwater_core.emitter import RecordEmitter
@@ -131,7 +131,6 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     with importing(_NEEDED_FOR, extra="kafka"):
         from connector.kafka_options import (
             KAFKA_OPTIONS,
-            default_parallelism,
             ending_offsets,
             starting_offsets,
             subscription,

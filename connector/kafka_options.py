@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from enumerators.kafka.subscription import AssignedPartitions, Subscription, Top
 from headwater_core.errors import OptionError
 from headwater_core.source import Boundedness
 
-__all__ = ["KAFKA_OPTIONS", "default_parallelism", "ending_offsets", "render", "starting_offsets", "subscription"]
+__all__ = ["KAFKA_OPTIONS", "ending_offsets", "render", "starting_offsets", "subscription"]
 
 _STREAM, _BATCH = Boundedness.CONTINUOUS_UNBOUNDED, Boundedness.BOUNDED
 
@@ -162,11 +161,6 @@ def ending_offsets(options: Mapping[str, Any]) -> OffsetsInitializer:
     if options["endingOffsetsByTimestamp"] is not None:
         return OffsetsInitializer("endingOffsetsByTimestamp", None, _timestamps("endingOffsetsByTimestamp", options), "latest")
     return _offsets("endingOffsets", options["endingOffsets"] or "latest", EARLIEST)
-
-
-def default_parallelism() -> int:
-    """Return the best guess at how many tasks run at once: the driver's CPUs. The source never sees Spark's configuration."""
-    return max(1, len(os.sched_getaffinity(0)))
 
 
 def _offsets(option: str, raw: str, forbidden: int | None) -> OffsetsInitializer:

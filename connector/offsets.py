@@ -27,7 +27,7 @@ from headwater_core.reader import RecordT
 from headwater_core.source import Source
 from headwater_core.split import Path, PositionT, SplitRange, SplitT
 
-__all__ = ["VERSION", "OffsetCodec", "SourceOffset"]
+__all__ = ["VERSION", "OffsetCodec", "SourceOffset", "check_offset", "flatten", "nest"]
 
 VERSION = 1
 _RECENT = 4
@@ -79,11 +79,11 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
     def encode(self, offset: SourceOffset[SplitT, PositionT]) -> JsonObject:
         """Return the canonical JSON of an offset: equal offsets are equal texts."""
         splits = [offset.splits[path] for path in sorted(offset.splits)]
-        encoded: JsonObject = {**self.genesis(), "positions": _nest(offset.positions)}
+        encoded: JsonObject = {**self.genesis(), "positions": nest(offset.positions)}
         if (definitions := self._source.serialize_splits(splits)) is not None:
             encoded["splits"] = definitions
         if offset.starts:
-            encoded["starts"] = _nest(offset.starts)
+            encoded["starts"] = nest(offset.starts)
         if offset.state is not None:
             encoded["state"] = offset.state
         encoded = cast("JsonObject", canonical(encoded))
@@ -92,7 +92,7 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
 
     def encode_positions(self, positions: Mapping[Path, PositionT]) -> JsonObject:
         """Return positions in the form of an offset, for progress reports; never logged, never decoded."""
-        return cast("JsonObject", canonical({**self.genesis(), "positions": _nest(positions)}))
+        return cast("JsonObject", canonical({**self.genesis(), "positions": nest(positions)}))
 
     def decode(self, raw: JsonObject) -> SourceOffset[SplitT, PositionT] | None:
         """Return the offset that Spark logged; None for the genesis.
@@ -100,7 +100,7 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
         Raises:
             OffsetError: it was written by another source, by a newer version of headwater, or is no offset at all.
         """
-        self._check(raw)
+        check_offset(raw, self._source.name)
         if "positions" not in raw:
             return None
         for encoded, offset in self._recent:
@@ -112,33 +112,38 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
 
     def _decode(self, raw: JsonObject) -> SourceOffset[SplitT, PositionT]:
         try:
-            positions: dict[Path, PositionT] = _flatten(raw["positions"], self._source.path_depth)
-            starts: dict[Path, PositionT] = _flatten(raw.get("starts", {}), self._source.path_depth)
+            positions: dict[Path, PositionT] = flatten(raw["positions"], self._source.path_depth)
+            starts: dict[Path, PositionT] = flatten(raw.get("starts", {}), self._source.path_depth)
         except (TypeError, AttributeError) as error:
             raise OffsetError(f"the checkpoint's offset cannot be read: {error}") from error
         splits = self._source.deserialize_splits(sorted(positions), raw.get("splits"))
         return SourceOffset(splits, positions, starts, raw.get("state"))
 
-    def _check(self, raw: JsonObject) -> None:
-        if not isinstance(raw, dict) or "source" not in raw or "version" not in raw:
-            raise OffsetError(
-                f"the checkpoint holds an offset that headwater did not write ({str(raw)[:200]}); "
-                "it belongs to another source: use a new checkpointLocation"
-            )
-        if raw["source"] != self._source.name:
-            raise OffsetError(
-                f"the checkpoint belongs to the source {raw['source']!r}, not to {self._source.name!r}: "
-                "go back to that source or use a new checkpointLocation"
-            )
-        version = raw["version"]
-        if not isinstance(version, int) or not 1 <= version <= VERSION:
-            raise OffsetError(
-                f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to {VERSION}: "
-                "install the headwater that wrote it, or a newer one"
-            )
+
+def check_offset(raw: JsonObject, source: str) -> None:
+    """Return if a logged offset was written by this source, and by no newer version.
+
+    Raises:
+        OffsetError: it was not.
+    """
+    if not isinstance(raw, dict) or "source" not in raw or "version" not in raw:
+        raise OffsetError(
+            f"the checkpoint holds an offset that headwater did not write ({str(raw)[:200]}); "
+            "it belongs to another source: use a new checkpointLocation"
+        )
+    if raw["source"] != source:
+        raise OffsetError(
+            f"the checkpoint belongs to the source {raw['source']!r}, not to {source!r}: go back to that source or use a new checkpointLocation"
+        )
+    version = raw["version"]
+    if not isinstance(version, int) or not 1 <= version <= VERSION:
+        raise OffsetError(
+            f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to {VERSION}: "
+            "install the headwater that wrote it, or a newer one"
+        )
 
 
-def _nest(flat: Mapping[Path, PositionT]) -> JsonObject:
+def nest(flat: Mapping[Path, PositionT]) -> JsonObject:
     """``{("orders", "0"): 5}`` -> ``{"orders": {"0": 5}}``."""
     nested: JsonObject = {}
     for path, value in flat.items():
@@ -149,8 +154,8 @@ def _nest(flat: Mapping[Path, PositionT]) -> JsonObject:
     return nested
 
 
-def _flatten(nested: JsonValue, depth: int) -> dict[Path, PositionT]:
-    """The inverse of `_nest` for paths of ``depth`` names; a position below may itself be an object."""
+def flatten(nested: JsonValue, depth: int) -> dict[Path, PositionT]:
+    """The inverse of `nest` for paths of ``depth`` names; a position below may itself be an object."""
     level: dict[Path, JsonValue] = {(): nested}
     for _ in range(depth):
         level = {(*path, name): value for path, node in level.items() for name, value in cast("JsonObject", node).items()}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from connector.planning import ReadTask
+from connector.registry import ConfiguredSource
+from headwater_core.barrier_source import BarrierSource
 from headwater_core.errors import ContractError
-from headwater_core.source import Source
+from readers.runtime.epoch.open_reader import open_epoch_reader
+from readers.runtime.epoch_task import EpochTask, read_epoch
 from readers.runtime.source_reader import read_ranges
 
 __all__ = ["TaskPartition", "read_partition"]
@@ -19,15 +22,17 @@ __all__ = ["TaskPartition", "read_partition"]
 class TaskPartition(InputPartition):
     """One task's ranges, as Spark's partition: the only thing that carries a batch's facts to an executor."""
 
-    def __init__(self, task: ReadTask[Any, Any]) -> None:
+    def __init__(self, task: ReadTask[Any, Any] | EpochTask) -> None:
         super().__init__(task)
 
 
-def read_partition(source: Source[Any, Any, Any], partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_partition(configured: ConfiguredSource, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition, on an executor."""
     task = partition.value
     if task is None:  # Spark's stand-in for a batch read that has nothing to read
         return iter(())
+    if isinstance(task, EpochTask) and configured.epochs is not None:
+        return read_epoch(cast("BarrierSource[Any, Any]", configured.source), task, configured.epochs.store, open_epoch_reader)
     if not isinstance(task, ReadTask):
         raise ContractError(f"a partition that headwater did not plan: {partition!r}")
-    return read_ranges(source, task.ranges)
+    return read_ranges(configured.source, task.ranges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from connector.admission import ReadLimits
 from connector.planning import PlanningHints
@@ -13,9 +13,17 @@ from headwater_core.errors import OptionError, nearest
 from headwater_core.retry import Backoff
 from headwater_core.source import Boundedness, Source
 
+if TYPE_CHECKING:
+    from connector.epoch_plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
+
 __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 
-_BUILT_IN = {"files": ("connector.files", "configure_files"), "kafka": ("connector.kafka", "configure_kafka")}
+_BUILT_IN = {
+    "files": ("connector.files", "configure_files"),
+    "http": ("connector.http", "configure_http"),
+    "kafka": ("connector.kafka", "configure_kafka"),
+    "mqtt": ("connector.mqtt", "configure_mqtt"),
+}
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,7 @@ class ConfiguredSource:
     """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
 
     Attributes:
+        epochs: how a source in barrier mode is run, None for one in planned mode; limits and hints then say nothing.
         push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark refuses such a reader by default.
     """
 
@@ -30,6 +39,7 @@ class ConfiguredSource:
     limits: ReadLimits
     hints: PlanningHints
     backoff: Backoff
+    epochs: Epochs | None = None
     push_filters: bool = False
 
 

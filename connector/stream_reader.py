@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -17,8 +17,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from connector.coordinator import SourceCoordinator
 from connector.partition import TaskPartition, read_partition
+from connector.planner import Planner, planner_of
 from connector.registry import ConfiguredSource
 from headwater_core.errors import HeadwaterError
 from headwater_core.jsons import JsonObject
@@ -34,7 +34,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, configured: ConfiguredSource) -> None:
         self._configured = configured
-        self._coordinator: SourceCoordinator[Any, Any] | None = None
+        self._coordinator: Planner | None = None
 
     def initialOffset(self) -> JsonObject:  # noqa: N802 - Spark's name
         """Return the genesis: a constant. Called twice in a first batch, and again after a crash before the first commit."""
@@ -43,6 +43,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit that Spark hands back with every trigger, except Once, which passes ReadAllAvailable: that is how Once is told apart."""
         limits = self._configured.limits
+        if self._configured.epochs is not None:
+            return ReadMaxRows(self._configured.epochs.hints.barrier.rows or sys.maxsize)
         if limits.max_files is not None:
             return ReadMaxFiles(limits.max_files)
         if limits.max_rows is not None:
@@ -71,7 +73,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return read_partition(self._configured.source, partition)
+        return read_partition(self._configured, partition)
 
     def commit(self, end: JsonObject) -> None:
         """Take note of a committed batch. Spark is one batch late, and never commits the last one."""
@@ -86,10 +88,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_coordinator": None}
 
-    def _planner(self) -> SourceCoordinator[Any, Any]:
+    def _planner(self) -> Planner:
         if self._coordinator is None:
-            c = self._configured
-            self._coordinator = SourceCoordinator(c.source, c.limits, c.hints, c.backoff)
+            self._coordinator = planner_of(self._configured)
         return self._coordinator
 
 
@@ -106,5 +107,5 @@ class RefusedStream(StreamReader):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         raise self._error
 
-    def _planner(self) -> SourceCoordinator[Any, Any]:
+    def _planner(self) -> Planner:
         raise self._error

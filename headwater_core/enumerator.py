@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from headwater_core.errors import ContractError
 from headwater_core.jsons import JsonValue
 from headwater_core.split import Path, PositionT, SplitT
 
@@ -70,6 +71,17 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
         a crash.
         """
 
+    def send_event_to_source_reader(self, path: Path, event: JsonValue) -> None:
+        """Send a small event to whichever task reads this split next (FLIP-27 ``sendEventToSourceReader``). Barrier mode only.
+
+        It travels inside the epoch that is planned after the current `SplitEnumerator.refresh`, so a replayed epoch brings it again. If that
+        epoch does not read the split, the event is dropped: send it again in a later refresh.
+
+        Raises:
+            ContractError: the source is in planned mode.
+        """
+        raise ContractError("SplitEnumeratorContext.send_event_to_source_reader needs a source in barrier mode")
+
     @abstractmethod
     def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
         """Drop splits from the next offset on: unsubscribed, deleted or finished. A planned batch that holds them still reads them."""
@@ -108,11 +120,18 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         this batch. The default does nothing: whatever `refresh` found is assigned already.
         """
 
-    @abstractmethod
     def heads(self) -> Mapping[Path, PositionT]:
         """Return, as of the last `refresh`, where each split ends now: the position that its next record will get.
 
-        Of a bounded source: where it ends for good. A split without a head is not read in this batch.
+        Of a bounded source: where it ends for good. A split without a head is not read in this batch. In barrier mode nobody asks.
+        """
+        return {}
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Take an event of a reader (FLIP-27 ``handleSourceEvent``). Barrier mode only.
+
+        Called when the epoch in which it was sent is complete, before `notify_checkpoint_complete` and `refresh`: once, and again after a restart
+        that restores the state from before. So what it changes belongs into `snapshot_state`.
         """
 
     def snapshot_state(self) -> JsonValue:

@@ -39,7 +39,7 @@ class AlignmentMode(enum.Enum):
 class Barrier:
     """Where an epoch is cut: at whichever comes first, but never before every split that is ready was fetched from once.
 
-    Without any limit the epoch ends when all its splits are caught up or finished.
+    Without any limit the epoch ends when all its splits are caught up or finished, those that it finds included.
 
     Attributes:
         rows: so many rows were fetched by the task.
@@ -118,10 +118,10 @@ class FoundSplit:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What one split had on its way between fetching and emitting when the epoch was cut. Counted as read; emitted first in the next epoch.
+    """What was on its way between fetching and emitting when the epoch was cut. Counted as read; emitted first in the next epoch.
 
     Attributes:
-        path: whose.
+        path: of which split; empty for requests, which belong to none.
         start: the position before the first of ``rows``: where a second reading of the same epoch stops.
         rows: Arrow batches of the source's schema, as one IPC stream; empty if there are none.
         requests: inputs of asynchronous calls without an answer yet. They are made again.

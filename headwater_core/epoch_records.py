@@ -24,7 +24,8 @@ class EpochRecord:
     Attributes:
         rows: as Arrow. May be empty: a position can move without rows.
         position: the next record to read after them. Must differ from the position before them if there are rows.
-        found: splits that these rows name. They take effect with the rows, and must be the same when the rows are read again.
+        found: splits that these rows name. They take effect with the rows, and must be the same when the rows are read again. Found twice in one
+            epoch is found once; a split that was finished in an earlier epoch and is found again is read again.
     """
 
     rows: pa.RecordBatch

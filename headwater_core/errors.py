@@ -8,6 +8,7 @@
     ├── InstallationError (ImportError)     a module of headwater was loaded from somewhere else
     ├── OffsetError                         a checkpointed offset belongs to another source or another version
     ├── ContractError                       a source broke a promise of its contract
+    ├── PartitionNotFoundError              a result partition is asked for that this process does not hold
     ├── StateLocationError                  stateLocation cannot be used, or what it holds is not what it should
     ├── FencedError                         another attempt took this task's place over
     ├── AsyncCallError                      a call of asynchronous I/O failed for good; names function, row and attempts
@@ -48,6 +49,7 @@ __all__ = [
     "MissingDependencyError",
     "OffsetError",
     "OptionError",
+    "PartitionNotFoundError",
     "SourceError",
     "StateLocationError",
     "TransientSourceError",
@@ -119,6 +121,10 @@ class StateLocationError(HeadwaterError):
 
 class FencedError(HeadwaterError):
     """Another attempt took over, because this one gave no sign of life, or was the first to publish. This one must not go on; Spark retries it."""
+
+
+class PartitionNotFoundError(HeadwaterError):
+    """A result partition was never produced here, is released, or belongs to another attempt."""
 
 
 class AsyncCallError(HeadwaterError):

@@ -47,7 +47,7 @@ class ClientConfig:
     fetch_min_bytes: int = 1
     fetch_max_wait_ms: int = 500
     fetch_max_bytes: int = 52_428_800
-    max_partition_fetch_bytes: int = 1_048_576
+    max_partition_fetch_bytes: int = 4_194_304
     request_timeout_ms: int = 30_000
     default_api_timeout_ms: int = 60_000
     socket_connection_setup_timeout_ms: int = 10_000

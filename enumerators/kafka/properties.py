@@ -98,7 +98,7 @@ PROPERTIES: Mapping[str, Property] = {
     "internal.throw.on.fetch.stable.offset.unsupported": Harmless(_NO_GROUP),
     "isolation.level": Mapped(values.one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"),
     "key.deserializer": Refused("keys arrive as binary; decode the column key with DataFrame functions"),
-    "max.partition.fetch.bytes": Mapped(_INT, "1048576", "an upper bound; a larger record is fetched all the same"),
+    "max.partition.fetch.bytes": Mapped(_INT, "4194304", "an upper bound; a larger record is fetched all the same. Java's default is 1048576"),
     "max.poll.interval.ms": Harmless(_NO_GROUP),
     "max.poll.records": Harmless("records are read by the fetch, not by the poll; limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"),
     "metadata.max.age.ms": Mapped(_MS, "300000"),

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 
 from headwater_core.errors import OptionError
 from readers.async_io.batch_call_runner import BatchCallRunner
+from readers.async_io.cache import ResultCache, kept_cache
 from readers.async_io.call import Failure
 from readers.async_io.call_runner import CallRunner
 from readers.async_io.completions import Completions
@@ -46,7 +47,7 @@ class AsyncWaitOperator:
     Args:
         function: a `Function`, or a plain ``async def`` or ``def`` function of a row.
         settings: see there.
-        share_id: tells functions of scope PROCESS apart: tasks with an equal id share the function that the first of them opened.
+        share_id: tasks with an equal id share, in their process, the cache, and a function of scope PROCESS, which the first of them opens.
         task: names the task, for logs.
         host: the loop. None: the one of the process.
 
@@ -109,7 +110,7 @@ class AsyncWaitOperator:
             opening.callback(self._calls.close, self._settings.close_timeout_ms / 1000)
             self._open_shared_cache(opening)
             runner = BatchCallRunner if self._batching else CallRunner
-            self._runner = runner(self._calls, self._settings, self._host, self._completions, self._metrics)
+            self._runner = runner(self._calls, self._settings, self._host, self._completions, self._metrics, results=self._results())
             opening.callback(self._end_calls)
             self._intake = Intake(self._queue, self._batching, self._host.loop.time, self._ask)
             self._watchdog = Watchdog(self.name, self._host, self._settings.block_warning_ms / 1000, self._metrics)
@@ -169,19 +170,37 @@ class AsyncWaitOperator:
             if outputs := self.poll(min(linger_s, left_s), at_least):
                 yield outputs
             self._intake.flush()
+        if self._completions.failure is not None:  # it came with the last outputs
+            raise self._completions.failure
 
-    def process(self, batches: Iterable[Sequence[Row]], *, linger_s: float = 0.05, at_least: int = 1000) -> Generator[list[Output], None, None]:
-        """Feed all batches, each taken from the iterable only when there is room, and yield outputs as in `drain`, until all are out."""
+    def process(
+        self, batches: Iterable[Sequence[Row]], *, linger_s: float = 0.05, at_least: int = 1000, patience_s: float | None = None
+    ) -> Generator[list[Output], None, None]:
+        """Feed all batches, each taken from the iterable only when there is room, and yield outputs as in `drain`, until all are out.
+
+        Args:
+            batches: rows in their order.
+            linger_s: as in `drain`.
+            at_least: as in `drain`.
+            patience_s: how long to wait for room while nothing comes out, and at the end for results. When it is over all batches are taken in at
+                once, whether there is room or not, and what is not out is in `values`. None: as long as it takes.
+        """
         enough = max(1, min(at_least, self._settings.elements // 4))
+        now, patience = self._host.loop.time, float("inf") if patience_s is None else patience_s
         for batch in batches:
-            position = self.feed(batch[: self.free])
-            while position < len(batch):
+            position, moved_at = self.feed(batch[: self.free]), now()
+            while position < len(batch) and now() - moved_at < patience:
                 if outputs := self.poll(linger_s, enough):
                     yield outputs
-                position += self.feed(batch[position : position + self.free])
+                taken = self.feed(batch[position : position + self.free])
+                if outputs or taken:
+                    position, moved_at = position + taken, now()
+            if position < len(batch):
+                self.restore(batch[position:])
+                patience = 0
             if outputs := self.poll():
                 yield outputs
-        yield from self.drain(linger_s=linger_s, at_least=at_least)
+        yield from self.drain(patience_s and patience, linger_s=linger_s, at_least=at_least)
 
     def values(self) -> list[Any]:
         """Return every row and watermark that went in and has not come out, done or not, in their order: what a snapshot stores."""
@@ -218,6 +237,10 @@ class AsyncWaitOperator:
         self._host.run(cache.shared.open(), self._settings.open_timeout_ms / 1000)
         opening.callback(lambda shared: self._host.run(shared.close(), self._settings.close_timeout_ms / 1000), cache.shared)
         self._calls.look_up_first(cache.shared, cache.key, self._is_storable, self._count_hits)
+
+    def _results(self) -> ResultCache | None:
+        cache = self._settings.cache
+        return None if cache is None else kept_cache(self._share_id, cache) if self._share_id is not None else ResultCache(cache)
 
     def _is_storable(self, result: Result) -> bool:
         retry = self._settings.retry

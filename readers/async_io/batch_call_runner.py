@@ -47,9 +47,17 @@ class _BatchCall(Call):
 class BatchCallRunner(CallRunner):
     """Failures, retries, timeouts, cache and single flight row by row; capacity, rate limit and circuit breaker call by call."""
 
-    def __init__(self, function: FunctionCalls, settings: AsyncSettings, host: LoopHost, completions: Completions, metrics: Metrics) -> None:
-        super().__init__(function, settings, host, completions, metrics)
-        self._results = ResultCache(settings.cache) if settings.cache else None
+    def __init__(
+        self,
+        function: FunctionCalls,
+        settings: AsyncSettings,
+        host: LoopHost,
+        completions: Completions,
+        metrics: Metrics,
+        *,
+        results: ResultCache | None,
+    ) -> None:
+        super().__init__(function, settings, host, completions, metrics, results=results)
         self._joined: dict[Hashable, list[tuple[_BatchCall, int]]] = {}
 
     def _call(self, element: StreamElement) -> Call:

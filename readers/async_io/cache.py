@@ -1,15 +1,16 @@
-"""Results that are known already: in this process, and in a store that many processes share."""
+"""Results that are known already in this process."""
 
 from __future__ import annotations
 
 import enum
+import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any, Final, Literal
 
 from readers.async_io.settings import CacheSettings
 
-__all__ = ["MISSING", "Missing", "ResultCache"]
+__all__ = ["MISSING", "Missing", "ResultCache", "kept_cache"]
 
 
 class Missing(enum.Enum):
@@ -53,6 +54,23 @@ class ResultCache:
             self._entries.move_to_end(key)
             if len(self._entries) > self._size:
                 self._entries.popitem(last=False)
+
+
+_KEPT = 8
+_kept: OrderedDict[Hashable, ResultCache] = OrderedDict()
+_lock = threading.Lock()
+
+
+def kept_cache(share_id: Hashable, settings: CacheSettings) -> ResultCache:
+    """Return the cache that the tasks of a job share in this process, one after the other. It lives until so many others were asked for since."""
+    with _lock:
+        cache = _kept.get(share_id)
+        if cache is None:
+            cache = _kept[share_id] = ResultCache(settings)
+        _kept.move_to_end(share_id)
+        while len(_kept) > _KEPT:
+            _kept.popitem(last=False)
+        return cache
 
 
 def _seconds(ms: int | None) -> float:

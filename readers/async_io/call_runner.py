@@ -13,7 +13,7 @@ from typing import Any
 
 from headwater_core.errors import AsyncCallError, CircuitOpenError, ContractError
 from readers.async_io.backlog import Backlog, KeyedBacklog
-from readers.async_io.cache import MISSING
+from readers.async_io.cache import MISSING, ResultCache
 from readers.async_io.call import Call, Failure
 from readers.async_io.completions import Completions
 from readers.async_io.deadlines import Deadlines
@@ -42,10 +42,20 @@ class CallRunner:
         host: the loop.
         completions: where results go.
         metrics: what is counted.
+        results: what is known already; None if nothing is remembered.
     """
 
-    def __init__(self, function: FunctionCalls, settings: AsyncSettings, host: LoopHost, completions: Completions, metrics: Metrics) -> None:
-        self._function, self._settings = function, settings
+    def __init__(
+        self,
+        function: FunctionCalls,
+        settings: AsyncSettings,
+        host: LoopHost,
+        completions: Completions,
+        metrics: Metrics,
+        *,
+        results: ResultCache | None,
+    ) -> None:
+        self._function, self._settings, self._results = function, settings, results
         self._host, self._loop, self._completions, self._metrics = host, host.loop, completions, metrics
         self._name, self._invoke = function.name, function.invoke
         self._backlog = KeyedBacklog() if settings.mode is OutputMode.KEYED else Backlog()
@@ -53,7 +63,7 @@ class CallRunner:
         self._deadlines = Deadlines(host.loop, timeout_s, self._expire)
         self._policy = FailurePolicy(function.name, settings, completions, metrics)
         self._gate = Gate(settings) if settings.rate_limit or settings.circuit_breaker else None
-        self._flights = Flights(settings.cache) if settings.cache else None
+        self._flights = Flights(results) if results is not None else None
         self._workers: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[None]] = []
         self._retrying: set[Call] = set()

@@ -7,7 +7,6 @@ from typing import Any
 
 from readers.async_io.cache import MISSING, ResultCache
 from readers.async_io.call import Call, Failure
-from readers.async_io.settings import CacheSettings
 
 __all__ = ["Flights"]
 
@@ -15,8 +14,8 @@ __all__ = ["Flights"]
 class Flights:
     """A call *leads* the flight of its key, or joins it. Owned by the loop's thread."""
 
-    def __init__(self, settings: CacheSettings) -> None:
-        self._cache = ResultCache(settings)
+    def __init__(self, cache: ResultCache) -> None:
+        self._cache = cache
         self._followers: dict[Hashable, list[Call]] = {}
 
     def admit(self, call: Call, now: float) -> Any:

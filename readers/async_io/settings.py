@@ -11,7 +11,7 @@ from headwater_core.errors import OptionError
 from readers.async_io.function import Result, Row
 from readers.async_io.shared_cache import SharedCache
 
-__all__ = ["AsyncSettings", "Batching", "CacheSettings", "CircuitBreakerSettings", "OnFailure", "OutputMode", "RateLimit", "RetryPolicy"]
+__all__ = ["AsyncSettings", "Batching", "CacheSettings", "CircuitBreakerSettings", "OnFailure", "OutputMode", "RateLimit", "RetryPolicy", "whole_row"]
 
 
 class OutputMode(enum.Enum):
@@ -131,19 +131,25 @@ class CircuitBreakerSettings:
         _check(self.probes >= 1, "probes", f"must be at least 1, is {self.probes}")
 
 
+def whole_row(row: Row) -> Hashable:
+    """Return the row itself: the key where nothing less is given."""
+    key: Hashable = row
+    return key
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSettings:
     """Remember results by key, and ask once for equal keys that are in flight at the same time.
 
     Attributes:
-        key: the part of a row on which its result depends.
+        key: the part of a row on which its result depends; the default is all of it.
         size: entries at most; the least recently used leave first. 0: remember nothing, only share what is in flight.
         ttl_ms: how long a result counts. None: for ever.
         negative_ttl_ms: how long "no rows" counts. None: as long as any other result. 0: never.
         shared: a cache outside the process, asked for what this one does not know.
     """
 
-    key: Callable[[Row], Hashable]
+    key: Callable[[Row], Hashable] = whole_row
     size: int = 10_000
     ttl_ms: int | None = None
     negative_ttl_ms: int | None = None

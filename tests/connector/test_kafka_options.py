@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from connector.kafka import KafkaSource
-from connector.kafka_options import KAFKA_OPTIONS, default_parallelism, ending_offsets, render, starting_offsets, subscription
+from connector.kafka_options import KAFKA_OPTIONS, ending_offsets, render, starting_offsets, subscription
+from connector.planning import default_parallelism
 from connector.registry import ConfiguredSource
 from enumerators.kafka.cluster import EARLIEST, LATEST, TopicPartition
 from enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer

@@ -2,15 +2,19 @@
 
 The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, a line of JSON on stdout its answer: ``stream`` runs the
 query until it has caught up, stops it, and says what is in the sink; ``batch`` reads the topic. Pairs of partition and offset, sorted.
+``lag`` is a ``stream`` with a listener on the client, and says what that knew at last.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+import headwater as hw
 from tests.exactly_once.pipeline import Pipeline
 
 OPTIONS_OF_A_BATCH = ("subscribe", "startingOffsets")
@@ -23,13 +27,38 @@ def main() -> None:
         builder = builder.config(key, value)
     pipeline = Pipeline.of(job, builder.getOrCreate())
     for command in sys.stdin:
-        answer = {"stream": stream, "batch": batch}[command.strip()](pipeline)
+        answer = {"stream": stream, "batch": batch, "lag": lag}[command.strip()](pipeline)
         print(json.dumps(answer), flush=True)
 
 
 def stream(pipeline: Pipeline) -> list[tuple[int, int]]:
     with pipeline.running():
         return pipeline.places()
+
+
+class Caught(hw.LagListener):
+    """Says when nothing is left to read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = threading.Event()
+        self.last: dict[str, Any] = {}
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        super().onQueryProgress(event)
+        for query in self.queries():
+            if query.splits and not query.total:
+                self.last = query.as_dict()
+                self.up.set()
+
+
+def lag(pipeline: Pipeline) -> dict[str, Any]:
+    listener = Caught()
+    pipeline.spark.streams.addListener(listener)
+    with pipeline.running():
+        assert listener.up.wait(60), "no report reached the client"
+    pipeline.spark.streams.removeListener(listener)
+    return listener.last
 
 
 def batch(pipeline: Pipeline) -> list[tuple[int, int]]:

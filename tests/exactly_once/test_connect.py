@@ -27,6 +27,10 @@ def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_onc
         produced += produce(kafka, topic, 10)
         assert client.ask("stream") == places(produced)
         assert client.ask("batch") == places(produced)
+        produce(kafka, topic, 10)
+        reported = client.ask("lag")
+    assert reported["lag"] == 0
+    assert reported["splits"] == {f"{topic}-0": 0, f"{topic}-1": 0}
 
 
 def places(produced: list[tuple[int, int]]) -> list[list[int]]:

@@ -66,6 +66,13 @@ class TestFlinksCases:
             operator.feed([3])
             assert drained(operator) == [(1, 2), (2, 4), Watermark(2), (3, 6)], "3 is done first and comes last"
 
+    def test_a_watermark_behind_each_row_makes_unordered_ordered(self, host: ManualHost) -> None:
+        with operator_of(times_two, host, mode=UNORDERED) as operator:
+            for row in (2, 1, 3):
+                operator.feed([row])
+                operator.put_watermark(Watermark(row))
+            assert inputs_of(drained(operator)) == [2, Watermark(2), 1, Watermark(1), 3, Watermark(3)]
+
     @both_modes
     def test_processing_time(self, host: ManualHost, mode: OutputMode) -> None:
         """Eight inputs through room for six."""
@@ -163,6 +170,16 @@ class TestFlinksCases:
             assert operator.metrics.failures == 0
 
     @both_modes
+    def test_a_timeout_that_raises_fails_the_task_with_what_it_raised(self, host: ManualHost, mode: OutputMode) -> None:
+        def no_substitute(row: Row) -> Result:
+            raise ValueError("none for this")
+
+        with operator_of(Service(no_substitute), host, mode=mode, timeout_ms=1000) as operator:
+            operator.feed([1])
+            with pytest.raises(AsyncCallError, match="Service failed, attempt 1: ValueError: none for this"):
+                operator.poll(2)
+
+    @both_modes
     def test_timeout_cleanup(self, host: ManualHost, mode: OutputMode) -> None:
         """FLINK-5652: no timer outlives its call, the operator being open still."""
         service = Service()
@@ -206,6 +223,20 @@ class TestFlinksCases:
                 operator.poll()
             assert isinstance(caught.value.__cause__, ValueError)
             assert service.running == [1]
+
+    @both_modes
+    def test_a_failure_that_comes_with_the_last_results_is_raised_behind_them(self, host: ManualHost, mode: OutputMode) -> None:
+        service = Service()
+        with operator_of(service, host, mode=mode) as operator:
+            operator.feed([1, 2])
+            host.settle()
+            service.answer(1)
+            service.fail(2, ValueError())
+            host.settle()
+            outputs = operator.drain()
+            assert next(outputs) == [(1, "1!")]
+            with pytest.raises(AsyncCallError, match="ValueError"):
+                next(outputs)
 
     @pytest.mark.parametrize("retry", [None, RetryPolicy.fixed(5, 10)])
     @both_modes
@@ -630,6 +661,16 @@ class TestBackPressureAndEnds:
             out = [output for outputs in operator.drain(2.0) for output in outputs]
             assert out == [(2, "2!")]
             assert operator.values() == [1, 3]
+
+    def test_processing_with_patience_takes_everything_in_and_leaves_the_rest_to_the_snapshot(self, host: ManualHost) -> None:
+        service = Service()
+        with operator_of(service, host, capacity=2, queue_size=2) as operator:
+            host.loop.call_later(1.5, service.answer, 1)
+            began = host.loop.now
+            out = [output for outputs in operator.process([[1, 2, 3], [4, 5]], patience_s=2.0) for output in outputs]
+            assert out == [(1, "1!")]
+            assert operator.values() == [2, 3, 4, 5]
+            assert host.loop.now - began == pytest.approx(3.5, abs=0.1), "what comes out proves that the service lives"
 
     def test_a_queue_full_of_nothing_but_results_is_not_stuck(self, host: ManualHost) -> None:
         with operator_of(times_two, host, queue_size=1, mode=ORDERED) as operator:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from readers.async_io.cache import MISSING, ResultCache
+from readers.async_io.async_wait_operator import AsyncWaitOperator
+from readers.async_io.cache import MISSING, ResultCache, kept_cache
 from readers.async_io.function import AsyncBatchFunction
-from readers.async_io.settings import Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
+from readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
 from readers.async_io.shared_cache import SharedCache
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
@@ -52,6 +53,28 @@ def test_size_zero_remembers_nothing() -> None:
     lru = cache(size=0)
     lru.put("a", 1, 0)
     assert lru.get("a", 0) is MISSING
+
+
+def test_tasks_of_a_job_have_one_cache_for_as_long_as_it_is_in_use() -> None:
+    settings = CacheSettings()
+    kept = kept_cache("job", settings)
+    assert kept_cache("another", settings) is not kept
+    assert kept_cache("job", settings) is kept
+    for number in range(8):
+        kept_cache(number, settings)
+    assert kept_cache("job", settings) is not kept
+
+
+def test_the_next_task_of_a_job_knows_what_the_one_before_asked(host: ManualHost) -> None:
+    async def twice(row: int) -> int:
+        return row * 2
+
+    def task() -> tuple[int, int]:
+        with AsyncWaitOperator(twice, AsyncSettings(cache=CacheSettings()), share_id="two tasks", host=host) as operator:
+            assert [output for outputs in operator.process([[1, 2, 1]]) for output in outputs] == [(1, 2), (2, 4), (1, 2)]
+        return operator.metrics.requests, operator.metrics.cache_hits
+
+    assert [task(), task()] == [(2, 1), (0, 3)]
 
 
 def first_letter(row: str) -> str:

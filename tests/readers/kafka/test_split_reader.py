@@ -16,6 +16,7 @@ from headwater_core.clock import ManualClock
 from headwater_core.emitter import SplitState
 from headwater_core.errors import AuthorizationError, CorruptRecordError, DataLossError, TransientSourceError
 from headwater_core.split import SplitRange
+from readers.kafka import leaders
 from readers.kafka.emitter import KafkaRecordEmitter
 from readers.kafka.losses import BELIEVED_AFTER_MS
 from readers.kafka.split_reader import KafkaSplitReader
@@ -85,7 +86,8 @@ class Task:
 
 
 @pytest.fixture
-def task(kafka: ScriptedKafka) -> Iterator[Callable[..., Task]]:
+def task(kafka: ScriptedKafka, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Task]]:
+    monkeypatch.setattr(leaders, "_clusters", {})  # a port that the system gives out again is another cluster
     made: list[Task] = []
 
     def make(**options: Any) -> Task:
@@ -346,6 +348,16 @@ class TestReplicas:
         kafka.surprises.extend([self.follow, lambda _: {0: Part(end=6)}])
         assert task().take(kafka.range("t")).finish() == upto(6)
         assert [fetch.node for fetch in kafka.asked(3)] == [1, 2, 1]
+
+    def test_after_a_while_the_leader_is_asked_who_is_nearest_now(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+        """The replica has been sent one request ahead by then: which broker notes down its own first is chance."""
+        kafka.surprises.extend([self.follow] * 10)
+        reading = task(metadata_max_age_ms="60000").take(kafka.range("t"))
+        reading.step()  # the leader names the replica
+        reading.step()  # the replica gives two records, and is asked for the next two
+        reading.clock.advance(60_000)
+        assert reading.finish() == upto(6)
+        assert [fetch.wanted[0].offset for fetch in kafka.asked(4) if fetch.node == 1] == [0, 2]
 
     def test_a_replica_without_an_address_is_not_waited_for(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
         kafka.surprises.append(lambda _: {0: Part(end=6, replica=9)})

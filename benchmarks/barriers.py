@@ -1,0 +1,118 @@
+"""What an epoch costs beside the reading: claim and manifest of a task, and recovery of an epoch with very many splits. No Spark, no broker.
+
+python benchmarks/barriers.py [--folder /some/local/disk]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from connector.epoch_coordinator import EpochCoordinator
+from connector.epoch_plan import BarrierHints
+from connector.http import HttpSource, configure_http
+from headwater_core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
+from headwater_core.retry import Backoff
+from headwater_core.source import Boundedness
+from headwater_core.split import SplitRange
+from headwater_core.state_location import LocalStateStore
+from readers.runtime.epoch_task import EpochTask, read_epoch
+
+MOST_TASK_MS: Final = 15
+MOST_RECOVERY_S: Final = 1
+SPLITS: Final = 1_000
+ROUNDS: Final = 50
+
+
+class NothingToRead:
+    """A dataflow that is through at once: every split is read to its next page."""
+
+    def __init__(self, task: EpochTask) -> None:
+        self._ranges: tuple[SplitRange[Any, Any], ...] = task.ranges
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def state(self) -> EpochState:
+        """Return a state of the usual size."""
+        return EpochState(
+            tuple(SplitProgress(piece.split, {**piece.start, "page": piece.start["page"] + 1}, SplitStatus.MORE) for piece in self._ranges)
+        )
+
+
+def nothing_to_read(_: object, task: EpochTask, **_rest: object) -> NothingToRead:
+    """Stand in for `readers.runtime.epoch.open_reader.open_epoch_reader`."""
+    return NothingToRead(task)
+
+
+def timed_ms(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return (time.perf_counter() - began) * 1000
+
+
+def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, EpochCoordinator, LocalStateStore]:
+    """Return a source of so many splits, a new driver, and its store."""
+    urls = ",".join(f"http://127.0.0.1/items/{number}" for number in range(splits))
+    source = configure_http({"url": urls, "statelocation": str(folder)}, Boundedness.CONTINUOUS_UNBOUNDED).source
+    assert isinstance(source, HttpSource)
+    store = LocalStateStore(folder)
+    return source, EpochCoordinator(source, store, BarrierHints(Barrier(rows=1), parallelism=places), Backoff(deadline_ms=1_000)), store
+
+
+def tasks(folder: Path) -> list[float]:
+    """Return the milliseconds of each task that claims its place, reads nothing and publishes, with one split."""
+    source, driver, store = query(folder, 1, 1)
+    start, found = driver.initial_offset(), []
+    for _ in range(ROUNDS):
+        end = driver.plan_next(start, limited=True)
+        (task,) = driver.tasks(start, end)
+        found.append(timed_ms(lambda task=task: list(read_epoch(source, task, store, nothing_to_read))))  # type: ignore[misc,arg-type]
+        start = end
+    driver.close()
+    return found
+
+
+def recoveries(folder: Path) -> list[float]:
+    """Return the milliseconds from a restart to the first row of the next epoch could come: settle, plan, and the first task's claim."""
+    source, driver, store = query(folder, SPLITS, 8)
+    start, found = driver.initial_offset(), []
+    for _ in range(10):
+        end = driver.plan_next(start, limited=True)
+        for task in driver.tasks(start, end):
+            list(read_epoch(source, task, store, nothing_to_read))  # type: ignore[arg-type]
+        driver.close()
+        _, driver, store = query(folder, SPLITS, 8)
+        began = time.perf_counter()
+        start = driver.plan_next(end, limited=True)
+        list(read_epoch(source, driver.tasks(end, start)[0], store, nothing_to_read))  # type: ignore[arg-type]
+        found.append((time.perf_counter() - began) * 1000)
+        for task in driver.tasks(end, start)[1:]:
+            list(read_epoch(source, task, store, nothing_to_read))  # type: ignore[arg-type]
+    driver.close()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=None, help="where the state location is made; a temporary folder by default")
+    with tempfile.TemporaryDirectory(dir=parser.parse_args().folder) as folder:
+        found = {"claim + manifest, one task": (tasks(Path(folder, "a")), MOST_TASK_MS)}
+        found[f"recovery of an epoch of {SPLITS:,} splits"] = recoveries(Path(folder, "b")), MOST_RECOVERY_S * 1000
+    print("| | p50, ms | worst, ms | target, ms |\n|---|---|---|---|")
+    for name, (samples, target) in found.items():
+        print(f"| {name} | {statistics.median(samples):.1f} | {max(samples):.1f} | {target} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Measures the hand-over inside a task, without Spark and without an outside: ``python benchmarks/handover.py``.
+
+Three questions: what a PIPELINED partition costs per buffer, alone and between two threads; how much memory lies between fetchers and emitter when
+the consumer is slow; and what a snapshot adds to an epoch, aligned and unaligned. Medians of some rounds count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import pyarrow as pa
+
+from headwater_core.epoch import AlignmentMode, Barrier
+from headwater_core.epoch_records import EpochRecord, EpochRecords
+from headwater_core.jsons import JsonValue, dumps
+from headwater_core.reader import SplitReader
+from headwater_core.split import Path as SplitPath
+from headwater_core.split import SplitRange
+from readers.runtime.epoch.epoch_reader import EpochReader
+from readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
+from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from readers.runtime.partitions.events import EndOfPartition
+from readers.runtime.partitions.partition_id import ResultPartitionId
+from readers.runtime.partitions.result_partition import PipelinedResultPartition
+from tests.doubles import NUMBER_SCHEMA, NumberSplit
+from tests.pages import PageSource
+
+__all__ = ["main"]
+
+_ROWS = 1_000
+_BATCH = pa.RecordBatch.from_pydict({"label": ["x" * 92] * _ROWS, "number": list(range(_ROWS))}, schema=NUMBER_SCHEMA)
+_ID = ResultPartitionId("benchmark", "0")
+
+
+def one_thread(buffers: int) -> float:
+    """Put and take one buffer after the other, as a task that fetches by itself."""
+    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(_ID, 1, BufferPool(1 << 26))
+    view, size_bytes = partition.create_view(0, lambda: None), _BATCH.nbytes
+    began = time.perf_counter()
+    for _ in range(buffers):
+        partition.add(0, _BATCH, size_bytes)
+        element = view.next()
+        assert isinstance(element, Buffer)
+        element.recycle()
+    return (time.perf_counter() - began) / buffers
+
+
+def two_threads(buffers: int) -> float:
+    """Put on one thread, take on another, through 1,000 buffers of room."""
+    size_bytes = _BATCH.nbytes
+    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(_ID, 1, BufferPool(1_000 * size_bytes))
+    available = threading.Event()
+    view = partition.create_view(0, available.set)
+
+    def produce() -> None:
+        for _ in range(buffers):
+            partition.add(0, _BATCH, size_bytes)
+        partition.finish()
+
+    began = time.perf_counter()
+    thread = threading.Thread(target=produce)
+    thread.start()
+    while True:
+        available.clear()
+        element = view.next()
+        if element is None:
+            available.wait()
+        elif isinstance(element, EndOfPartition):
+            break
+        else:
+            assert isinstance(element, Buffer)
+            element.recycle()
+    thread.join()
+    return (time.perf_counter() - began) / buffers
+
+
+class PacedReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
+    """The same batch again and again, at most ``rows_per_s`` of it; 0: as fast as can be."""
+
+    def __init__(self, batches: int, rows_per_s: float) -> None:
+        self._batches, self._pause_s = batches, _ROWS / rows_per_s if rows_per_s else 0.0
+        self._at: dict[SplitPath, int] = {}
+        self._due = 0.0
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[NumberSplit, JsonValue]]) -> None:
+        self._at.update((piece.split.path, int(str(piece.start))) for piece in added)
+
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
+        for path in removed:
+            del self._at[path]
+
+    def fetch(self) -> EpochRecords:
+        path, at = next(iter(self._at.items()))
+        del self._at[path]
+        if self._pause_s:
+            now = time.perf_counter()
+            self._due = max(self._due, now - 0.01) + self._pause_s
+            if self._due > now:
+                time.sleep(self._due - now)
+        record = EpochRecord(_BATCH, at + 1)
+        if at + 1 < self._batches:
+            self._at[path] = at + 1
+            return EpochRecords({path: [record]})
+        return EpochRecords({path: [record]}, frozenset([path]))
+
+    def close(self) -> None:
+        pass
+
+
+class PacedSource(PageSource):
+    """Splits of so many batches."""
+
+    def __init__(self, batches: int, rows_per_s: float = 0.0) -> None:
+        super().__init__()
+        self._settings = batches, rows_per_s
+
+    def create_reader(self) -> SplitReader[EpochRecord, NumberSplit, JsonValue]:
+        return PacedReader(*self._settings)
+
+
+def epoch(batches: int, rows_per_s: float, splits: int = 1, **settings: Any) -> tuple[float, EpochReader, PacedSource]:
+    """Read one epoch; return its seconds, its reader and its source."""
+    source = PacedSource(batches // splits, rows_per_s)
+    starts: list[SplitRange[Any, Any]] = [SplitRange(NumberSplit(str(index)), 0, None) for index in range(splits)]
+    began = time.perf_counter()
+    reader = EpochReader(source, starts, Barrier(rows=batches * _ROWS), **settings)
+    for _ in reader:
+        pass
+    return time.perf_counter() - began, reader, source
+
+
+def peak(threads: int, budget_batches: int) -> tuple[float, float]:
+    """Return the most that lay between fetchers and a consumer slower than they are, and what is allowed, in batches."""
+    reader = EpochReader(
+        PacedSource(40),
+        [SplitRange(NumberSplit(str(index)), 0, None) for index in range(threads)],
+        Barrier(),
+        threads=thread_per_split(threads),
+        budget_bytes=budget_batches * _BATCH.nbytes,
+    )
+    for _ in reader:
+        time.sleep(0.0005)
+    return reader.metrics.peak_buffered_bytes / _BATCH.nbytes, budget_batches + threads
+
+
+def snapshot(mode: AlignmentMode, batches: int, splits: int) -> tuple[float, float, int]:
+    """Return the seconds of an epoch at a million rows a second, those that its snapshot took as text, and the text's bytes."""
+    seconds, reader, source = epoch(batches, 1e6, splits, threads=ONE_THREAD, mode=mode)
+    began = time.perf_counter()
+    state = reader.state()
+    size_bytes = len(dumps(state.to_json(source)))
+    return seconds, time.perf_counter() - began + reader.metrics.snapshot_ms / 1000, size_bytes
+
+
+def median(run: Callable[[], float], rounds: int) -> float:
+    run()
+    return statistics.median(run() for _ in range(rounds))
+
+
+def shapes(batches: int, rounds: int) -> None:
+    print("an epoch as fast as it can be, rows of 100 bytes in batches of 1,000:")
+    named: list[tuple[str, ThreadShape, int]] = [
+        ("task's own thread", INLINE, 1),
+        ("one thread", ONE_THREAD, 1),
+        ("four threads", thread_per_split(4), 4),
+    ]
+    for name, shape, splits in named:
+        seconds = median(lambda shape=shape, splits=splits: epoch(batches, 0, splits, threads=shape)[0], rounds)  # type: ignore[misc]
+        print(f"  {name:32}{seconds / batches * 1e6:8.1f} us per batch{batches * _ROWS / seconds / 1e6:10.1f} M rows/s")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what was measured beside what is asked."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--buffers", type=int, default=20_000)
+    parser.add_argument("--batches", type=int, default=1_000, help="of an epoch")
+    settings = parser.parse_args(arguments)
+    print("PIPELINED hand-over, asked: at most 20 us per buffer")
+    for name, run in (("one thread", one_thread), ("two threads", two_threads)):
+        print(f"  {name:32}{median(lambda run=run: run(settings.buffers), settings.rounds) * 1e6:8.1f} us per buffer")  # type: ignore[misc]
+    shapes(settings.batches, settings.rounds)
+    print("peak between fetchers and a slow consumer, asked: at most the budget and one batch per channel")
+    for threads, budget in ((1, 4), (4, 4), (4, 16)):
+        found, allowed = peak(threads, budget)
+        print(f"  {f'{threads} channels, budget of {budget} batches':32}{found:8.1f} of {allowed:.0f} batches")
+    print("snapshot of an epoch at 1 M rows/s, asked: at most 10 % of its time")
+    for mode, splits in ((AlignmentMode.ALIGNED, 1), (AlignmentMode.ALIGNED, settings.batches), (AlignmentMode.UNALIGNED, 1)):
+        found_rounds = [snapshot(mode, settings.batches, splits) for _ in range(settings.rounds)]
+        seconds, cost, size_bytes = (statistics.median(each[kind] for each in found_rounds) for kind in range(3))
+        print(
+            f"  {f'{mode.value}, {splits} splits':32}{cost * 1000:8.2f} ms of {seconds * 1000:.0f} ms ({cost / seconds:.2%}), {size_bytes:,.0f} bytes"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""What plans a query: the SourceCoordinator of planned mode, or that of barrier mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+from connector.coordinator import SourceCoordinator
+from connector.epoch_coordinator import EpochCoordinator
+from connector.planning import ReadTask
+from connector.registry import ConfiguredSource
+from headwater_core.barrier_source import BarrierSource
+from headwater_core.jsons import JsonObject
+from readers.runtime.epoch_task import EpochTask
+
+__all__ = ["Planner", "planner_of"]
+
+
+class Planner(Protocol):
+    """Both coordinators, as Spark's readers see them."""
+
+    def initial_offset(self) -> JsonObject:
+        """Return the genesis."""
+
+    def prepare_for_available_now(self) -> None:
+        """An AvailableNow run begins."""
+
+    def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
+        """Return where the next batch ends, or the epoch that it reads; ``start`` if there is nothing to do."""
+
+    def plan_all(self) -> Sequence[ReadTask[Any, Any] | EpochTask]:
+        """Return the tasks of a batch read."""
+
+    def tasks(self, start: JsonObject, end: JsonObject) -> Sequence[ReadTask[Any, Any] | EpochTask]:
+        """Return the tasks of a logged batch."""
+
+    def latest(self) -> JsonObject | None:
+        """Return what the query's progress shows."""
+
+    def commit(self, end: JsonObject) -> None:
+        """A batch is committed."""
+
+    def close(self) -> None:
+        """End threads and connections."""
+
+
+def planner_of(configured: ConfiguredSource) -> Planner:
+    """Return the coordinator for a source. Opens nothing."""
+    if configured.epochs is not None:
+        source = cast("BarrierSource[Any, Any]", configured.source)
+        return EpochCoordinator(source, configured.epochs.store, configured.epochs.hints, configured.backoff)
+    return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)

@@ -1,0 +1,1 @@
+"""Which resources of a REST API exist: the ones that the user names."""

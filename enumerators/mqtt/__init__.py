@@ -1,0 +1,1 @@
+"""Which queues of an MQTT broker a query has: its own persistent sessions."""

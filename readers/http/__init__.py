@@ -1,0 +1,1 @@
+"""How resources of a REST API are read: page by page, politely."""

@@ -1,0 +1,1 @@
+"""How messages are taken from an MQTT broker."""

@@ -1,0 +1,48 @@
+"""What the user says about an MQTT broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["MQTT_SCHEMA", "MqttSettings"]
+
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("topic", pa.string()),
+    pa.field("payload", pa.binary()),
+    pa.field("qos", pa.int32()),
+    pa.field("retained", pa.bool_()),
+    pa.field("received", pa.timestamp("us", tz="UTC")),
+]
+MQTT_SCHEMA = pa.schema(_FIELDS)
+
+
+@dataclass(frozen=True)
+class MqttSettings:
+    """How to reach the broker, and what to take. Picklable; opens nothing.
+
+    Attributes:
+        host: of the broker.
+        port: of the broker.
+        tls: whether the connection is encrypted.
+        username: None for none.
+        password: never shown.
+        topics: topic filters.
+        is_persistent: whether the session outlives the connection. A batch read makes one that does not.
+        key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have none.
+        in_flight: the most messages that the broker sends before the first is acknowledged.
+        connect_timeout_ms: how long to wait for the broker.
+    """
+
+    host: str
+    port: int
+    tls: bool
+    username: str | None
+    password: str | None = field(repr=False)
+    topics: tuple[str, ...]
+    is_persistent: bool
+    key: tuple[str, str] | None
+    in_flight: int
+    connect_timeout_ms: int = 30_000

@@ -1,0 +1,52 @@
+"""What fetchers put into their channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater_core.epoch_records import EpochRecord
+from headwater_core.jsons import JsonValue
+from headwater_core.split import Path
+from readers.runtime.partitions.events import Event
+
+__all__ = ["Fetched", "SourceEvents", "SplitsDone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A record on its way to the emitter.
+
+    Attributes:
+        path: of its split.
+        record: what was fetched.
+        size_bytes: what its rows weigh.
+    """
+
+    path: Path
+    record: EpochRecord
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SplitsDone(Event):
+    """Nothing more of these splits comes in this epoch.
+
+    Attributes:
+        finished: read to their end, or to the stop that they were given, or removed.
+        caught_up: see `EpochRecords.caught_up`.
+    """
+
+    finished: frozenset[Path]
+    caught_up: Mapping[Path, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEvents(Event):
+    """For the enumerator.
+
+    Attributes:
+        events: in their order.
+    """
+
+    events: tuple[JsonValue, ...]

@@ -1,0 +1,1 @@
+"""The hand-over inside a task, and from epoch to epoch (Flink's ``ResultPartition``)."""

@@ -1,0 +1,1 @@
+"""Sources that cannot be read again: what they deliver goes into a segment log before it counts."""

@@ -1,0 +1,39 @@
+"""The keys of the last messages: a second delivery of one of them is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+__all__ = ["RecentKeys"]
+
+
+class RecentKeys:
+    """A window over the keys in the order in which they came.
+
+    Args:
+        most: how many keys are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys: dict[bytes, None] = {}
+
+    def add(self, keys: Iterable[bytes | None]) -> None:
+        """Note the keys of messages that are durable."""
+        for key in keys:
+            if key is not None:
+                self._keys.pop(key, None)
+                self._keys[key] = None
+        while len(self._keys) > self._most:
+            del self._keys[next(iter(self._keys))]
+
+    def first_deliveries(self, keys: Sequence[bytes | None]) -> list[int]:
+        """Return which of these messages are new: neither in the window nor before among themselves. A message without a key is always new."""
+        seen: set[bytes] = set()
+        fresh = []
+        for at, key in enumerate(keys):
+            if key is None or (key not in self._keys and key not in seen):
+                fresh.append(at)
+            if key is not None:
+                seen.add(key)
+        return fresh

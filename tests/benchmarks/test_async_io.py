@@ -1,0 +1,18 @@
+"""The benchmark of asynchronous I/O runs, on next to nothing: every variant answers every row. No time is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks import async_io, async_io_core
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_variant_answers_every_row(spark: SparkSession) -> None:
+    variants = [*async_io_core.variants(0), *async_io.spark_variants(spark, 0)]
+    found = async_io.medians(variants, repeat=1)
+    assert found.keys() == {variant.name for variant in variants}
+    assert all(rate > 0 for rate in found.values())
+    assert async_io.table({"10 ms": 9_100.4}) == "| calls | rows/s |\n|---|---:|\n| 10 ms | 9,100 |"

@@ -1,0 +1,52 @@
+"""Two queries in a process of their own, for a test that kills it: one drains each batch, one carries over. The one argument is JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+
+import headwater as hw
+from tests.connector.async_io.functions import HttpCache, Lookup, customer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def rows(spark: SparkSession, folder: str, behaviour: str, gated: str) -> DataFrame:
+    """One file a batch; row 5 is the one that waits for the gate."""
+    files = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(folder)
+    return files.selectExpr("id", "id % 4 customer", f"if(id = 5, '{gated}', '{behaviour}') behaviour")
+
+
+def main() -> None:
+    job: dict[str, Any] = json.loads(sys.argv[1])
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in job["conf"].items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    url, folder = job["url"], job["folder"]
+    cache = hw.CacheSettings(key=customer, shared=HttpCache(url))
+    by_customer = Lookup(url, "cached", "customer_name")
+    plain = rows(spark, f"{folder}/in", "plain", "gated")
+    cached = hw.unordered_wait(plain, by_customer, schema="customer_name string", columns=["customer"], cache=cache)
+    asked = hw.unordered_wait(cached, Lookup(url), schema="name string")
+    carried = hw.unordered_wait(
+        rows(spark, f"{folder}/in", "carried", "gated-carried"), Lookup(url), schema="name string", carry_over=job["carry_over"]
+    )
+    queries = [
+        frame.writeStream.format("parquet")
+        .option("path", f"{folder}/{name}")
+        .option("checkpointLocation", f"{folder}/{name}-checkpoint")
+        .trigger(**job["trigger"])
+        .start()
+        for name, frame in (("asked", asked), ("carried", carried))
+    ]
+    for query in queries:
+        query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Functions that ask `SlowService`; imported by the tests and by Spark's Python workers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import aiohttp
+
+from readers.async_io.function import AsyncBatchFunction, AsyncFunction, BlockingFunction, OpenContext
+from readers.async_io.shared_cache import SharedCache
+
+__all__ = ["BulkLookup", "HttpCache", "Lookup", "NoServer", "Sleeps", "blocks_the_loop", "customer", "wrong_type"]
+
+
+class _Client:
+    """What needs a client session."""
+
+    session: aiohttp.ClientSession
+
+    def __init__(self, url: str, behaviour: str = "slow", column: str = "name") -> None:
+        self.url, self.behaviour, self.column = url, behaviour, column
+
+    async def open(self, context: OpenContext) -> None:
+        self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=context.capacity))
+
+    async def close(self) -> None:
+        await self.session.close()
+
+    async def ask(self, key: Any, behaviour: str) -> dict[str, str]:
+        async with self.session.get(f"{self.url}/{behaviour}/{key}") as answer:
+            answer.raise_for_status()
+            return {self.column: (await answer.json())["name"]}
+
+
+class Lookup(_Client, AsyncFunction):
+    """Asks for a row's first column, with the row's own behaviour if it has one."""
+
+    async def async_invoke(self, row: Any) -> dict[str, str]:
+        behaviour = row["behaviour"] if "behaviour" in row else self.behaviour  # noqa: SIM401 - a Row has no get
+        return await self.ask(row[0], behaviour)
+
+
+class BulkLookup(_Client, AsyncBatchFunction):
+    """Asks for many ids in one request."""
+
+    async def async_invoke_batch(self, rows: Sequence[Any]) -> Sequence[Any]:
+        await self.ask(",".join(str(row.id) for row in rows), self.behaviour)
+        return [{"name": f"name {row.id}"} if row.id % 2 else None for row in rows]
+
+
+class Sleeps(BlockingFunction):
+    """Blocks a thread."""
+
+    def invoke(self, row: Any) -> tuple[int]:
+        time.sleep(0.005)
+        return (row.id * 2,)
+
+
+class NoServer(AsyncFunction):
+    """Cannot be opened."""
+
+    async def open(self, context: OpenContext) -> None:
+        raise ConnectionError("refused")
+
+    async def async_invoke(self, row: Any) -> None:
+        return None
+
+
+async def wrong_type(row: Any) -> dict[str, Any]:
+    """Give one row a text for a number."""
+    return {"number": "none" if row.id == 7 else row.id}
+
+
+async def blocks_the_loop(row: Any) -> tuple[int]:
+    """Block it, which no function may."""
+    time.sleep(0.3)
+    return (row.id,)
+
+
+def customer(row: Any) -> Any:
+    """Return the key of a cache."""
+    return row.customer
+
+
+class HttpCache(SharedCache):
+    """Keeps results in the service, as JSON."""
+
+    session: aiohttp.ClientSession
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def open(self) -> None:
+        self.session = aiohttp.ClientSession()
+
+    async def close(self) -> None:
+        await self.session.close()
+
+    async def get(self, keys: Sequence[Hashable]) -> Mapping[Hashable, Any]:
+        found = {}
+        for key in keys:
+            async with self.session.get(f"{self.url}/cache/{key}") as answer:
+                if answer.status == 200:
+                    found[key] = json.loads(await answer.text())
+        return found
+
+    async def put(self, results: Mapping[Hashable, Any]) -> None:
+        for key, result in results.items():
+            async with self.session.put(f"{self.url}/cache/{key}", data=json.dumps(result)):
+                pass

@@ -1,0 +1,59 @@
+"""Rows find back to their places, in whatever order they come out."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import Row
+
+from connector.async_io.input_rows import InputRows
+
+
+def batch(start: int, count: int) -> pa.RecordBatch:
+    numbers = list(range(start, start + count))
+    return pa.RecordBatch.from_pydict({"id": numbers, "class": [f"c{n}" for n in numbers], "left out": [{"n": n} for n in numbers]})
+
+
+def test_a_row_is_a_row() -> None:
+    [[row]] = InputRows(["id", "class", "left out"], []).admit(batch(7, 1))
+    assert isinstance(row, Row)
+    assert (row.id, row["class"], row["left out"], row[0], row.asDict()) == (7, "c7", {"n": 7}, 7, {"id": 7, "class": "c7", "left out": {"n": 7}})
+    assert row == (7, "c7", {"n": 7})
+    assert pickle.loads(pickle.dumps(row)) == row
+    assert "class" in row
+    assert repr(row).startswith("Row(id=7, class='c7'")
+
+
+def test_key_columns_name_a_row_whether_the_function_gets_them_or_not() -> None:
+    rows = InputRows(["id"], ["class", "id"])
+    [[_, second]] = rows.admit(batch(0, 2))
+    assert second == (1,)
+    assert rows.describe(second) == "class='c1', id=1"
+
+
+def test_equal_rows_are_not_the_same_row() -> None:
+    rows = InputRows(["same"], [])
+    [[first, second]] = rows.admit(pa.RecordBatch.from_pydict({"same": [1, 1], "other": ["a", "b"]}))
+    assert first == second
+    assert rows.gather([second, first, second])["other"].to_pylist() == ["b", "a", "b"]
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), sizes=st.lists(st.integers(0, 3000), max_size=4))
+def test_rows_come_out_as_they_went_in_and_nothing_is_kept(seed: int, sizes: list[int]) -> None:
+    rows = InputRows(["id"], [])
+    admitted = [row for index, size in enumerate(sizes) for piece in rows.admit(batch(index * 10_000, size)) for row in piece]
+    assert len(admitted) == sum(sizes)
+    order = random.Random(seed).sample(admitted, len(admitted))
+    for start in range(0, len(order), 700):
+        out = order[start : start + 700]
+        gathered = rows.gather(out)
+        assert gathered["class"].to_pylist() == [f"c{row.id}" for row in out]
+        assert gathered["left out"].to_pylist() == [{"n": row.id} for row in out]
+        rows.forget(out)
+    assert len(rows) == 0
+    assert not rows._pieces

@@ -1,0 +1,105 @@
+"""One task without Spark: batches in, batches out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from connector.async_io.task import AsyncWait
+from headwater_core.errors import AsyncCallError, ContractError
+from readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
+from tests.connector.async_io.functions import NoServer, wrong_type
+
+
+async def twice(row: Any) -> Any:
+    await asyncio.sleep(0.001 * (row.id % 3))
+    return None if row.id % 10 == 0 else [(row.id, 1), (row.id, 2)] if row.id % 10 == 1 else (row.id, 1)
+
+
+async def late_if_zero(row: Any) -> tuple[int, int]:
+    await asyncio.sleep(0 if row.id else 60)
+    return row.id, 0
+
+
+def wait_of(function: Any, schema: dict[str, pa.DataType] | None = None, *, keep_input: bool = True, **settings: Any) -> AsyncWait:
+    return AsyncWait(
+        function=function,
+        settings=AsyncSettings(**settings),
+        share_id="test",
+        columns=["id"],
+        key_columns=["id"],
+        kept=["id", "text"] if keep_input else [],
+        result_schema=pa.schema(schema or {"number": pa.int64(), "which": pa.int32()}),
+        error_column="error" if settings.get("on_failure") is OnFailure.ERROR_COLUMN else None,
+        metrics=None,
+    )
+
+
+def batches(*starts: int, size: int = 100) -> Iterator[pa.RecordBatch]:
+    for start in starts:
+        numbers = list(range(start, start + size))
+        yield pa.RecordBatch.from_pydict({"id": numbers, "text": [f"t{n}" for n in numbers]})
+
+
+@pytest.mark.parametrize("keep_input", [True, False])
+def test_each_result_stands_beside_its_input(keep_input: bool) -> None:
+    out = pa.Table.from_batches(wait_of(twice, keep_input=keep_input).run(batches(0, 100, 200))).to_pylist()
+    expected = [(n, which) for n in range(300) if n % 10 for which in ((1, 2) if n % 10 == 1 else (1,))]
+    assert sorted((row["number"], row["which"]) for row in out) == expected
+    if keep_input:
+        assert all(row["id"] == row["number"] and row["text"] == f"t{row['id']}" for row in out)
+    assert list(out[0]) == (["id", "text"] if keep_input else []) + ["number", "which"]
+
+
+def test_a_task_says_in_one_line_what_it_counted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "connector.async_io.task"):
+        list(wait_of(twice).run(batches(0)))
+    [line] = [record.message for record in caplog.records if record.name == "connector.async_io.task"]
+    assert line.startswith("twice")
+    assert "requests 100, in_flight 0" in line
+
+
+def test_ordered() -> None:
+    out = pa.Table.from_batches(wait_of(twice, mode=OutputMode.ORDERED).run(batches(0, 100)))
+    assert list(dict.fromkeys(out["id"].to_pylist())) == [n for n in range(200) if n % 10]
+
+
+def test_a_slow_call_does_not_hold_back_rows_that_are_done() -> None:
+    running = wait_of(late_if_zero, timeout_ms=None).run(batches(0))
+    began = time.monotonic()
+    out = 0
+    while out < 99:
+        out += next(running).num_rows
+    running.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - began < 30
+
+
+def test_no_input_no_output() -> None:
+    assert list(wait_of(twice).run([])) == []
+    assert list(wait_of(twice).run(batches(0, size=0))) == []
+
+
+def test_what_is_wrong_names_function_and_row() -> None:
+    with pytest.raises(ContractError, match=r"wrong_type returned for id=7 a str that is no int64 as 'number'"):
+        list(wait_of(wrong_type, {"number": pa.int64()}).run(batches(0)))
+    with pytest.raises(AsyncCallError, match=r"late_if_zero failed for id=0, attempt 1: CallTimeoutError"):
+        list(wait_of(late_if_zero, timeout_ms=50).run(batches(0)))
+    with pytest.raises(AsyncCallError, match=r"NoServer.open raised ConnectionError: refused"):
+        list(wait_of(NoServer()).run(batches(0)))
+
+
+def test_unfinished_rows_are_handed_over_and_asked_again() -> None:
+    wait = wait_of(late_if_zero, timeout_ms=None)
+    with wait.opened() as task:
+        done = sum(batch.num_rows for batch in task.process(batches(0), patience_s=0.2))
+        left = task.unfinished()
+    assert (done, left.to_pylist()) == (99, [{"id": 0, "text": "t0"}])  # type: ignore[union-attr]
+    with wait_of(twice).opened() as task:
+        task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}))
+        assert [batch["text"].to_pylist() for batch in task.process([], patience_s=60)] == [["t5"]]
+        assert task.unfinished() is None

@@ -1,0 +1,157 @@
+"""On a real Spark, with a real HTTP service: what comes out, what is called, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import headwater as hw
+from tests.connector.async_io.functions import BulkLookup, Lookup, NoServer, Sleeps, blocks_the_loop, wrong_type
+from tests.connector.async_io.service import SlowService
+from tests.exactly_once.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[SlowService]:
+    with SlowService() as running:
+        yield running
+
+
+def orders(spark: SparkSession, count: int = 60) -> DataFrame:
+    return spark.range(0, count, 1, 2).selectExpr(
+        "id", "timestamp_seconds(id) at", "array(id, id + 1) numbers", "named_struct('d', cast(id as decimal(9, 2))) nested", "'slow' behaviour"
+    )
+
+
+def test_unordered_and_ordered_keep_the_input_and_say_what_was_asked(spark: SparkSession, service: SlowService) -> None:
+    metrics = hw.AsyncMetrics(spark)
+    df = orders(spark)
+    out = hw.unordered_wait(df, Lookup(service.url), schema="name string", columns=["id", "behaviour"], capacity=8, metrics=metrics)
+    out = hw.ordered_wait(out, Sleeps(), schema="double long not null", columns=["id"], capacity=4)
+    assert out.columns == [*df.columns, "name", "double"]
+    rows = {row.id: row for row in out.collect()}
+    assert rows.keys() == set(range(60))
+    assert all(tuple(rows[row.id]) == (*row, f"name {row.id}", row.id * 2) for row in df.collect())
+    assert service.peak["slow"] <= 16, "8 in each of two tasks"
+    assert metrics.as_dict()["requests"] == metrics.value.requests == 60
+    assert 0 < metrics.as_dict()["p50_ms"] <= metrics.as_dict()["p99_ms"]
+    assert "requests 60" in str(metrics)
+
+
+def test_ordered_keyed_and_bulk(spark: SparkSession, service: SlowService) -> None:
+    df = spark.range(0, 100, 1, 2).selectExpr("id", "id % 3 customer")
+    ordered = hw.ordered_wait(df, Lookup(service.url), schema="name string", capacity=16, keep_input=False)
+    assert [row.name for row in ordered.collect()] == [f"name {n}" for n in range(100)]
+    bulk = hw.unordered_wait(df, BulkLookup(service.url, "bulk"), schema="name string", batching=hw.Batching(size=20))
+    assert sorted(row.id for row in bulk.collect()) == list(range(1, 100, 2))
+    assert service.count("bulk") <= 6
+    keyed = hw.keyed_wait(df, Lookup(service.url, "keyed"), keys=["customer"], schema="name string", cache=hw.CacheSettings())
+    assert keyed.count() == 100
+    assert service.peak["keyed"] <= 3, "one for each key"
+
+
+def test_failures_retries_limits_and_the_split(spark: SparkSession, service: SlowService) -> None:
+    behaviours = "element_at(array('slow', 'flaky', 'fail', 'hang'), cast(id % 4 as int) + 1) behaviour"
+    df = spark.range(0, 24, 1, 3).selectExpr("id", behaviours)
+    metrics = hw.AsyncMetrics(spark)
+    out = hw.unordered_wait(
+        df,
+        Lookup(service.url),
+        schema="name string",
+        timeout="1s",
+        retry=hw.RetryPolicy.exponential(3, 10),
+        on_failure="error_column",
+        metrics=metrics,
+    ).persist()
+    with warnings.catch_warnings(action="error"):
+        good, failed = hw.split_failures(out)
+    assert sorted(row.id for row in good.collect()) == [n for n in range(24) if n % 4 < 2]
+    errors = {(row.behaviour, row.error["class"], row.error.attempts) for row in failed.collect()}
+    assert errors == {("fail", "ClientResponseError", 3), ("hang", "CallTimeoutError", 1)}
+    assert (metrics.value.timeouts, metrics.value.retries, metrics.value.failures) == (6, 18, 12)
+    assert service.count("flaky") == 12
+    until(lambda: not service.running["hang"], "the calls that timed out to be cancelled", 10)
+    out.unpersist()
+    with pytest.warns(RuntimeWarning, match="not cached"):
+        hw.split_failures(out)
+    limited = hw.unordered_wait(spark.range(0, 40, 1, 8), Lookup(service.url, "throttle"), schema="name string", max_concurrent_requests=1)
+    assert limited.rdd.getNumPartitions() == 1
+    assert limited.count() == 40
+    assert service.peak["throttle"] == 1, "never throttled"
+    began = time.monotonic()
+    paced = hw.unordered_wait(spark.range(0, 8, 1, 8), Lookup(service.url), schema="name string", rate_limit=hw.RateLimit(requests_per_s=8))
+    assert paced.count() == 8
+    assert time.monotonic() - began > 0.7, "4 calls in each of 2 tasks, 4 a second"
+
+
+def test_what_goes_wrong_in_a_task_is_said_on_the_driver(spark: SparkSession) -> None:
+    df = spark.range(0, 8, 1, 1)
+    for function, schema, message in (
+        (NoServer(), "n long", "AsyncCallError: NoServer.open raised ConnectionError: refused"),
+        (wrong_type, "number long", "ContractError: wrong_type returned for id=7 a str that is no int64 as 'number'"),
+    ):
+        with pytest.raises(Exception, match=message):
+            hw.unordered_wait(df, function, schema=schema, key_columns=["id"]).collect()
+    metrics = hw.AsyncMetrics(spark)
+    hw.unordered_wait(df, blocks_the_loop, schema="n long", block_warning="100ms", metrics=metrics).collect()
+    assert metrics.value.blocked >= 1
+
+
+def test_a_killed_task_leaves_no_call_behind(spark: SparkSession, service: SlowService) -> None:
+    """As Ctrl-C does: the job is cancelled while its calls hang."""
+    from pyspark import InheritableThread
+
+    def job() -> None:
+        spark.sparkContext.setJobGroup("hanging", "hanging calls", interruptOnCancel=True)
+        with pytest.raises(Exception, match="cancel"):
+            hw.unordered_wait(spark.range(4), Lookup(service.url, "hang"), schema="name string").collect()
+
+    before = service.count("hang")
+    thread = InheritableThread(target=job)
+    thread.start()
+    until(lambda: service.count("hang") == before + 4, "the calls", 60)
+    spark.sparkContext.cancelJobGroup("hanging")
+    thread.join(60)
+    until(lambda: not service.running["hang"], "the calls to end with their tasks", 30)
+
+
+def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_reported(
+    spark: SparkSession, service: SlowService, tmp_path: Path
+) -> None:
+    from pyspark.sql.streaming.listener import QueryProgressEvent, QueryTerminatedEvent
+
+    metrics = hw.AsyncMetrics(spark)
+    seen: list[int] = []
+    ended = threading.Event()
+
+    class Listener(hw.LagListener):
+        def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+            seen.append(metrics.value.requests)
+
+        def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+            ended.set()
+
+    spark.range(0, 20, 1, 2).selectExpr("id % 5 id").write.parquet(str(tmp_path / "in"))
+    df = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    out = hw.unordered_wait(df, Lookup(service.url, "cached"), schema="name string", cache=hw.CacheSettings(ttl_ms=60_000), metrics=metrics)
+    listener = Listener()
+    spark.streams.addListener(listener)
+    try:
+        writer = out.writeStream.format("memory").queryName("cached").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        assert writer.trigger(availableNow=True).start().awaitTermination(60)
+        assert ended.wait(30)
+    finally:
+        spark.streams.removeListener(listener)
+    assert spark.table("cached").count() == 20
+    assert seen[-1] == metrics.value.requests == service.count("cached")
+    assert service.count("cached") <= 10, "each of two processes asks for five customers once"
+    assert metrics.value.requests + metrics.value.cache_hits + metrics.value.joined == 20

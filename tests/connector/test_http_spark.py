@@ -1,0 +1,163 @@
+"""The HTTP source in Spark: streams, batches, and everything that looks at an epoch twice, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+
+from examples.http_server import Api, serving
+from tests.exactly_once.waiting import until
+
+Sink = Callable[[DataFrame, int], None]
+TIMEOUT_S = 60
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api(0, items=1_000, page=50)
+    serving(made)
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+class Job:
+    """A query over the API on one checkpoint, into Parquet or into a function."""
+
+    def __init__(self, spark: SparkSession, api: Api, folder: Path) -> None:
+        self.spark, self.api, self.folder = spark, api, folder
+        self.options = {"url": api.url, "childrenField": "comments", "stateLocation": f"{folder}/state", "pollInterval": "100ms"}
+
+    def frame(self, **options: str) -> DataFrame:
+        given = {**self.options, **options}
+        return self.spark.readStream.format("headwater").option("source", "http").options(**given).load()
+
+    def run(self, frame: DataFrame, sink: Sink | None = None, name: str = "rows", **trigger: Any) -> list[dict[str, Any]]:
+        """Run to the end; return the progress of its batches."""
+        writer = frame.writeStream.option("checkpointLocation", f"{self.folder}/checkpoint-{name}").trigger(**(trigger or {"availableNow": True}))
+        writer = writer.foreachBatch(sink) if sink is not None else writer.format("parquet").option("path", f"{self.folder}/{name}")
+        query = writer.start()
+        try:
+            assert query.awaitTermination(TIMEOUT_S), "the query does not end"
+        finally:
+            query.stop()
+        return [json.loads(progress.json) for progress in query.recentProgress]
+
+    def items(self, name: str = "rows") -> list[str]:
+        return sorted(row.item for row in self.spark.read.parquet(f"{self.folder}/{name}").select("item").collect())
+
+    def everything(self) -> list[str]:
+        first = 0
+        found = []
+        while (page := self.api.answer("/items", first)) is not None:
+            items = page["items"]
+            assert isinstance(items, list)
+            found += items
+            first += len(items)
+            if page["next"] is None:
+                break
+        comments = [self.api.answer(item["comments"], 0) for item in found if "comments" in item]
+        children = [child for page in comments if page is not None for child in _list(page["items"])]
+        return sorted(json.dumps(item, separators=(",", ":")) for item in found + children)
+
+
+def _list(value: object) -> list[Any]:
+    assert isinstance(value, list)
+    return value
+
+
+@pytest.fixture
+def job(spark: SparkSession, api: Api, tmp_path: Path) -> Job:
+    return Job(spark, api, tmp_path)
+
+
+def test_available_now_reads_everything_once_and_goes_on_where_it_was(job: Job) -> None:
+    frame = job.frame(barrierRows="200")
+    progress = job.run(frame)
+    assert len(progress) > 3
+    assert job.items() == job.everything()
+    last = progress[-1]["sources"][0]["latestOffset"]["checkpoint"]
+    assert {"epoch", "alignment_ms", "start_delay_ms", "in_flight_bytes", "snapshot_ms"} <= set(last)
+    job.api.items = 1_130
+    job.run(job.frame(barrierRows="200"))
+    assert job.items() == job.everything()
+
+
+def test_once_reads_everything_in_one_epoch(job: Job) -> None:
+    progress = job.run(job.frame(barrierRows="10"), once=True)
+    assert len(progress) == 1
+    assert job.items() == job.everything()
+
+
+def test_a_batch_reads_one_epoch_to_the_end_with_all_children(job: Job) -> None:
+    options = {name: value for name, value in job.options.items() if name in {"url", "childrenField"}}
+    rows = job.spark.read.format("headwater").option("source", "http").options(**options).load()
+    assert sorted(row.item for row in rows.select("item").collect()) == job.everything()
+    assert len(rows.limit(3).collect()) == 3
+
+
+def test_a_processing_time_trigger_follows_what_grows_and_is_idle_otherwise(job: Job) -> None:
+    seen: list[str] = []
+    writer = job.frame(barrierRows="300").writeStream.foreachBatch(lambda frame, _: seen.extend(row.item for row in frame.select("item").collect()))
+    query = writer.option("checkpointLocation", f"{job.folder}/checkpoint").start()
+    try:
+        for items in (1_000, 1_077):
+            job.api.items = items
+            until(lambda: len(seen) == len(job.everything()), "all items", timeout_s=TIMEOUT_S)
+        assert sorted(seen) == job.everything()
+    finally:
+        query.stop()
+
+
+def test_foreach_batch_may_look_at_nothing_twice_or_at_a_part(job: Job) -> None:
+    seen: list[str] = []
+
+    def twice(frame: DataFrame, batch_id: int) -> None:
+        first = sorted(row.item for row in frame.select("item").collect())
+        assert first == sorted(row.item for row in frame.select("item").collect())
+        seen.extend(first)
+
+    def nothing(frame: DataFrame, batch_id: int) -> None:
+        pass
+
+    def peek_then_take(frame: DataFrame, batch_id: int) -> None:
+        if not frame.isEmpty():
+            seen.extend(row.item for row in frame.select("item").collect())
+
+    job.run(job.frame(barrierRows="400"), nothing, "look")
+    job.run(job.frame(barrierRows="400"), peek_then_take, "look")
+    assert sorted(seen) == job.everything()
+    job.api.items = 1_060
+    job.run(job.frame(barrierRows="400"), twice, "look")
+    assert sorted(seen) == job.everything()
+
+
+def test_a_stream_joined_with_itself_matches_each_row_once_and_two_queries_share_a_location(job: Job) -> None:
+    frame = job.frame(barrierRows="500")
+    other = frame.select(col("resource").alias("r"), col("page").alias("p"), col("row").alias("n"))
+    joined = frame.join(other, (col("resource") == col("r")) & (col("page") == col("p")) & (col("row") == col("n"))).select("item")
+    job.run(joined, name="joined")
+    assert job.items("joined") == job.everything()
+    job.run(frame.select("item"), name="plain")
+    assert job.items("plain") == job.everything()
+
+
+def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for location, message in (
+        (None, "option 'stateLocation': is required"),
+        (f"{tmp_path}/file/x", "cannot be used from here"),
+        ("memory://x", "atomic"),
+    ):
+        given = {"stateLocation": location} if location else {}
+        kept = {name: value for name, value in job.options.items() if name != "stateLocation"}
+        frame = job.spark.readStream.format("headwater").option("source", "http").options(**kept, **given).load()
+        with pytest.raises(StreamingQueryException, match=message):
+            job.run(frame, name="refused")

@@ -1,0 +1,37 @@
+"""A streaming job of a barrier source in a process of its own, for tests that kill it: into Parquet, until it is killed or the trigger ends it.
+
+The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder`` and ``trigger``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["start"]
+
+
+def start(spark: SparkSession, job: dict[str, Any]) -> StreamingQuery:
+    """Start the query."""
+    frame = spark.readStream.format("headwater").options(**job["options"]).load().selectExpr(*job["columns"])
+    writer = frame.writeStream.format("parquet").option("path", f"{job['folder']}/rows").option("checkpointLocation", f"{job['folder']}/checkpoint")
+    return (writer.trigger(**job["trigger"]) if job["trigger"] else writer).start()
+
+
+def main() -> None:
+    from pyspark.sql import SparkSession
+
+    job = json.loads(sys.argv[1])
+    builder = SparkSession.builder.master(job["master"]).appName("headwater test driver")
+    for key, value in job["conf"].items():
+        builder = builder.config(key, value)
+    start(builder.getOrCreate(), job).awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""A stream of MQTT messages is killed (SIGKILL) at seeded points while messages keep coming: with keys each is written once, without none is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from local_mqtt import LocalMqtt
+from tests.connector.test_mqtt_spark import begin_session
+from tests.exactly_once.barrier_job import BarrierJob
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
+"""Kills at seeded points. Each costs the start of a JVM."""
+
+IN_FLIGHT = 50
+"""What the broker may send before the first acknowledgement: so many duplicates a kill may make at the most."""
+
+
+class Publisher:
+    """Publishes numbers until it is stopped."""
+
+    def __init__(self, broker: LocalMqtt) -> None:
+        self._broker, self._stopped = broker, threading.Event()
+        self.sent = 0
+        self._thread = threading.Thread(target=self._run, name="publisher")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(0.05):
+            self.sent += self._broker.publish(("numbers", json.dumps({"number": self.sent + at}).encode()) for at in range(20))
+
+
+@pytest.fixture
+def broker() -> Iterator[LocalMqtt]:
+    with LocalMqtt() as running:
+        yield running
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.parametrize("keys", [True, False], ids=["with keys", "without keys"])
+def test_a_driver_killed_at_seeded_points(
+    broker: LocalMqtt, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path, *, keys: bool
+) -> None:
+    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    options = {
+        "source": "mqtt",
+        "broker": broker.url,
+        "topics": "numbers",
+        "clientId": "killed",
+        "maxInFlight": str(IN_FLIGHT),
+        "barrierRows": "200",
+        "idleTimeout": "200ms",
+        "pollInterval": "50ms",
+        **({"messageKey": "payload:number"} if keys else {}),
+    }
+    begin_session(options)
+    job = BarrierJob(spark, conf, tmp_path, options, ["cast(payload as string) as text"])
+    rounds = ROUNDS if keys else 1
+    with Publisher(broker) as publisher:
+        job.kill_rounds(rounds, rng)
+    job.finish()
+    written = Counter(json.loads(row[0])["number"] for row in job.rows("text"))
+    assert set(written) == set(range(publisher.sent))
+    duplicates = sum(written.values()) - publisher.sent
+    print(f"{publisher.sent} messages, {duplicates} of them twice")
+    assert duplicates == 0 if keys else duplicates <= 2 * IN_FLIGHT * rounds

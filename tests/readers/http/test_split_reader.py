@@ -1,0 +1,322 @@
+"""Pages from a real server on this machine: every item once, sub-resources found, polite, and the same again when read again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from connector.http import HttpSource, configure_http
+from enumerators.http.split import ROOT, HttpSplit, PagePosition
+from examples.http_server import Api, serving
+from headwater_core.clock import ManualClock, SystemClock
+from headwater_core.epoch import Barrier, EpochState, SplitStatus
+from headwater_core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    CorruptRecordError,
+    DataLossError,
+    DeadlineError,
+    OptionError,
+    SourceError,
+    UnknownSplitError,
+)
+from headwater_core.source import Boundedness
+from headwater_core.split import SplitRange
+from readers.http.settings import HttpSettings
+from readers.http.split_reader import HttpSplitReader
+from readers.runtime.epoch.epoch_reader import EpochReader
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+class Scripted(ThreadingHTTPServer):
+    """Answers each path with what the test says, and notes what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), ScriptedHandler)
+        self.answers: dict[str, list[Answer]] = {}
+        self.asked: list[tuple[str, dict[str, str]]] = []
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def say(self, path: str, body: Any = None, status: int = 200, **headers: str) -> None:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.answers.setdefault(path, []).append((status, {name.replace("_", "-"): value for name, value in headers.items()}, raw))
+
+
+class ScriptedHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Scripted
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        answers = self.server.answers[self.path]
+        status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        pass
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api(0, items=250, page=20)
+    serving(made)
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    made = Scripted()
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def source(url: str, **options: str) -> HttpSource:
+    made = configure_http({"url": url, "stateLocation": "/state", **options}, Boundedness.CONTINUOUS_UNBOUNDED).source
+    assert isinstance(made, HttpSource)
+    return made
+
+
+def start(url: str) -> SplitRange[HttpSplit, Any]:
+    return SplitRange(HttpSplit(ROOT, url), PagePosition(0, 0, url).to_json(), None)
+
+
+def run(source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], stop_at: EpochState | None = None) -> tuple[list[Any], EpochState]:
+    reader = EpochReader(source, starts, barrier, stop_at=stop_at)
+    rows = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
+    return rows, reader.state()
+
+
+def read(url: str, **options: str) -> list[Any]:
+    return [json.loads(row[3]) for row in run(source(url, **options), Barrier(), start(url))[0]]
+
+
+def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> Any:
+    reader = HttpSplitReader(HttpSettings(**settings), clock or ManualClock())
+    reader.handle_splits_changes([start(url)])
+    try:
+        return reader.fetch()
+    finally:
+        reader.close()
+
+
+def test_all_items_and_those_of_sub_resources_come_once(api: Api) -> None:
+    items = read(api.url, childrenField="comments")
+    assert sorted(item["id"] for item in items if "id" in item) == list(range(250))
+    assert sorted((item["item"], item["comment"]) for item in items if "comment" in item) == [(at, c) for at in (0, 100, 200) for c in range(3)]
+
+
+def test_rows_say_where_they_come_from(api: Api) -> None:
+    rows = run(source(api.url), Barrier(), start(api.url))[0]
+    assert rows[21][:3] == (api.url, 1, 1)
+    assert json.loads(rows[21][3]) == {"id": 21, "name": "item 21"}
+
+
+def test_an_epoch_ends_at_the_barrier_and_the_next_one_goes_on(api: Api) -> None:
+    made, starts, seen = source(api.url, childrenField="comments"), [start(api.url)], []
+    for _ in range(30):
+        rows, state = run(made, Barrier(rows=40), *starts)
+        again, _ = run(made, Barrier(rows=40), *starts, stop_at=state)
+        assert sorted(again) == sorted(rows)
+        seen += rows
+        left = [entry for entry in state.progress if entry.status is SplitStatus.MORE]
+        starts = [SplitRange(entry.split, entry.position, None) for entry in left]
+        starts += [SplitRange(entry.split, entry.start, None) for entry in state.found]
+        if not starts:
+            break
+    assert len(seen) == len(set(seen)) == 259
+
+
+def test_a_resource_that_grows_is_caught_up_and_goes_on_in_the_middle_of_its_last_page(api: Api) -> None:
+    made = source(api.url)
+    first, state = run(made, Barrier(), start(api.url))
+    assert [(entry.status, entry.not_before_ms) for entry in state.progress] == [(SplitStatus.CAUGHT_UP, None)]
+    api.items = 275
+    second, after = run(made, Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
+    assert [json.loads(row[3])["id"] for row in first + second] == list(range(275))
+    assert made.is_before(state.progress[0].position, after.progress[0].position)
+    assert not made.is_before(after.progress[0].position, state.progress[0].position)
+    again, _ = run(made, Barrier(), start(api.url), stop_at=state)
+    assert again == first
+
+
+def test_in_a_batch_a_resource_ends_with_its_last_page(api: Api) -> None:
+    made = configure_http({"url": api.url}, Boundedness.BOUNDED).source
+    assert isinstance(made, HttpSource)
+    assert [entry.status for entry in run(made, Barrier(), start(api.url))[1].progress] == [SplitStatus.FINISHED]
+
+
+def test_a_server_that_is_busy_is_asked_again(api: Api) -> None:
+    api.busy_every = 3
+    assert [item["id"] for item in read(api.url)] == list(range(250))
+
+
+def test_several_connections_read_several_resources(api: Api) -> None:
+    assert len(read(api.url, childrenField="comments", connections="3")) == 259
+
+
+def test_cursors_nested_fields_and_gzip(server: Scripted) -> None:
+    server.say("/a?size=2", {"data": {"list": [1, 2]}, "page": {"cursor": "x y"}})
+    server.say("/a?size=2&after=x+y", gzip.compress(json.dumps({"data": {"list": [3]}, "page": {"cursor": ""}}).encode()), Content_Encoding="gzip")
+    found = read(f"{server.origin}/a?size=2", itemsField="data.list", nextField="page.cursor", cursorParam="after")
+    assert found == [1, 2, 3]
+
+
+def test_a_link_header_leads_to_the_next_page_and_a_bare_list_is_a_page(server: Scripted) -> None:
+    server.say("/a", [1, 2], Link='</b>; rel="next", </a>; rel="first"')
+    server.say("/b", [3])
+    assert read(f"{server.origin}/a", itemsField="") == [1, 2, 3]
+
+
+def test_headers_go_to_the_users_own_hosts_only(server: Scripted) -> None:
+    elsewhere = f"http://localhost:{server.server_address[1]}"
+    server.say("/a", {"items": [1], "next": f"{elsewhere}/b"})
+    server.say("/b", None, status=302, Location=f"{server.origin}/c")
+    server.say("/c", {"items": [2]})
+    read(f"{server.origin}/a", **{"header.Authorization": "Bearer secret"})
+    assert [(path, headers.get("authorization")) for path, headers in server.asked] == [
+        ("/a", "Bearer secret"),
+        ("/b", None),
+        ("/c", "Bearer secret"),
+    ]
+    assert "secret" not in repr(source(f"{server.origin}/a", **{"header.Authorization": "Bearer secret"}))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "message"),
+    [
+        (401, {}, AuthenticationError, r"HTTP 401.*header\.Authorization"),
+        (403, {}, AuthorizationError, "HTTP 403"),
+        (404, {}, UnknownSplitError, "HTTP 404"),
+        (400, {}, SourceError, "HTTP 400"),
+        (200, b"<html>", CorruptRecordError, "not JSON"),
+        (200, {"data": []}, CorruptRecordError, "no list at itemsField 'items' but NoneType"),
+        (200, {"items": [1], "next": "/a"}, CorruptRecordError, "names itself"),
+        (200, {"items": [1], "next": "file:///etc/passwd"}, SourceError, "no http:// or https:// URL"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(server: Scripted, status: int, body: Any, error: type[Exception], message: str) -> None:
+    server.say("/a", body, status=status)
+    with pytest.raises(error, match=message):
+        read(f"{server.origin}/a")
+
+
+def test_a_short_retry_after_is_waited_for_and_a_long_one_ends_the_turn(server: Scripted) -> None:
+    clock = ManualClock()
+    server.say("/a", {}, status=429, Retry_After="3")
+    reader = HttpSplitReader(HttpSettings(), clock)
+    reader.handle_splits_changes([start(f"{server.origin}/a")])
+    assert reader.fetch().caught_up == {}
+    reader.fetch()
+    assert clock.monotonic_ms() == 3_000
+    reader.close()
+    server.say("/b", {}, status=503, Retry_After="3600")
+    assert one_fetch(f"{server.origin}/b").caught_up == {(ROOT, f"{server.origin}/b"): 3_600_000}
+
+
+def test_a_batch_waits_however_long_the_server_says(server: Scripted) -> None:
+    clock = ManualClock()
+    server.say("/a", {}, status=429, Retry_After="3600")
+    server.say("/a", {"items": [1]})
+    reader = HttpSplitReader(HttpSettings(follows_growth=False), clock)
+    reader.handle_splits_changes([start(f"{server.origin}/a")])
+    assert not reader.fetch().records
+    assert reader.fetch().finished
+    assert clock.monotonic_ms() == 3_600_000
+    reader.close()
+
+
+def test_requests_keep_their_distance(server: Scripted) -> None:
+    clock = ManualClock()
+    for number in range(4):
+        server.say(f"/{number}", {"items": [number], "next": f"/{number + 1}"})
+    reader = HttpSplitReader(HttpSettings(requests_per_s=4), clock)
+    reader.handle_splits_changes([start(f"{server.origin}/0")])
+    for _ in range(4):
+        reader.fetch()
+    assert clock.monotonic_ms() == 750
+    reader.close()
+
+
+def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
+    clock = ManualClock()
+    server.say("/a", {}, status=500)
+    reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock)
+    reader.handle_splits_changes([start(f"{server.origin}/a")])
+    with pytest.raises(DeadlineError, match=r"HTTP 500.*after \d+ attempts"):
+        list(iter(reader.fetch, None))
+    assert 7_000 < clock.monotonic_ms() <= 10_000
+    reader.close()
+
+
+def test_a_server_that_is_not_there_is_asked_again(server: Scripted) -> None:
+    assert one_fetch("http://127.0.0.1:1/items").records == {}
+
+
+def test_a_page_that_lost_items_is_an_error() -> None:
+    made = Api(0, items=10, page=20)
+    serving(made)
+    state = run(source(made.url), Barrier(), start(made.url))[1]
+    made.items = 5
+    with pytest.raises(DataLossError, match="has 5 items, and had at least 10"):
+        run(source(made.url), Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
+    made.shutdown()
+    made.server_close()
+
+
+def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
+    hanging, asked, go = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler), threading.Event(), threading.Event()
+
+    class Hanging(ScriptedHandler):
+        def do_GET(self) -> None:
+            asked.set()
+            go.wait(20)
+
+    hanging.RequestHandlerClass = Hanging
+    hanging.daemon_threads = True
+    threading.Thread(target=hanging.serve_forever, args=(0.01,), daemon=True).start()
+    reader = HttpSplitReader(HttpSettings(), SystemClock())
+    reader.handle_splits_changes([start(f"http://127.0.0.1:{hanging.server_address[1]}/a")])
+    waker = threading.Thread(target=lambda: (asked.wait(20), reader.wake_up()))
+    waker.start()
+    assert not reader.fetch().records
+    waker.join()
+    go.set()
+    reader.close()
+    hanging.shutdown()
+    hanging.server_close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "option 'url': is required"),
+        ({"url": "ftp://x"}, "must be http:// or https:// URLs"),
+        ({"url": "http://x", "requestsPerSecond": "0"}, "must be a number above 0"),
+        ({"url": "http://x", "urll": "y"}, "did you mean 'url'"),
+        ({"url": "http://x"}, r"option 'stateLocation': is required: where a stream of source 'http' ends"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        configure_http(options, Boundedness.CONTINUOUS_UNBOUNDED)

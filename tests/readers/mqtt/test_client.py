@@ -1,0 +1,133 @@
+"""A real broker: sessions outlive connections, acknowledgements count, and whoever connects next takes over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from connector.mqtt import MqttSource, configure_mqtt
+from enumerators.mqtt.split import MqttSessionSplit
+from headwater_core.epoch import Barrier, EpochState, SplitStatus
+from headwater_core.errors import AuthorizationError, OptionError, TransientSourceError
+from headwater_core.source import Boundedness
+from headwater_core.split import SplitRange
+from local_mqtt import LocalMqtt
+from readers.mqtt.client import MqttClient
+from readers.runtime.epoch.epoch_reader import EpochReader
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[LocalMqtt]:
+    with LocalMqtt() as running:
+        yield running
+
+
+@pytest.fixture
+def source(broker: LocalMqtt, request: pytest.FixtureRequest, tmp_path: Any) -> MqttSource:
+    """A source with a session of its own, which exists at the broker."""
+    name = request.node.name.replace("[", "-").strip("]")
+    given = {"broker": broker.url, "topics": f"{name}/#", "clientid": name, "messagekey": "payload:id", "idletimeout": "300ms"}
+    made = configure_mqtt({**given, "statelocation": str(tmp_path)}, Boundedness.CONTINUOUS_UNBOUNDED).source
+    assert isinstance(made, MqttSource)
+    assert read(made)[0] == []
+    return made.for_query("q")
+
+
+def read(source: MqttSource, start: int = 0, stop_at: EpochState | None = None, barrier: Barrier = Barrier()) -> tuple[list[Any], EpochState]:  # noqa: B008
+    reader = EpochReader(source, [SplitRange(MqttSessionSplit(source.client_ids[0]), start, None)], barrier, stop_at=stop_at)
+    rows = [json.loads(row["payload"])["id"] for batch in reader for row in batch.to_pylist()]
+    return rows, reader.state()
+
+
+def publish(broker: LocalMqtt, source: MqttSource, first: int, count: int) -> None:
+    topic = source.client_ids[0]
+    broker.publish((f"{topic}/{number % 3}", json.dumps({"id": number}).encode()) for number in range(first, first + count))
+
+
+def test_messages_wait_in_the_session_and_come_once(broker: LocalMqtt, source: MqttSource) -> None:
+    publish(broker, source, 0, 100)
+    rows, state = read(source)
+    assert rows == list(range(100))
+    assert [entry.status for entry in state.progress] == [SplitStatus.CAUGHT_UP]
+    publish(broker, source, 100, 5)
+    position: Any = state.progress[0].position
+    assert read(source, position)[0] == list(range(100, 105))
+    assert read(source, 0, state)[0] == list(range(100))
+
+
+def test_what_was_not_acknowledged_comes_again_to_the_next_connection(broker: LocalMqtt, source: MqttSource) -> None:
+    publish(broker, source, 0, 3)
+    first, second = MqttClient(source.settings), MqttClient(source.settings)
+    first.open(MqttSessionSplit(source.client_ids[0]))
+    delivery = first.poll(5_000, 10)
+    assert delivery is not None
+    assert [token[1] for token in delivery.tokens] == [1, 1, 1]
+    assert delivery.keys == [b"0", b"1", b"2"]
+    first.acknowledge(delivery.tokens[:1])
+    first.close()
+    second.open(MqttSessionSplit(source.client_ids[0]))
+    again = second.poll(5_000, 10)
+    second.close()
+    assert again is not None
+    assert again.keys == [b"1", b"2"]
+
+
+def test_whoever_connects_with_the_same_id_takes_over(broker: LocalMqtt, source: MqttSource) -> None:
+    first, second = MqttClient(source.settings), MqttClient(source.settings)
+    first.open(MqttSessionSplit(source.client_ids[0]))
+    second.open(MqttSessionSplit(source.client_ids[0]))
+    with pytest.raises(TransientSourceError, match="connection to the MQTT broker is lost"):
+        first.poll(5_000, 10)
+    first.close()
+    second.close()
+
+
+def test_a_broker_that_is_away_is_worth_another_try(source: MqttSource) -> None:
+    client = MqttClient(configured("mqtt://127.0.0.1:1").settings)
+    with pytest.raises(TransientSourceError, match=r"no MQTT broker at 127\.0\.0\.1:1"):
+        client.open(MqttSessionSplit("x"))
+    client.close()
+
+
+def test_a_broker_that_does_not_let_us_in_says_so() -> None:
+    with LocalMqtt(anonymous=False) as strict:
+        client = MqttClient(configured(strict.url).settings)
+        with pytest.raises(AuthorizationError, match="Not authorized"):
+            client.open(MqttSessionSplit("x"))
+        client.close()
+
+
+def configured(broker: str, **options: str) -> MqttSource:
+    given = {"broker": broker, "topics": "a", "clientid": "c", "statelocation": "/state", **options}
+    made = configure_mqtt(given, Boundedness.CONTINUOUS_UNBOUNDED).source
+    assert isinstance(made, MqttSource)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"topics": "a"}, "option 'broker': is required"),
+        ({"broker": "http://x", "topics": "a"}, "must be mqtt://host:port"),
+        ({"broker": "mqtt://x"}, "option 'topics': is required"),
+        ({"broker": "mqtt://x", "topics": "a"}, "option 'clientId': is required for a stream"),
+        ({"broker": "mqtt://x", "topics": "a", "clientId": "c", "messageKey": "id"}, "must be payload:<field"),
+        ({"broker": "mqtt://x", "topics": "a", "clientId": "c"}, "option 'stateLocation': is required"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        configure_mqtt(options, Boundedness.CONTINUOUS_UNBOUNDED)
+
+
+def test_several_sessions_share_the_messages() -> None:
+    made = configured("mqtts://x", sessions="2")
+    assert made.client_ids == ("c-0", "c-1")
+    assert made.settings.topics == ("$share/c/a",)
+    assert (made.settings.port, made.settings.tls) == (8883, True)
+    assert "geheim" not in repr(configured("mqtt://x", username="u", password="geheim"))

@@ -1,0 +1,117 @@
+"""One epoch after the other, whatever cuts them: no row lost, none twice, and every epoch can be read again."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+
+from headwater_core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
+from headwater_core.split import SplitRange
+from readers.runtime.epoch.epoch_reader import EpochReader
+from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
+from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
+
+SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(3)]
+Rows = list[tuple[str, int]]
+
+
+@dataclass
+class Driver:
+    """Stands in for the coordinator: takes a state, gives the next epoch."""
+
+    source: PageSource
+    starts: list[SplitRange[Any, Any]]
+    restored: tuple[InFlight, ...] = ()
+
+    def complete(self, state: EpochState) -> None:
+        state = EpochState.from_json(self.source, state.to_json(self.source))
+        going_on = [(p.split, p.position) for p in state.progress if p.status is SplitStatus.MORE]
+        self.starts = as_starts([*going_on, *((found.split, found.start) for found in state.found)])
+        self.restored = state.in_flight
+
+    @property
+    def is_over(self) -> bool:
+        return not self.starts and not self.restored
+
+    def read(self, barrier: Barrier, leave_after: int | None = None, **settings: Any) -> tuple[Rows, EpochState]:
+        reader = EpochReader(self.source, self.starts, barrier, restored=self.restored, **settings)
+        rows = rows_of(itertools.islice(reader, leave_after))
+        reader.close()
+        return rows, reader.state()
+
+
+def everything(library: Library) -> Rows:
+    """What a reader that never stops would emit."""
+    return sorted((label, number) for label, found in library.pages.items() for page in found for number in page.numbers)
+
+
+@st.composite
+def libraries(draw: st.DrawFn) -> Library:
+    """A few labels with a few pages; each but the first two is found on one page of an earlier one."""
+    library = Library(cursors=draw(st.booleans()))
+    for at, label in enumerate("abcdef"):
+        sizes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=5))
+        library.pages[label] = [Page(tuple(range(10 * page, 10 * page + size))) for page, size in enumerate(sizes)]
+        if at >= 2:
+            finder = library.pages[draw(st.sampled_from("abcdef"[:at]))]
+            page = draw(st.integers(0, len(finder) - 1))
+            finder[page] = Page(finder[page].numbers, (*finder[page].found, label))
+    return library
+
+
+def a_barrier(rng: random.Random) -> Barrier:
+    return Barrier(rows=rng.choice([None, *range(1, 7)]), row_bytes=rng.choice([None, 1, 50, 200]))
+
+
+@hypothesis.settings(max_examples=100)
+@hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
+def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_read_again(library: Library, seed: int) -> None:
+    """What is drawn comes from a seed of its own: how many epochs there are depends on threads."""
+    rng = random.Random(seed)
+    driver = Driver(PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))])
+    emitted: Rows = []
+    while not driver.is_over:
+        barrier = a_barrier(rng)
+        mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
+        leave = rng.choice([None, None, None, 1, 2, 3])
+        budget = rng.choice([1, 100, 1 << 20])
+        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.choice(SHAPES), budget_bytes=budget)
+        again, same = driver.read(barrier, threads=rng.choice(SHAPES), stop_at=state)
+        assert sorted(again) == sorted(rows)
+        assert same == state
+        emitted += rows
+        driver.complete(state)
+    assert sorted(emitted) == everything(library)
+
+
+@hypothesis.settings(max_examples=50)
+@hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
+def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_barrier(library: Library, seed: int) -> None:
+    """As after failures only: every epoch goes on from the state that was copied early."""
+    rng = random.Random(seed)
+    driver = Driver(PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))])
+    emitted: Rows = []
+    after_first_barrier = 0
+    while not driver.is_over:
+        rows: Rows = []
+        early: list[tuple[EpochState, int]] = []
+
+        def copy(state: EpochState, rows: Rows = rows, early: list[tuple[EpochState, int]] = early) -> None:
+            early.append((state, len(rows)))
+
+        settings: dict[str, Any] = {"mode": AlignmentMode.AT_LEAST_ONCE, "threads": thread_per_split(rng.randint(1, 3)), "on_snapshot": copy}
+        for batch in EpochReader(driver.source, driver.starts, a_barrier(rng), restored=driver.restored, **settings):
+            rows += rows_of([batch])
+        [(state, emitted_then)] = early
+        after_first_barrier += len(rows) - emitted_then
+        emitted += rows
+        driver.complete(state)
+    surplus = Counter(emitted) - Counter(everything(library))
+    assert not Counter(everything(library)) - Counter(emitted)
+    assert surplus.total() <= after_first_barrier

@@ -1,0 +1,105 @@
+"""Two scans of one epoch on one host ask the outside once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater_core.clock import SystemClock
+from headwater_core.epoch import AlignmentMode, Barrier, EpochState
+from readers.runtime.epoch.metrics import EpochMetrics
+from readers.runtime.epoch.open_reader import open_epoch_reader
+from readers.runtime.epoch.shared_scan import SharedScans
+from readers.runtime.epoch_task import EpochReading, EpochTask
+from readers.runtime.partitions.manager import PROCESS_PARTITIONS
+from tests.pages import Library, PageSource, pages, rows_of, start_of
+
+
+@pytest.fixture(autouse=True)
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    return tmp_path
+
+
+def opened(source: PageSource, epoch: int = 1, stop_at: EpochState | None = None, *, share: bool = True) -> EpochReading:
+    task = EpochTask(
+        f"query/epoch-{epoch:03d}-x", 0, (start_of("a"),), Barrier(), AlignmentMode.ALIGNED, None, 1 << 20, restored=(), events=(), share_scans=share
+    )
+    settings: dict[str, Any] = {"restored": (), "on_snapshot": None, "metrics": EpochMetrics(), "clock": SystemClock()}
+    return open_epoch_reader(source, task, stop_at=stop_at, **settings)
+
+
+def files(host: Path) -> list[Path]:
+    return [found for found in host.rglob("*") if found.is_file()]
+
+
+def test_the_second_scan_reads_what_the_first_kept() -> None:
+    source = PageSource(Library({"a": pages(5, 3)}))
+    first = opened(source)
+    rows = rows_of(first)
+    asked = len(source.library.fetched)
+    for _ in range(2):
+        second = opened(source, stop_at=first.state())
+        assert rows_of(second) == rows
+        assert second.state() == first.state()
+        second.close()
+    assert len(source.library.fetched) == asked
+    assert not len(PROCESS_PARTITIONS)
+
+
+def test_what_a_reader_that_was_left_early_emitted_is_kept_too(host: Path) -> None:
+    source = PageSource(Library({"a": pages(5)}))
+    first = opened(source)
+    batches = iter(first)
+    rows = rows_of([next(batches), next(batches)])
+    first.close()
+    assert len(files(host)) == 1
+    assert rows_of(opened(source, stop_at=first.state())) == rows
+
+
+def test_rows_of_another_state_are_not_taken_for_those_that_are_asked_for() -> None:
+    source = PageSource(Library({"a": pages(5)}))
+    whole = opened(source)
+    rows_of(whole)
+    left = opened(PageSource(Library({"a": pages(5)})), share=False)
+    batches = iter(left)
+    rows = rows_of([next(batches)])
+    left.close()
+    again = opened(source, stop_at=left.state())
+    asked = len(source.library.fetched)
+    assert rows_of(again) == rows
+    assert len(source.library.fetched) > asked
+
+
+def test_without_the_option_nothing_is_written(host: Path) -> None:
+    rows_of(opened(PageSource(Library({"a": pages(5)})), share=False))
+    assert not files(host)
+
+
+def test_a_later_epoch_deletes_what_earlier_ones_kept(host: Path) -> None:
+    for epoch in (1, 2, 3):
+        rows_of(opened(PageSource(Library({"a": pages(5)})), epoch))
+    assert [file.parent.name for file in files(host)] == ["epoch-003-x"]
+
+
+def test_a_reader_that_fails_keeps_nothing(host: Path) -> None:
+    def fail(_: object) -> None:
+        if library.fetched:
+            raise RuntimeError("no")
+
+    library = Library({"a": pages(5)}, before_fetch=fail)
+    with pytest.raises(RuntimeError, match="no"):
+        rows_of(opened(PageSource(library)))
+    assert not files(host)
+    assert not len(PROCESS_PARTITIONS)
+
+
+def test_rows_that_cannot_be_kept_are_read_all_the_same(host: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scans = SharedScans("query/epoch-001-x", 0)
+    scans._root.mkdir(mode=0o755)
+    scans._root.chmod(0o755)
+    assert len(rows_of(opened(PageSource(Library({"a": pages(5)}))))) == 5
+    assert "are not kept for other scans" in caplog.text
+    assert not files(host)

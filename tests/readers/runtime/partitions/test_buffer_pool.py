@@ -1,0 +1,104 @@
+"""The budget: what LocalBufferPoolTest asks, in bytes."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from headwater_core.errors import ContractError
+from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from tests.exactly_once.waiting import until
+
+
+def test_a_budget_that_is_used_up_lets_nothing_in() -> None:
+    pool = BufferPool(10)
+    assert pool.try_request(9)
+    assert pool.try_request(9)
+    assert not pool.try_request(1)
+    assert (pool.used_bytes, pool.is_available) == (18, False)
+
+
+def test_a_buffer_larger_than_the_budget_gets_through() -> None:
+    pool = BufferPool(10)
+    assert pool.try_request(1_000)
+    assert not pool.try_request(1)
+
+
+def test_available_again_after_recycling() -> None:
+    pool = BufferPool(10)
+    buffer = Buffer("x", 10, pool if pool.try_request(10) else None)
+    assert not pool.is_available
+    buffer.recycle()
+    assert (pool.is_available, pool.used_bytes, pool.peak_bytes) == (True, 0, 10)
+
+
+def test_a_buffer_is_given_back_once() -> None:
+    pool = BufferPool(10)
+    pool.try_request(4)
+    buffer = Buffer("x", 4, pool)
+    buffer.recycle()
+    buffer.recycle()
+    assert pool.used_bytes == 0
+
+
+def test_a_closed_pool_gives_nothing_and_takes_back() -> None:
+    pool = BufferPool(10)
+    pool.try_request(4)
+    pool.close()
+    pool.close()
+    assert not pool.try_request(1)
+    assert not pool.request(1)
+    pool.recycle(4)
+    assert pool.used_bytes == 0
+
+
+def test_a_budget_of_nothing_is_refused() -> None:
+    with pytest.raises(ContractError, match="at least one byte"):
+        BufferPool(0)
+
+
+@pytest.mark.parametrize("how", ["recycle", "close", "cancel"])
+def test_whoever_waits_is_woken(how: str) -> None:
+    pool, cancelled = BufferPool(10), threading.Event()
+    pool.try_request(10)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(pool.request, 1, cancelled.is_set)
+        until(lambda: pool._waiting == 1, "the thread to wait", 10)
+        if how == "recycle":
+            pool.recycle(10)
+        elif how == "close":
+            pool.close()
+        else:
+            cancelled.set()
+            pool.wake_up()
+        assert waiting.result(10) is (how == "recycle")
+    assert pool._waiting == 0
+
+
+def test_a_wake_up_alone_changes_nothing() -> None:
+    pool = BufferPool(10)
+    pool.try_request(10)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(pool.request, 1)
+        until(lambda: pool._waiting == 1, "the thread to wait", 10)
+        pool.wake_up()
+        assert not waiting.done()
+        pool.recycle(10)
+        assert waiting.result(10)
+
+
+def test_many_threads_request_and_recycle_and_all_comes_back() -> None:
+    pool = BufferPool(8 * 1024)
+
+    def turn(_: int) -> None:
+        for _ in range(128):
+            assert pool.request(1024)
+            assert pool.used_bytes <= 9 * 1024
+            pool.recycle(1024)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(turn, range(8)))
+    assert pool.used_bytes == 0
+    assert pool.peak_bytes <= 9 * 1024

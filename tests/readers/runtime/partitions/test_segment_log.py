@@ -1,0 +1,166 @@
+"""The segment log: durable, fenced, read after a checkpoint, by whom it may concern."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis
+import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
+
+from headwater_core.errors import ContractError, FencedError, StateLocationError
+from headwater_core.state_location import LocalStateStore
+from headwater_core.state_store import MemoryStateStore
+from readers.runtime.partitions.partition_id import ResultPartitionLocation
+from readers.runtime.partitions.segment_log import SegmentLog
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def rows(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"n": list(numbers)})
+
+
+def log_of(store: MemoryStateStore, attempt: str = "one") -> SegmentLog:
+    log = SegmentLog(store, "log", attempt)
+    log.take_over()
+    return log
+
+
+def numbers(batches: list[pa.RecordBatch]) -> list[int]:
+    return [row["n"] for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_consumer_in_another_process_finds_the_log_and_reads_it_in_order() -> None:
+    store = MemoryStateStore()
+    elsewhere = SegmentLog(store, "log", "reader")
+    assert elsewhere.locate() is ResultPartitionLocation.UNKNOWN
+    log = log_of(store)
+    log.append([rows(1), rows(2, 3)])
+    log.append([rows(4)])
+    assert (log.locate(), elsewhere.locate()) == (ResultPartitionLocation.LOCAL, ResultPartitionLocation.REMOTE)
+    assert numbers(list(elsewhere.view_after(None).batches())) == [1, 2, 3, 4]
+
+
+def test_a_view_goes_on_with_what_came_meanwhile() -> None:
+    log = log_of(MemoryStateStore())
+    log.append([rows(1)])
+    view = log.view(0)
+    assert numbers(list(view.batches())) == [1]
+    log.append([rows(2)])
+    assert numbers(list(view.batches())) == [2]
+
+
+def test_a_view_opens_after_a_checkpoint_and_what_was_before_is_released_when_the_next_completes() -> None:
+    log = log_of(MemoryStateStore())
+    log.append([rows(1)])
+    log.mark(7)
+    log.append([rows(2)])
+    log.mark(8)
+    log.append([rows(3)])
+    assert numbers(list(log.view_after(7).batches())) == [2, 3]
+    log.notify_checkpoint_complete(8)
+    log.notify_checkpoint_complete(8)
+    assert numbers(list(log.view_after(8).batches())) == [3]
+    with pytest.raises(ContractError, match="after checkpoint 7"):
+        log.view_after(7)
+
+
+def test_whoever_takes_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> None:
+    store = MemoryStateStore()
+    old = log_of(store, "old")
+    old.append([rows(1)])
+    new = log_of(store, "new")
+    with pytest.raises(FencedError, match="another attempt than old"):
+        old.append([rows(2)])
+    new.append([rows(3)])
+    with pytest.raises(FencedError):
+        old.append([rows(2)])
+    assert old.locate() is ResultPartitionLocation.REMOTE
+    assert numbers(list(new.view(0).batches())) == [1, 3]
+
+
+def test_a_fenced_attempt_stays_fenced_when_all_is_released() -> None:
+    store = MemoryStateStore()
+    old = log_of(store, "old")
+    new = log_of(store, "new")
+    new.append([rows(1)])
+    new.release_before(new.end())
+    for _ in range(3):
+        with pytest.raises(FencedError):
+            old.append([rows(2)])
+
+
+def test_a_segment_that_is_cut_short_or_gone_is_an_error() -> None:
+    store = MemoryStateStore()
+    log = log_of(store)
+    first = log.append([rows(1)])
+    log.append([rows(2)])
+    whole = store.get(f"log/{first:012d}")
+    assert whole is not None
+    store.put(f"log/{first:012d}", whole[:-1])
+    with pytest.raises(StateLocationError, match="cut short"):
+        list(log.view(0).batches())
+    store.put(f"log/{first:012d}", b"something else")
+    with pytest.raises(StateLocationError, match="not a segment"):
+        list(log.view(0).batches())
+    store.delete(f"log/{first:012d}")
+    with pytest.raises(StateLocationError, match="is gone"):
+        list(log.view(first).batches())
+
+
+def test_a_range_that_is_not_all_there_is_an_error_and_not_fewer_rows() -> None:
+    log = log_of(MemoryStateStore())
+    first = log.append([rows(1)])
+    log.append([rows(2)])
+    assert numbers(list(log.view(first, first + 2).batches())) == [1, 2]
+    with pytest.raises(StateLocationError, match=f"segment {first + 2} of log is gone"):
+        list(log.view(first, first + 3).batches())
+
+
+def test_writing_without_having_taken_over_breaks_the_contract() -> None:
+    with pytest.raises(ContractError, match="take_over"):
+        SegmentLog(MemoryStateStore(), "log", "one").append([rows(1)])
+
+
+@hypothesis.settings(max_examples=60)
+@hypothesis.given(st.lists(st.sampled_from(["take over", "append", "release"]), max_size=30), st.integers(0, 1 << 30))
+def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_once(steps: list[str], seed: int) -> None:
+    rng, store = random.Random(seed), MemoryStateStore()
+    attempts = [SegmentLog(store, "log", f"attempt-{number}") for number in range(3)]
+    acknowledged: list[int] = []
+    for at, step in enumerate(["take over", *steps]):
+        attempt = rng.choice(attempts)
+        if step == "take over":
+            attempt.take_over()
+        elif step == "append":
+            try:
+                attempt.append([rows(at)])
+                acknowledged.append(at)
+            except (FencedError, ContractError):
+                pass
+        else:
+            gone = set(numbers(list(attempt.view(0).batches())))
+            attempt.release_before(attempt.end())
+            left = set(numbers(list(attempt.view(0).batches())))
+            acknowledged = [number for number in acknowledged if number not in gone - left]
+    assert numbers(list(attempts[0].view(0).batches())) == acknowledged
+
+
+def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> None:
+    log = SegmentLog(LocalStateStore(tmp_path), "log", "writer")
+    log.take_over()
+    log.mark(1)
+    log.append([rows(1, 2), rows(3)])
+    program = (
+        "import sys; from pathlib import Path; from headwater_core.state_location import LocalStateStore;"
+        "from readers.runtime.partitions.segment_log import SegmentLog;"
+        "log = SegmentLog(LocalStateStore(Path(sys.argv[1])), 'log', 'reader');"
+        "print(log.locate().value, [b.to_pydict()['n'] for b in log.view_after(1).batches()])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
+    assert done.stdout == "remote [[1, 2], [3]]\n"

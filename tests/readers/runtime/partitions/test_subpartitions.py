@@ -1,0 +1,390 @@
+"""What every subpartition promises, and the two kinds each for itself: Flink's SubpartitionTestBase and its heirs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headwater_core.errors import ContractError
+from readers.runtime.partitions.blocking import BlockingSubpartition, ReadAheadView
+from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
+from readers.runtime.partitions.pipelined import PipelinedSubpartition
+from readers.runtime.partitions.subpartition import ResultSubpartition
+
+BARRIER = CheckpointBarrier(0)
+
+
+class Told:
+    """Counts how often a consumer was told."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.event = threading.Event()
+
+    def __call__(self) -> None:
+        self.times += 1
+        self.event.set()
+
+
+def rows(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"n": list(numbers)})
+
+
+@pytest.fixture
+def pool() -> BufferPool:
+    return BufferPool(1 << 20)
+
+
+@pytest.fixture(params=["pipelined", "blocking in memory", "blocking in a file"])
+def subpartition(request: pytest.FixtureRequest, tmp_path: Path) -> ResultSubpartition[Any]:
+    if request.param == "pipelined":
+        return PipelinedSubpartition(0)
+    blocking = BlockingSubpartition(0, tmp_path / "0.arrow")
+    if "file" in request.param:
+        blocking.spill()
+    return blocking
+
+
+def buffer(pool: BufferPool, *numbers: int) -> Buffer[pa.RecordBatch]:
+    assert pool.try_request(100)
+    return Buffer(rows(*numbers), 100, pool)
+
+
+def read(view: Any) -> list[Any]:
+    """All that is there: numbers of buffers, which are recycled, and events."""
+    found: list[Any] = []
+    while (element := view.next()) is not None:
+        if isinstance(element, Event):
+            found.append(element)
+        else:
+            found.append([row["n"] for row in element.payload.to_pylist()])
+            element.recycle()
+    return found
+
+
+def test_create_reader_after_dispose(subpartition: ResultSubpartition[Any]) -> None:
+    subpartition.release()
+    with pytest.raises(ContractError, match="released"):
+        subpartition.create_view(Told())
+
+
+def test_add_after_finish(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+    subpartition.finish()
+    subpartition.finish()
+    assert not subpartition.add(buffer(pool, 1))
+    assert (pool.used_bytes, subpartition.backlog) == (0, 0)
+    assert read(subpartition.create_view(Told())) == [EndOfPartition()]
+
+
+def test_add_after_release(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+    subpartition.release()
+    assert not subpartition.add(buffer(pool, 1))
+    assert pool.used_bytes == 0
+
+
+def test_releasing_reader_does_not_release_partition(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+    subpartition.add(buffer(pool, 1))
+    subpartition.finish()
+    view = subpartition.create_view(Told())
+    view.release()
+    assert not subpartition.is_released
+    assert view.next() is None
+
+
+def test_release_is_idempotent(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+    subpartition.add(buffer(pool, 1))
+    for _ in range(3):
+        subpartition.release()
+    assert (pool.used_bytes, subpartition.is_released) == (0, True)
+
+
+def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+    subpartition.add(buffer(pool, 1))
+    subpartition.finish()
+    view = subpartition.create_view(Told())
+    subpartition.release()
+    assert view.next() is None
+
+
+def test_buffers_and_events_keep_their_order(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+    for element in (buffer(pool, 1), buffer(pool, 2, 3), BARRIER, buffer(pool, 4)):
+        subpartition.add(element)
+    assert subpartition.backlog == 3
+    subpartition.finish()
+    view = subpartition.create_view(Told())
+    found = read(view)
+    if isinstance(subpartition, PipelinedSubpartition):
+        subpartition.resume()
+        found += read(view)
+    assert found == [[1], [2, 3], BARRIER, [4], EndOfPartition()]
+
+
+def test_cleanup_released_partition_no_view(subpartition: ResultSubpartition[Any], pool: BufferPool, tmp_path: Path) -> None:
+    subpartition.add(buffer(pool, 1))
+    subpartition.release()
+    assert pool.used_bytes == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_illegal_read_view_request() -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition.create_view(Told())
+    with pytest.raises(ContractError, match="somebody reads it already"):
+        subpartition.create_view(Told())
+
+
+def test_release_parent(pool: BufferPool) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    told = Told()
+    view = subpartition.create_view(told)
+    subpartition.add(buffer(pool, 1))
+    subpartition.release()
+    assert told.times == 2
+    assert view.next() is None
+
+
+def test_a_consumer_is_told_only_when_there_was_nothing_before(pool: BufferPool) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    told = Told()
+    view = subpartition.create_view(told)
+    assert told.times == 0
+    for number in range(3):
+        subpartition.add(buffer(pool, number))
+    assert told.times == 1
+    read(view)
+    subpartition.add(buffer(pool, 4))
+    assert told.times == 2
+
+
+def test_a_consumer_that_comes_late_is_told_at_once(pool: BufferPool) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition.add(buffer(pool, 1))
+    told = Told()
+    subpartition.create_view(told)
+    assert told.times == 1
+
+
+def test_backlog_counts_buffers_not_events(pool: BufferPool) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    view = subpartition.create_view(Told())
+    subpartition.add(buffer(pool, 1))
+    subpartition.add(Event())
+    subpartition.add(buffer(pool, 2))
+    assert subpartition.backlog == 2
+    read(view)
+    assert subpartition.backlog == 0
+
+
+def test_barrier_overtaking(pool: BufferPool) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    view = subpartition.create_view(Told())
+    event = Event()
+    for element in (buffer(pool, 1), buffer(pool, 2), event, buffer(pool, 4)):
+        subpartition.add(element)
+    overtaken = subpartition.overtake(BARRIER)
+    assert [[row["n"] for row in element.payload.to_pylist()] for element in overtaken if isinstance(element, Buffer)] == [[1], [2], [4]]
+    assert read(view) == [BARRIER, [1], [2], event, [4]]
+    assert pool.used_bytes == 0
+
+
+def test_availability_after_priority() -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    told = Told()
+    view = subpartition.create_view(told)
+    assert subpartition.overtake(BARRIER) == ()
+    assert told.times == 1
+    assert read(view) == [BARRIER]
+
+
+def test_overtaking_in_a_released_subpartition_captures_nothing(pool: BufferPool) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    subpartition.add(buffer(pool, 1))
+    subpartition.release()
+    assert subpartition.overtake(BARRIER) == ()
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_resume_blocked_subpartition(pool: BufferPool, behind: int) -> None:
+    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
+    told = Told()
+    view = subpartition.create_view(told)
+    subpartition.add(BARRIER)
+    assert read(view) == [BARRIER]
+    for number in range(behind):
+        subpartition.add(buffer(pool, number))
+    assert (read(view), told.times) == ([], 1)
+    view.resume()
+    assert told.times == 1 + behind
+    assert read(view) == [[number] for number in range(behind)]
+
+
+@pytest.mark.parametrize("slow", ["producer", "consumer", "neither", "both"])
+def test_concurrent_produce_and_consume(slow: str) -> None:
+    pool = BufferPool(4 * 1024)
+    subpartition: PipelinedSubpartition[int] = PipelinedSubpartition(0)
+    told, lazy = Told(), threading.Event()
+    view = subpartition.create_view(told)
+
+    def produce() -> None:
+        for number in range(128):
+            assert pool.request(1024)
+            subpartition.add(Buffer(number, 1024, pool))
+            if slow in {"producer", "both"}:
+                lazy.wait(0.0005)
+        subpartition.finish()
+
+    found: list[int] = []
+    with ThreadPoolExecutor(1) as threads:
+        producing = threads.submit(produce)
+        while True:
+            told.event.clear()
+            element = view.next()
+            if isinstance(element, EndOfPartition):
+                break
+            if element is None:
+                assert told.event.wait(10)
+                continue
+            assert isinstance(element, Buffer)
+            found.append(element.payload)
+            element.recycle()
+            if slow in {"consumer", "both"}:
+                lazy.wait(0.0005)
+        producing.result(10)
+    assert found == list(range(128))
+    assert pool.used_bytes == 0
+    assert pool.peak_bytes <= 5 * 1024
+
+
+def blocking(tmp_path: Path, pool: BufferPool, *, spilled: bool, count: int = 5) -> BlockingSubpartition:
+    subpartition = BlockingSubpartition(0, tmp_path / "0.arrow")
+    for number in range(count):
+        subpartition.add(buffer(pool, number))
+        if spilled and number == 1:
+            subpartition.spill()
+    subpartition.finish()
+    return subpartition
+
+
+def test_create_reader_before_finished(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match="not finished"):
+        BlockingSubpartition(0, tmp_path / "0.arrow").create_view(Told())
+
+
+@pytest.mark.parametrize("spilled", [False, True])
+def test_read_10_consumers_sequential(tmp_path: Path, pool: BufferPool, spilled: bool) -> None:
+    subpartition = blocking(tmp_path, pool, spilled=spilled)
+    for _ in range(10):
+        view = subpartition.create_view(Told())
+        assert [element for element in read(view) if isinstance(element, list)] == [[number] for number in range(5)]
+        view.release()
+
+
+@pytest.mark.parametrize("read_ahead", [False, True])
+def test_read_10_consumers_concurrent(tmp_path: Path, pool: BufferPool, read_ahead: bool) -> None:
+    subpartition = blocking(tmp_path, pool, spilled=True, count=20)
+
+    def consume(_: int) -> list[Any]:
+        told = Told()
+        view = subpartition.create_view(told, read_ahead=read_ahead)
+        found: list[Any] = []
+        while not found or not isinstance(found[-1], EndOfPartition):
+            told.event.clear()
+            new = read(view)
+            found += new
+            if not new:
+                assert told.event.wait(10)
+        view.release()
+        return found
+
+    with ThreadPoolExecutor(10) as threads:
+        for found in threads.map(consume, range(10)):
+            assert found == [*([number] for number in range(20)), EndOfPartition()]
+
+
+def test_consume_spilled_partition(tmp_path: Path, pool: BufferPool) -> None:
+    subpartition = BlockingSubpartition(0, tmp_path / "0.arrow")
+    subpartition.add(buffer(pool, 1))
+    subpartition.add(BARRIER)
+    subpartition.add(buffer(pool, 2))
+    assert (subpartition.backlog, pool.used_bytes) == (2, 200)
+    subpartition.spill()
+    subpartition.spill()
+    assert (subpartition.backlog, pool.used_bytes) == (2, 0)
+    subpartition.add(buffer(pool, 3))
+    assert pool.used_bytes == 0
+    subpartition.finish()
+    assert read(subpartition.create_view(Told())) == [[1], BARRIER, [2], [3], EndOfPartition()]
+
+
+def test_release_memory_after_finish_does_nothing(tmp_path: Path, pool: BufferPool) -> None:
+    subpartition = blocking(tmp_path, pool, spilled=False)
+    subpartition.spill()
+    assert not subpartition.is_spilled
+    assert not list(tmp_path.iterdir())
+
+
+def test_concurrent_finish_and_release_memory(tmp_path: Path, pool: BufferPool) -> None:
+    for _ in range(20):
+        subpartition = BlockingSubpartition(0, tmp_path / "0.arrow")
+        subpartition.add(buffer(pool, 1))
+        with ThreadPoolExecutor(2) as threads:
+            calls: list[Callable[[], None]] = [subpartition.finish, subpartition.spill]
+            for done in [threads.submit(call) for call in calls]:
+                done.result(10)
+        assert read(subpartition.create_view(Told())) == [[1], EndOfPartition()]
+        subpartition.release()
+
+
+def test_release_partition_and_get_next(tmp_path: Path, pool: BufferPool) -> None:
+    subpartition = blocking(tmp_path, pool, spilled=True)
+    for read_ahead in (False, True):
+        view = subpartition.create_view(Told(), read_ahead=read_ahead)
+        view.next()
+        view.release()
+        assert view.next() is None
+    view = subpartition.create_view(Told())
+    subpartition.release()
+    assert view.next() is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_recycle_buffer_and_consumer_on_failure(tmp_path: Path, pool: BufferPool) -> None:
+    subpartition = BlockingSubpartition(0, tmp_path / "missing" / "0.arrow")
+    subpartition.add(buffer(pool, 1))
+    with pytest.raises(FileNotFoundError):
+        subpartition.spill()
+    with pytest.raises(FileNotFoundError):
+        subpartition.add(buffer(pool, 2))
+    subpartition.release()
+    assert pool.used_bytes == 0
+
+
+def test_read_ahead_stays_two_batches_ahead_and_ends_with_the_view(tmp_path: Path, pool: BufferPool) -> None:
+    subpartition = blocking(tmp_path, pool, spilled=True, count=50)
+    before = threading.active_count()
+    view = subpartition.create_view(Told(), read_ahead=True)
+    assert threading.active_count() == before
+    view.next()
+    view.release()
+    assert threading.active_count() == before
+
+
+def test_an_error_of_the_read_ahead_thread_comes_out_on_the_consumers(tmp_path: Path, pool: BufferPool) -> None:
+    subpartition = blocking(tmp_path, pool, spilled=True)
+    (tmp_path / "0.arrow").write_bytes(b"no arrow at all")
+    told = Told()
+    view = subpartition.create_view(told, read_ahead=True)
+    told.event.clear()
+    assert isinstance(view, ReadAheadView)
+    view.start()
+    assert told.event.wait(10)
+    with pytest.raises(pa.ArrowInvalid):
+        read(view)
+    view.release()
