@@ -131,7 +131,7 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
     def snapshot_state(self) -> JsonValue:
         if not self._settings.remember:
             return None
-        self._state = {**self._seen.to_json(), "next": self._next_number}
+        self._state = {**self._seen.to_json(), "next": self._next_number, "selection": self._settings.selection.fingerprint}
         if self._settings.schema is not None:
             self._state["schema"] = self._settings.schema
         return self._state
@@ -161,6 +161,7 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         if not isinstance(state, dict) or not isinstance(state.get("next"), int):
             raise OffsetError("the checkpoint's state is not one of the files source")
         self._check_schema(state.get("schema"))
+        self._check_selection(state.get("selection"))
         self._seen, self._state, self._next_number = self._nothing_seen(), state, int(str(state["next"]))
         for name, newest_ms in self._seen.restore(state):
             if self._names is None:
@@ -177,6 +178,13 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
             raise OptionError(
                 f"this query began with the inferred schema {logged}; what is inferred from the files now is {self._settings.schema}. "
                 "To go on as before, give the first one with .schema(...); to read the new columns, give the second one"
+            )
+
+    def _check_selection(self, logged: JsonValue) -> None:
+        if logged != self._settings.selection.fingerprint:
+            log.warning(
+                "other paths are read than before the restart: files that are selected only now, and are older than what is remembered, are taken "
+                "for read ones. To read them too, give them a query of their own, or a new checkpointLocation"
             )
 
     def _look(self, request: SplitRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -80,6 +81,12 @@ class FileSelection:
     modified_after_us: int | None = None
     modified_before_us: int | None = None
     min_age_ms: int = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that is another one when other paths are read."""
+        said = repr([(path.url, path.recursive, path.name_filter) for path in self.paths])
+        return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
 
     def in_time(self, modified_us: int, now_us: int) -> bool:
         """Whether a file with this modification time is read.

@@ -305,6 +305,19 @@ def test_an_inferred_schema_is_kept_in_the_offset(inbox: Path, drop: Drop) -> No
         assert query.step().to_pylist() == [{"x": None}]  # type: ignore[union-attr]
 
 
+def test_other_paths_after_a_restart_are_warned_of(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+    drop("a", NOW_S)
+    drop("sub/b", NOW_S)
+    with text(inbox) as query:
+        assert values(query.step()) == ["a"]
+        query.restart()
+        assert query.step() is None
+        assert caplog.text == ""
+        query.restart(recursiveFileLookup="true")
+        assert values(query.step()) == ["sub/b"]
+        assert "other paths are read than before the restart" in caplog.text
+
+
 def test_no_file_to_infer_from_asks_for_a_schema(inbox: Path) -> None:
     with pytest.raises(SourceError, match=r"give one with .schema"):
         batch(format="json", path=str(inbox))
