@@ -118,7 +118,12 @@ FILES_OPTIONS = OptionTable(
             "`maxFileAge`. Without it, it is the last 2,300 files.",
             _STREAM,
         ),
-        Option("ignoreMissingFiles", boolean, False, "Whether a planned file that vanished is skipped with a warning, or fails the query."),
+        Option(
+            "ignoreMissingFiles",
+            boolean,
+            False,
+            "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a warning, or fails the query.",
+        ),
         Option(
             "mode",
             one_of("permissive", "dropmalformed", "failfast"),

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 
 from enumerators.files.split import FileSplit
-from headwater_core.errors import DataLossError, UnknownSplitError
+from headwater_core.errors import DataLossError, SourceError, UnknownSplitError
 from headwater_core.reader import RecordsWithSplitIds, SplitReader
 from headwater_core.split import SplitRange
 from readers.files.block import FileBlock
@@ -19,6 +19,7 @@ from readers.files.settings import ReadSettings
 __all__ = ["FilesSplitReader"]
 
 log = logging.getLogger(__name__)
+_GONE: dict[type[SourceError], str] = {UnknownSplitError: "the file vanished before it was read"}
 
 
 class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
@@ -65,9 +66,11 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         try:
             with opened(file, self._settings.storage_options) as handle:
                 yield from self._format.blocks(handle, file, piece.start, piece.stop, self._rows.file_columns(file.url))
-        except UnknownSplitError as error:
+        except (UnknownSplitError, DataLossError) as error:
             if not self._settings.ignore_missing:
                 raise DataLossError(
-                    "the file vanished before it was read; set ignoreMissingFiles=true to go on without such files", source="files", split=file.url
+                    f"{_GONE.get(type(error), error.message)}; set ignoreMissingFiles=true to go on without such files",
+                    source="files",
+                    split=file.url,
                 ) from error
-            log.warning("%s vanished before it was read; it is skipped (ignoreMissingFiles)", file.url)
+            log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, _GONE.get(type(error), error.message))

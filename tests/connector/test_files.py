@@ -223,7 +223,10 @@ def test_a_file_that_vanished_or_changed_under_a_planned_batch(inbox: Path, drop
         assert values(query.replay()) == ["b"]
         assert "skipped" in caplog.text
         drop("b", NOW_S, "longer\n")
-        with pytest.raises(DataLossError, match="not what was planned"):
+        assert values(query.replay()) == []
+        query.restart(ignoreMissingFiles="false", onChange="ignore")
+        drop("a", NOW_S)
+        with pytest.raises(DataLossError, match=r"not what was planned.*ignoreMissingFiles"):
             query.replay()
 
 
