@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from enumerators.files import seen
 from enumerators.files.backlog import Backlog, BatchLimits
 from enumerators.files.cleaner import CleanSource, FileCleaner
 from enumerators.files.discovery import FileDiscovery, Found
 from enumerators.files.listing import FileLister, lister_for
-from enumerators.files.seen import INLINE_FILES, NameSegment, SeenFiles, Sighting, TooManyNames
+from enumerators.files.seen import NameSegment, SeenFiles, Sighting, TooManyNames
 from enumerators.files.selection import FileSelection
 from enumerators.files.spill import NameStore
 from enumerators.files.split import FileSplit, FileStatus
@@ -261,9 +262,9 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         """Return how many files may be taken, while the frontier cannot rise to make room for their names."""
         if not self._settings.remember or self._names is not None:
             return None
-        if self._settings.latest_first and len(self._backlog) > self._seen.room:
+        if self._settings.latest_first and len(self._backlog) > seen.INLINE_FILES:
             raise OptionError(
-                f"{len(self._backlog):,} files wait, and only {INLINE_FILES:,} can be remembered by name while older ones are unread: "
+                f"{len(self._backlog):,} files wait, and only {seen.INLINE_FILES:,} can be remembered by name while older ones are unread: "
                 "read the backlog without latestFirst, or give a stateLocation",
                 option="latestFirst",
             )
@@ -275,8 +276,8 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
             overflow = self._seen.add(files, oldest_ms, time.time_ns() // 1_000_000)
         except TooManyNames as error:
             raise SourceError(
-                f"{error}, because too many files have the same modification time: nothing may be forgotten of them, or they would be read twice. "
-                "Give a stateLocation for the names (an fsspec URL)",
+                f"{error}: too many files have the same modification time, or older ones are unread (latestFirst), and none may be forgotten, "
+                "or it would be read twice. Give a stateLocation for the names (an fsspec URL)",
                 source="files",
             ) from error
         if overflow is not None:

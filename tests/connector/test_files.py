@@ -187,11 +187,17 @@ def test_latest_first_is_refused_if_the_backlog_is_longer_than_what_can_be_remem
     inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
-    monkeypatch.setattr("enumerators.files.enumerator.INLINE_FILES", 10)
     for number in range(11):
         drop(f"f{number:02}", NOW_S + number)
     with text(inbox, latestFirst="true") as query, pytest.raises(OptionError, match="11 files wait, and only 10"):
         query.step()
+    (inbox / "f00").unlink()
+    with text(inbox, latestFirst="true", maxFilesPerTrigger="3") as query:
+        assert [values(query.step())[0] for _ in range(4)] == ["f10", "f07", "f04", "f01"]
+        for number in range(20, 40):
+            drop(f"f{number}", NOW_S + number)
+            drop(f"g{number}", NOW_S + number)
+            assert len(values(query.step())) == 2
 
 
 def test_a_changed_file_is_an_error_or_ignored_or_read_again(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
