@@ -74,12 +74,22 @@ def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
     schema = pa.schema([pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns])
     parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     table = pajson.read_json(cast("IO[bytes]", pa.BufferReader(data)), read_options=read, parse_options=parse)
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    if table.num_rows != lines and table.num_rows != sum(1 for line in data.split(b"\n") if line.strip()):
+    if not _is_a_line_each(data, table.num_rows):
         raise pa.ArrowInvalid("a line holds more or less than one object")
     batch = table.combine_chunks().to_batches()[0]
     arrays = [column if column.type == field.type else parse_column(column, field.type) for column, field in zip(batch.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=columns) if arrays else batch
+
+
+def _is_a_line_each(data: bytes, objects: int) -> bool:
+    """Whether so many objects are on a line each.
+
+    Where every line begins with a brace and ends with one, none goes on in the next line: a comma would be missing.
+    """
+    if data.startswith(b"{") and data.count(b"}\n{") == objects - 1 == data.strip().count(b"\n"):
+        return True
+    lines = [line for line in map(bytes.strip, data.split(b"\n")) if line]
+    return len(lines) == objects and all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
 
 
 def _members(line: bytes) -> dict[str, Any]:
