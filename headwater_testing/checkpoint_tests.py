@@ -26,8 +26,9 @@ class CheckpointTests(Subject):
             self._same(expected, engine)
             logged = len(engine.offsets)
             engine.run()
-            keeps(SplitEnumerator.refresh, engine.rows == engine.rows and len(engine.sink) >= logged, "a second run keeps what the first wrote")
-            self._same(expected, engine)
+            self._same(expected, engine, "after a restart without anything new")
+            read_again = sum(bool(engine.sink[number]) for number in range(logged, len(engine.offsets)))
+            keeps(SplitEnumerator.refresh, not read_again, "finding nothing to assign is an ordinary answer")
 
     def test_small_batches_bring_the_same_rows(self) -> None:
         options = self.options()
@@ -38,11 +39,12 @@ class CheckpointTests(Subject):
             self._same(expected, engine)
 
     def test_a_crash_after_any_step_of_a_checkpoint_changes_nothing(self) -> None:
-        options = self.options()
-        expected = read_batch(self.configure(options))
+        """Every crash gets a world of its own: a source that acknowledges changes it."""
         crashed = []
         for step in Step:
             for batch in (0, 1):
+                options = self.options()
+                expected = read_batch(self.configure(options))
                 with self.stream_options({**options, **self._small()}) as more:
                     engine = self._engine(more)
                     if engine.run(crash_after=step, in_batch=batch):
