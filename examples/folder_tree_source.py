@@ -1,4 +1,7 @@
-"""Child splits: ``python examples/folder_tree_source.py`` makes a tree of folders, and lists its files. Each folder is a split, found in the one above."""
+"""Child splits: ``python examples/folder_tree_source.py`` makes a tree of folders and lists its files.
+
+Each folder is a split, found in the one above.
+"""
 
 from __future__ import annotations
 

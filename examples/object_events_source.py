@@ -63,7 +63,9 @@ def main(spark: SparkSession) -> None:
     for number in range(6):
         put_object(folder / "bucket", number, lines=10)
         if number % 3 == 2:
-            lines = spark.readStream.format("object-events").option("bucket", str(folder / "bucket")).option("stateLocation", f"{folder}/state").load()
+            lines = (
+                spark.readStream.format("object-events").option("bucket", str(folder / "bucket")).option("stateLocation", f"{folder}/state").load()
+            )
             writer = lines.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint")
             writer.format("parquet").start(f"{folder}/rows").awaitTermination()
             left = len(list(folder.glob("bucket/events/*.json")))

@@ -1,4 +1,7 @@
-"""A paged HTTP API with the standard library: ``python examples/paged_api_source.py`` starts a server, reads its items, and reads on when it has more."""
+"""A paged HTTP API, with the standard library.
+
+``python examples/paged_api_source.py`` starts a server, reads its items, and reads on when it has more.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from connector.registry import ConfiguredSource, source_factory
@@ -40,9 +41,10 @@ class Subject:
         raise unittest.SkipTest(f"{type(self).__name__} has no method many_splits: the scale is not tested")
 
     def configure(self, options: Mapping[str, str], boundedness: Boundedness | None = Boundedness.BOUNDED, **more: str) -> ConfiguredSource:
-        """Make the source as Spark's planner does: option keys come lower-cased."""
+        """Make the source as Spark's planner does: option keys come lower-cased, and a schema that is inferred is told to the source."""
         factory = source_factory(self.source) if isinstance(self.source, str) else UserSource(self.source)
-        return factory({key.lower(): value for key, value in {**options, **more}.items()}, boundedness)
+        configured = factory({key.lower(): value for key, value in {**options, **more}.items()}, boundedness)
+        return replace(configured, source=configured.source.with_schema(configured.source.schema(), given=False))
 
     @contextmanager
     def stream_options(self, options: Mapping[str, str]) -> Iterator[dict[str, str]]:

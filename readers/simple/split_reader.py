@@ -48,6 +48,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         self._worker = Worker(f"headwater-read-{source.name}", self._changed.set)
         self._asked: tuple[SplitPages, Future[EpochRecord | End], int] | None = None
         self._not_before_ms, self._failures, self._failing_since_ms = 0, 0, 0
+        self._close_ms = _CLOSE_MS
 
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
         planned = self._settings.is_planned
@@ -82,7 +83,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
     def close(self) -> None:
         for pages in self._open.values():
             self._forget(pages)
-        self._worker.close(_CLOSE_MS)
+        self._worker.close(self._close_ms)
 
     def _ask(self, pages: SplitPages) -> Future[EpochRecord | End] | None:
         """Return the next answer of a split, or an open one if something else ended the wait."""
@@ -93,7 +94,10 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         while not answer.done():
             if self._wait(timeout_ms - (self._clock.monotonic_ms() - since_ms)):
                 return None
-            if not answer.done() and self._clock.monotonic_ms() - since_ms >= timeout_ms:
+            if answer.done():
+                break
+            if self._clock.monotonic_ms() - since_ms >= timeout_ms:
+                self._close_ms = 0
                 raise pages.broken(
                     f"neither yielded nor returned within {timeout_ms} ms (option readTimeout) after position {pages.position!r}: "
                     "it is to return where there is nothing now"

@@ -49,7 +49,7 @@ PAGES: list[tuple[str, list[Any], str]] = [
 
 @pytest.mark.parametrize(("pages", "said"), [case[1:] for case in PAGES], ids=[case[0] for case in PAGES])
 def test_a_wrong_page_fails_the_task_and_names_contract_and_split(pages: list[Any], said: str) -> None:
-    query = engine(reading(lambda self, split, position: iter(pages)), world())
+    query = engine(reading(lambda *_: iter(pages)), world())
     with pytest.raises(ContractError, match=f"SimpleSource.read.*{said}"):
         query.run()
     assert not query.sink
@@ -75,13 +75,13 @@ def broken(**members: Any) -> type[LogSource]:
 
 
 ENUMERATORS: list[tuple[type[Any], str]] = [
-    (broken(discover=lambda self: [NamedSplit("a"), NamedSplit("a")]), "SimpleSource.discover: .* returned split 'a' twice"),
-    (broken(discover=lambda self: ["a"]), "must return NamedSplits with a name, not 'a'"),
-    (broken(discover=lambda self: [NamedSplit("a", {1})]), "the info of split 'a' .* must be JSON"),  # type: ignore[arg-type]
-    (broken(discover=lambda self: [NamedSplit("a", "x" * 20_000)]), "the info of split 'a' .* has 20002 characters"),
-    (broken(start=lambda self, split: 1.5), "positions are integers"),
-    (broken(head=lambda self, split: None), "Heads.head must return an integer"),
-    (broken(head=lambda self, split: -1), "Heads.head went backwards: split 'a'"),
+    (broken(discover=lambda _: [NamedSplit("a"), NamedSplit("a")]), "SimpleSource.discover: .* returned split 'a' twice"),
+    (broken(discover=lambda _: ["a"]), "must return NamedSplits with a name, not 'a'"),
+    (broken(discover=lambda _: [NamedSplit("a", {1})]), "the info of split 'a' .* must be JSON"),  # type: ignore[arg-type]
+    (broken(discover=lambda _: [NamedSplit("a", "x" * 20_000)]), "the info of split 'a' .* has 20002 characters"),
+    (broken(start=lambda *_: 1.5), "positions are integers"),
+    (broken(head=lambda *_: None), "Heads.head must return an integer"),
+    (broken(head=lambda *_: -1), "Heads.head went backwards: split 'a'"),
 ]
 
 
@@ -101,7 +101,7 @@ def test_a_head_that_goes_back_below_what_was_read_stops_the_query_before_the_ne
     system = MemorySystem.open(options["system"])
     system.remove("a")
     system.append("a", range(2))
-    with pytest.raises(ContractError, match="ends at 2, and 6 was the next record"):
+    with pytest.raises(ContractError, match=r"ends at 2, and 6 was the next record"):
         query.run()
     assert query.offsets == logged
 
@@ -113,7 +113,7 @@ def test_a_tail_that_goes_back_stops_the_query(tmp_path: Any) -> None:
             yield Page([("a", 2)], "at 3")
 
     query = engine(Back, {**world(), "stateLocation": str(tmp_path)})
-    with pytest.raises(ContractError, match="the page after 'at 5' has the position 'at 3'"):
+    with pytest.raises(ContractError, match=r"the page after 'at 5' has the position 'at 3'"):
         query.run()
     assert not query.sink
 
@@ -127,7 +127,7 @@ def test_a_reading_that_brings_less_the_second_time_is_an_error(tmp_path: Any) -
     system = MemorySystem.open(options["system"])
     system.remove("a")
     system.append("a", range(1))
-    with pytest.raises((ContractError, DataLossError), match="split '?a"):
+    with pytest.raises((ContractError, DataLossError), match=r"split '?a"):
         query.run()
 
 
@@ -176,7 +176,9 @@ def test_the_suites_name_the_contract_and_where_it_is_written() -> None:
         def options(self) -> Mapping[str, str]:
             return world()
 
-    with pytest.raises(BrokenContractError, match=r"Source.create_reader: a second reader .* The contract is written in headwater_core/source.py:\d+"):
+    with pytest.raises(
+        BrokenContractError, match=r"Source.create_reader: a second reader .* The contract is written in headwater_core/source.py:\d+"
+    ):
         Suite().test_reading_a_range_again_brings_the_same_rows()
     with pytest.raises(BrokenContractError, match=r"each row of the batch once"):
         Suite().test_a_stream_brings_the_rows_of_a_batch()
