@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
-    pass
+    import headwater_testing
+
+    testing = headwater_testing
 
 __version__ = "0.1.0"
 
@@ -96,6 +98,7 @@ __all__ = [
     "recommended_conf",
     "register",
     "split_failures",
+    "testing",
     "unordered_wait",
 ]
 

@@ -53,7 +53,7 @@ class $cls(hw.SimpleSource, hw.Heads):
     """A split is a file, a position is the number of a line. Without ``hw.Heads`` and ``head``, the source is read in barrier mode."""
 
     name = "$name"
-    schema = pa.schema({"file": pa.string(), "line": pa.string()})
+    schema = pa.schema((("file", pa.string()), ("line", pa.string())))
     OPTIONS = (hw.options.Option("folder", hw.options.text, None, "Where the files are.", required=True),)
 
     def discover(self) -> list[hw.NamedSplit]:

@@ -19,7 +19,7 @@ class FolderTree(hw.SimpleSource):
     """The files below a folder that does not change. Folders are read side by side, by as many tasks as there are."""
 
     name = "folder-tree"
-    schema = pa.schema({"path": pa.string(), "bytes": pa.int64()})
+    schema = pa.schema((("path", pa.string()), ("bytes", pa.int64())))
     OPTIONS = (
         hw.options.Option("root", hw.options.text, None, "The topmost folder.", required=True),
         hw.options.Option("pageFiles", hw.options.integer(1), 1_000, "How many names are taken at once."),
@@ -52,7 +52,7 @@ def main(spark: SparkSession) -> None:
     make_tree(root)
     hw.register(spark, FolderTree)
     files = spark.read.format("folder-tree").option("root", str(root)).load()
-    print(f"{files.count()} files, {files.agg({'bytes': 'sum'}).first()[0]} bytes")
+    print(f"{files.count()} files, {sum(row.bytes for row in files.select('bytes').collect())} bytes")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class ObjectEvents(hw.SimpleSource, hw.Acknowledges):
     """One queue, in barrier mode: how many lines an object has is known when it is read. A position is the number of the next event."""
 
     name = "object-events"
-    schema = pa.schema({"object": pa.string(), "line": pa.string()})
+    schema = pa.schema((("object", pa.string()), ("line", pa.string())))
     OPTIONS = (hw.options.Option("bucket", hw.options.text, None, "The folder of the bucket.", required=True),)
 
     def discover(self) -> list[hw.NamedSplit]:

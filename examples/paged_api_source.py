@@ -26,7 +26,7 @@ class PagedApi(hw.SimpleSource):
     """One collection, in barrier mode. A position is the number of the next item: a page that has grown is read on from there."""
 
     name = "paged-api"
-    schema = pa.schema({"item": pa.string()})
+    schema = pa.schema((("item", pa.string()),))
     OPTIONS = (
         hw.options.Option("url", hw.options.text, None, "The collection; `?from=N` asks for the page that begins with item N.", required=True),
         hw.options.Option("timeout", hw.options.duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"),

@@ -1,10 +1,10 @@
 """An incremental SQLite table by key range: ``python examples/sqlite_source.py`` makes a table, reads it as a stream, adds rows, and reads on."""
 
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -16,7 +16,7 @@ class SqliteTable(hw.SimpleSource, hw.Heads):
     """Rows in the order of their key. Rows are only added, with growing keys; gaps do no harm."""
 
     name = "sqlite"
-    schema = pa.schema({"id": pa.int64(), "item": pa.string()})
+    schema = pa.schema((("id", pa.int64()), ("item", pa.string())))
     OPTIONS = (
         hw.options.Option("database", hw.options.text, None, "The file, which every executor can open.", required=True),
         hw.options.Option("table", hw.options.text, "orders", "The table, with the columns id and item."),
@@ -50,9 +50,9 @@ def main(spark: SparkSession) -> None:
         orders = spark.readStream.format("sqlite").option("database", f"{folder}/orders.db").option("maxRowsPerTrigger", 600).load()
         writer = orders.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint")
         writer.format("parquet").start(f"{folder}/rows").awaitTermination()
-        batches = len(list(Path(folder, "checkpoint/commits").glob("[0-9]*")))
-        print(f"{spark.read.parquet(f'{folder}/rows').count()} rows after {batches} batches")
+        print(f"{spark.read.parquet(f'{folder}/rows').count()} rows")
 
 
 if __name__ == "__main__":
-    main(SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate())
+    master = sys.argv[1] if len(sys.argv) > 1 else "local[2]"
+    main(SparkSession.builder.master(master).config("spark.log.level", "ERROR").getOrCreate())

@@ -39,19 +39,18 @@ class CheckpointTests(Subject):
             self._same(expected, engine)
 
     def test_a_crash_after_any_step_of_a_checkpoint_changes_nothing(self) -> None:
-        """Every crash gets a world of its own: a source that acknowledges changes it."""
-        crashed = []
-        for step in Step:
-            for batch in (0, 1):
-                options = self.options()
-                expected = read_batch(self.configure(options))
-                with self.stream_options({**options, **self._small()}) as more:
-                    engine = self._engine(more)
-                    if engine.run(crash_after=step, in_batch=batch):
-                        crashed.append(step)
-                        engine.run()
-                    self._same(expected, engine, f"after a crash when {step.value}, in batch {batch}")
-        keeps(Source, set(crashed) >= set(Step) - {Step.READ_PARTLY}, f"crashes were possible only after {crashed}: options() must make more rows")
+        """A query crashes after one step in each of its batches; if it has too few batches for all steps, another world goes on."""
+        left = list(Step)
+        while left:
+            options = self.options()
+            expected = read_batch(self.configure(options))
+            with self.stream_options({**options, **self._small()}) as more:
+                engine = self._engine(more)
+                reached = [step for step in left if engine.run(crash_after=step, in_batch=len(engine.offsets))]
+                engine.run()
+                self._same(expected, engine, f"after crashes when {'; when '.join(step.value for step in reached)}")
+            assert reached, f"options() must make more rows: no batch comes as far as that {left[0].value}"
+            left = [step for step in left if step not in reached]
 
     def test_what_is_added_while_a_query_stands_is_read_once(self) -> None:
         options = self.options()

@@ -1,4 +1,4 @@
-"""Sources of users in Spark, by all ways in; a class of ``__main__`` also on a cluster and over Spark Connect."""
+"""Sources of users in Spark, by all ways in; a class of ``__main__`` also over Spark Connect."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ CLASS = "tests.connector.user_source_program:Countdown"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["local-cluster[1,2,1024]", "connect"])
-def test_a_class_of_main_is_pickled_by_value(where: str, spark_conf: dict[str, Any]) -> None:
+def test_a_class_of_main_is_pickled_by_value_over_spark_connect(spark_conf: dict[str, Any]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "tests/connector/user_source_program.py", where, json.dumps(spark_conf)]
+    command = [sys.executable, "tests/connector/user_source_program.py", json.dumps(spark_conf)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr[-4_000:]
     assert json.loads(done.stdout.splitlines()[-1]) == [list(range(20))] * 2

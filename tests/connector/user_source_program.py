@@ -1,6 +1,6 @@
 """A program with a source of its own: the class exists nowhere but in ``__main__``.
 
-Arguments: ``connect`` or a Spark master; Spark's settings as JSON.
+A client of Spark Connect, which starts its server. The one argument: Spark's settings as JSON.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,7 +22,7 @@ class Countdown(hw.SimpleSource, hw.Heads):
     """Numbers below twenty, in two splits."""
 
     name = "countdown"
-    schema = pa.schema({"split": pa.string(), "number": pa.int64()})
+    schema = pa.schema((("split", pa.string()), ("number", pa.int64())))
 
     def discover(self) -> list[hw.NamedSplit]:
         return [hw.NamedSplit("even"), hw.NamedSplit("odd")]
@@ -37,10 +36,8 @@ class Countdown(hw.SimpleSource, hw.Heads):
 
 
 def main() -> None:
-    where, conf = sys.argv[1], json.loads(sys.argv[2])
-    builder: Any = SparkSession.builder
-    builder = builder.remote("local[2]") if where == "connect" else builder.master(where)
-    for key, value in conf.items():
+    builder = SparkSession.builder.remote("local[2]")
+    for key, value in json.loads(sys.argv[1]).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     hw.register(spark, Countdown)

@@ -78,9 +78,10 @@ def test_each_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.slow
-def test_a_source_of_main_runs_with_one_command() -> None:
-    done = subprocess.run([sys.executable, "examples/sqlite_source.py"], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
-    assert done.stdout.splitlines() == ["1000 rows after 2 batches", "2000 rows after 4 batches"], done.stderr[-4_000:]
+def test_a_source_of_main_runs_with_one_command_also_on_a_cluster() -> None:
+    command = [sys.executable, "examples/sqlite_source.py", "local-cluster[1,2,1024]"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.splitlines() == ["1000 rows", "2000 rows"], done.stderr[-4_000:]
 
 
 def test_the_sqlite_source_is_short() -> None:

@@ -59,8 +59,9 @@ class EmitterNode:
             return None
         before, record = state.position, fetched.record
         batches = [batch for batch in (*self._emitter.emit(record, state), *self._emitter.flush()) if batch.num_rows]
-        for batch in batches if self._schema is not None else ():
-            check_schema(self._source, self._schema, batch, fetched.path)
+        if self._schema is not None:
+            for batch in batches:
+                check_schema(self._source, self._schema, batch, fetched.path)
         self._check(before, state.position, fetched.path, has_rows=bool(batches))
         for found in record.found:
             to_read, stop = (True, None) if self._replay is None else self._replay.stop_of(found)
