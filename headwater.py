@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Acknowledges",
+    "AskAgain",
     "AsyncBatchFunction",
     "AsyncCallError",
     "AsyncFunction",
@@ -37,7 +38,6 @@ __all__ = [
     "CacheSettings",
     "CallTimeoutError",
     "CallbackFunction",
-    "CaughtUp",
     "Checkpoint",
     "CircuitBreakerSettings",
     "CircuitOpenError",
@@ -148,7 +148,7 @@ from headwater_core.errors import (
 )
 from headwater_core.jsons import JsonValue
 from headwater_core.reader import RecordsWithSplitIds, SplitReader
-from headwater_core.simple_source import CaughtUp, Finished, NamedSplit, Page, SimpleSource
+from headwater_core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater_core.source import Boundedness, Source
 from headwater_core.split import Path, Split, SplitRange
 

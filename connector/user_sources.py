@@ -102,7 +102,8 @@ class UserSource:
         from readers.simple.settings import SimpleReadSettings
 
         mode = boundedness or Boundedness.BOUNDED
-        follows_growth, is_planned = mode is Boundedness.CONTINUOUS_UNBOUNDED, isinstance(user, Heads)
+        is_planned = isinstance(user, Heads)
+        follows_growth = mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned
         settings = SimpleReadSettings(is_planned, follows_growth, values["readTimeout"], values["retryDeadline"])
         timestamp_ms = values.get("startingTimestamp")
         if is_planned:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,13 @@ class ObjectEvents(hw.SimpleSource, hw.Acknowledges):
     def discover(self) -> list[hw.NamedSplit]:
         return [hw.NamedSplit("events")]
 
-    def read(self, split: hw.NamedSplit, position: int) -> Generator[hw.Page, None, hw.CaughtUp]:
+    def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
         bucket = Path(self.options["bucket"])
         for number in sorted(int(file.stem) for file in bucket.glob("events/*.json")):
             if number >= position:
                 key = json.loads(event_file(bucket, number).read_text())["key"]
                 lines = (bucket / "objects" / key).read_text().splitlines()
                 yield hw.Page([(key, line) for line in lines], number + 1)
-        return hw.CaughtUp()
 
     def acknowledge(self, positions: Mapping[str, Any]) -> None:
         bucket = Path(self.options["bucket"])

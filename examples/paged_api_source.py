@@ -10,7 +10,7 @@ import tempfile
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
@@ -35,11 +35,10 @@ class PagedApi(hw.SimpleSource):
     def discover(self) -> list[hw.NamedSplit]:
         return [hw.NamedSplit("items")]
 
-    def read(self, split: hw.NamedSplit, position: int) -> Generator[hw.Page, None, hw.CaughtUp]:
+    def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
         while items := self.page(position)["items"]:
             position += len(items)
             yield hw.Page([(json.dumps(item, sort_keys=True),) for item in items], position)
-        return hw.CaughtUp()
 
     def page(self, first: int) -> dict[str, list[object]]:
         try:

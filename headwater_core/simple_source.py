@@ -18,7 +18,7 @@ from headwater_core.split import Path, Split
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CaughtUp", "Finished", "NamedSplit", "Page", "SimpleSource"]
+__all__ = ["AskAgain", "Finished", "NamedSplit", "Page", "SimpleSource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,17 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp:
-    """What `SimpleSource.read` returns when there is nothing more now. Plain ``return`` says the same without a time.
+class AskAgain:
+    """What `SimpleSource.read` returns when there is more, but the outside must not be asked for it yet: a rate limit, ``Retry-After``.
+
+    An AvailableNow run waits for it. Where there is nothing more now, plain ``return`` says so: the split is looked at again a ``pollInterval``
+    later, and an AvailableNow run ends.
 
     Attributes:
-        ask_after_ms: for so long asking again is useless or impolite; None for the query's ``pollInterval``.
+        after_ms: for how long not.
     """
 
-    ask_after_ms: int | None = None
+    after_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ class SimpleSource(ABC):
         """Yield the rows of a split from a position on, in pages. In a task, on a thread of its own; usually a generator.
 
         It is closed (``GeneratorExit`` at a ``yield``) when the batch ends: ``with`` and ``finally`` are the place to close connections. Returning
-        means that there is nothing more: for good (`Finished`), or now (anything else).
+        means that there is nothing more now, or never (`Finished`), or that it must not be asked for yet (`AskAgain`).
 
         * The same position brings the same rows, at any time, on any machine: a batch that failed is read again.
         * The position of each page lies after that of the page before.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 import pyarrow as pa
 
 from connector.options import Option, text
-from headwater_core.simple_source import CaughtUp, Finished, NamedSplit, Page, SimpleSource
+from headwater_core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater_testing.memory import MemorySystem
 
 __all__ = ["Act", "End", "Fail", "Find", "Pause", "Rows", "ScriptedSource", "scripted"]
@@ -24,9 +24,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Pause:
-    """Say once that there is nothing more for so long."""
+    """Say once that there is more after so long."""
 
-    ask_after_ms: int | None = None
+    after_ms: int
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ScriptedSource(SimpleSource):
         script = MemorySystem.open(self.options["script"])
         return [NamedSplit(name) for name in script.logs() if not name.startswith("child")]
 
-    def read(self, split: NamedSplit, position: int) -> Generator[Page, None, CaughtUp | Finished]:
+    def read(self, split: NamedSplit, position: int) -> Generator[Page, None, AskAgain | Finished | None]:
         script = MemorySystem.open(self.options["script"])
         number = sum(act.count for act in script.rows(split.name, 0, position) if isinstance(act, Rows))
         for at, act in enumerate(script.rows(split.name, position), start=position):
@@ -75,15 +75,15 @@ class ScriptedSource(SimpleSource):
                     number += count
                 case Find(name):
                     yield Page([], at + 1, [NamedSplit(name)])
-                case Pause(ask_after_ms):
+                case Pause(after_ms):
                     if script.happens(split.name, at):
-                        return CaughtUp(ask_after_ms)
+                        return AskAgain(after_ms)
                 case Fail(error, times):
                     if script.happens(split.name, at, times):
                         raise error
                 case End():
                     return Finished()
-        return CaughtUp()
+        return None
 
 
 def scripted(**acts: Sequence[Act]) -> dict[str, str]:

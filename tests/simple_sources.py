@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from connector.options import Option, integer, text
 from headwater_core.abilities import EstimatesSizes, FindsTimestamps, Heads
-from headwater_core.simple_source import CaughtUp, Finished, NamedSplit, Page, SimpleSource
+from headwater_core.simple_source import Finished, NamedSplit, Page, SimpleSource
 from headwater_testing import MemorySystem
 
 FIELDS: list[pa.Field[Any]] = [pa.field("log", pa.string()), pa.field("number", pa.int64())]
@@ -62,7 +62,7 @@ class TailSource(SimpleSource):
     def is_before(self, position: str, other: str) -> bool:
         return int(position.removeprefix("at ")) < int(other.removeprefix("at "))
 
-    def read(self, split: NamedSplit, position: str, stop: str | None = None) -> Generator[Page, None, CaughtUp | Finished]:
+    def read(self, split: NamedSplit, position: str, stop: str | None = None) -> Generator[Page, None, Finished | None]:
         first = int(position.removeprefix("at "))
         last = int(stop.removeprefix("at ")) if stop else None
         rows, size = MemorySystem.open(self.options["system"]).rows(split.name, first, last), self.options["pageRows"]
@@ -70,4 +70,4 @@ class TailSource(SimpleSource):
             page = [row for row in rows[at : at + size] if row is not None]
             children = [NamedSplit(f"child{-row}") for row in page if row < 0]
             yield Page([{"log": split.name, "number": row} for row in page], f"at {first + min(at + size, len(rows))}", children)
-        return Finished() if rows and rows[-1] is None else CaughtUp()
+        return Finished() if rows and rows[-1] is None else None

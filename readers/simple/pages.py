@@ -12,13 +12,13 @@ from headwater_core.epoch import FoundSplit
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import ContractError
 from headwater_core.outside import check_json, outside
-from headwater_core.simple_source import CaughtUp, Finished, NamedSplit, Page, SimpleSource
+from headwater_core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater_core.split import SplitRange
 
 __all__ = ["End", "SplitPages", "takes_stop"]
 
-End: TypeAlias = CaughtUp | Finished
-_NOW = CaughtUp()
+End: TypeAlias = AskAgain | Finished | None
+"""None: nothing more now."""
 
 
 def takes_stop(source: SimpleSource) -> bool:
@@ -79,10 +79,8 @@ class SplitPages:
         self._pages = None
         if not self._is_planned and self.stop is not None:
             raise self.broken(f"came to {self.stop!r} when it was read before, and ends now: the same position must bring the same rows")
-        if value is None:
-            return _NOW
-        if not isinstance(value, CaughtUp | Finished):
-            raise self.broken(f"must return CaughtUp, Finished or None, not {value!r}")
+        if not isinstance(value, AskAgain | Finished | None):
+            raise self.broken(f"must return AskAgain, Finished or None, not {value!r}")
         return value
 
     def _take(self, page: Page) -> EpochRecord:

@@ -14,7 +14,7 @@ from headwater_core.epoch_records import EpochRecord, EpochRecords
 from headwater_core.errors import DeadlineError, TransientSourceError
 from headwater_core.reader import SplitReader
 from headwater_core.retry import Backoff
-from headwater_core.simple_source import CaughtUp, Finished, NamedSplit, SimpleSource
+from headwater_core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
 from headwater_core.split import Path, SplitRange
 from readers.simple.pages import End, SplitPages
 from readers.simple.settings import SimpleReadSettings
@@ -66,7 +66,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         pages = next((pages for path, pages in self._open.items() if path not in self._paused), None)
         is_asked = self._asked is not None and self._asked[0] is pages
         if pages is not None and not is_asked and pages.is_at_stop:
-            return self._done(pages, CaughtUp(), {})
+            return self._done(pages, None, {})
         wait_ms = _IDLE_MS if pages is None else self._not_before_ms - self._clock.monotonic_ms()
         if self._wait(wait_ms) or pages is None or self._clock.monotonic_ms() < self._not_before_ms:
             return EpochRecords()
@@ -121,10 +121,13 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
             self._hold_back(error)
             return EpochRecords()
         self._failures = 0
-        if isinstance(taken, CaughtUp | Finished):
+        if isinstance(taken, AskAgain) and not self._settings.follows_growth:
+            self._not_before_ms = self._clock.monotonic_ms() + taken.after_ms
+            return EpochRecords()
+        if not isinstance(taken, EpochRecord):
             return self._done(pages, taken, {})
         records = {pages.split.path: [taken]} if taken.rows.num_rows or not self._settings.is_planned else {}
-        return self._done(pages, CaughtUp(), records) if pages.is_at_stop else EpochRecords(records)
+        return self._done(pages, None, records) if pages.is_at_stop else EpochRecords(records)
 
     def _done(self, pages: SplitPages, end: End, records: Any) -> EpochRecords:
         """Say how a split ended; a range that was read to its stop, or a batch, has nothing later."""
@@ -132,9 +135,9 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         del self._open[path]
         self._paused.discard(path)
         self._forget(pages)
-        if isinstance(end, Finished) or self._settings.is_planned or not self._settings.follows_growth:
+        if isinstance(end, Finished) or not self._settings.follows_growth:
             return EpochRecords(records, frozenset([path]))
-        return EpochRecords(records, caught_up={path: end.ask_after_ms})
+        return EpochRecords(records, caught_up={path: end.after_ms if end is not None else None})
 
     def _hold_back(self, error: TransientSourceError) -> None:
         """Ask again later and later until the deadline."""

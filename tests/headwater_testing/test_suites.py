@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headwater_core.errors import TransientSourceError
-from headwater_testing import End, Fail, Find, MemorySystem, Rows, ScriptedSource, SourceTests, scripted
+from headwater_testing import End, Fail, Find, MemorySystem, Pause, Rows, ScriptedSource, SourceTests, scripted
 from tests.simple_sources import LogSource, TailSource
 
 
@@ -60,7 +60,7 @@ class TestScripted(SourceTests):
     def options(self) -> Mapping[str, str]:
         away = TransientSourceError("away", source="scripted")
         return scripted(
-            one=[Rows(2), Find("child"), Fail(away, 2), Rows(1), Rows(3)],
+            one=[Rows(2), Pause(5), Find("child"), Fail(away, 2), Rows(1), Rows(3)],
             two=[Rows(1), Rows(1), End()],
             child=[Rows(2), End()],
         )
