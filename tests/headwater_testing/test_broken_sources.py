@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from connector.admission import ReadLimits
+from connector.planning import PlanningHints
+from connector.registry import ConfiguredSource
 from connector.user_sources import UserSource
 from headwater_core.errors import ContractError, DataLossError, DeadlineError, SourceError
+from headwater_core.retry import Backoff
 from headwater_core.simple_source import NamedSplit, Page
 from headwater_core.source import Boundedness
-from headwater_testing import BrokenContractError, MemorySystem, MicroBatchEngine, SourceTests, read_batch
+from headwater_testing import BrokenContractError, MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch
+from tests.doubles import NumberEnumerator, Numbers, NumberSource
 from tests.simple_sources import LogSource, TailSource
 
 
@@ -119,8 +125,6 @@ def test_a_tail_that_goes_back_stops_the_query(tmp_path: Any) -> None:
 
 
 def test_a_reading_that_brings_less_the_second_time_is_an_error(tmp_path: Any) -> None:
-    from headwater_testing import Step
-
     options = world()
     query = engine(TailSource, {**options, "stateLocation": str(tmp_path)})
     assert query.run(crash_after=Step.READ)
@@ -182,3 +186,48 @@ def test_the_suites_name_the_contract_and_where_it_is_written() -> None:
         Suite().test_reading_a_range_again_brings_the_same_rows()
     with pytest.raises(BrokenContractError, match=r"each row of the batch once"):
         Suite().test_a_stream_brings_the_rows_of_a_batch()
+
+
+def test_names_of_splits_that_grow_without_end_are_refused(tmp_path: Path) -> None:
+    class Many(TailSource):
+        def discover(self) -> list[NamedSplit]:
+            return [NamedSplit(f"{number}".ljust(15_000, "x")) for number in range(300)]
+
+    query = engine(Many, {**world(), "stateLocation": str(tmp_path)})
+    with pytest.raises(ContractError, match=r"the names of all splits of source 'tails' has 4[0-9]{6} characters as JSON, and may have 4194304"):
+        query.run()
+    assert not query.offsets
+
+
+class Full(NumberSource):
+    """The full form, to be broken."""
+
+    def run(self) -> MicroBatchEngine:
+        configured = ConfiguredSource(self, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=100))
+        query = MicroBatchEngine(lambda: configured)
+        query.run()
+        return query
+
+
+def test_state_of_the_full_form_that_is_not_json_is_never_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NumberEnumerator, "snapshot_state", lambda _: {"seen": {1, 2}})
+    with pytest.raises(ContractError, match=r"SplitEnumerator.snapshot_state: the state of source 'numbers' must be JSON"):
+        Full(Numbers({"a": 3})).run()
+
+
+def test_a_definition_of_the_full_form_that_is_not_json_is_never_logged() -> None:
+    class Tuples(Full):
+        def serialize_splits(self, splits: Any) -> Any:
+            return {split.label: (1, 2) for split in splits}
+
+    with pytest.raises(ContractError, match=r"source 'numbers': splits of its offset must be JSON"):
+        Tuples(Numbers({"a": 3})).run()
+
+
+def test_a_batch_of_the_full_form_with_a_wrong_schema_is_not_handed_over() -> None:
+    class Other(Full):
+        def schema(self) -> pa.Schema:
+            return pa.schema((("label", pa.string()), ("number", pa.float64())))
+
+    with pytest.raises(ContractError, match=r"RecordEmitter.emit: a batch of split a of source 'numbers' has not the schema"):
+        Other(Numbers({"a": 3})).run()

@@ -20,18 +20,18 @@ class TestHttp(SourceTests):
 
     @pytest.fixture(autouse=True)
     def served(self) -> Iterator[None]:
-        self.api = Api(0, items=210, page=50)
+        self.api = Api(0, items=110, page=50)
         serving(self.api)
         yield
         self.api.shutdown()
         self.api.server_close()
 
     def options(self) -> Mapping[str, str]:
-        self.api.items = 210
+        self.api.items = 110
         return {"url": self.api.url, "childrenField": "comments"}
 
     def grow(self, options: Mapping[str, str]) -> None:
-        self.api.items += 120
+        self.api.items += 60
 
 
 class TestFiles(SourceTests):
