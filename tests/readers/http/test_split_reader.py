@@ -56,6 +56,7 @@ class Scripted(ThreadingHTTPServer):
 
 class ScriptedHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1
     server: Scripted
 
     def do_GET(self) -> None:
