@@ -133,7 +133,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return None
 
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, HttpSplit]:
-        found = {path: HttpSplit(*path) for path in paths}
+        found = {path: HttpSplit.from_path(path) for path in paths}
         if wrong := [path for path in found if path[0] not in {ROOT, FOUND}]:
             raise OffsetError(f"the checkpoint's offset is not one of the http source: {wrong[0]}")
         return found

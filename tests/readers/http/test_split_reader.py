@@ -189,6 +189,19 @@ def test_a_link_header_leads_to_the_next_page_and_a_bare_list_is_a_page(server: 
     assert read(f"{server.origin}/a", itemsField="") == [1, 2, 3]
 
 
+def test_a_list_that_two_items_name_is_read_for_each_of_them(server: Scripted) -> None:
+    server.say("/a", {"items": [{"more": "/b"}, {"more": ["/b", "/b", "/c d"]}]})
+    server.say("/b", {"items": ["b"]})
+    server.say("/c%20d", {"items": ["c"]})
+    made = source(f"{server.origin}/a", childrenField="more")
+    rows, state = run(made, Barrier(rows=1), start(f"{server.origin}/a"))
+    assert sorted(json.loads(row[3]) for row in run(made, Barrier(), start(f"{server.origin}/a"))[0] if "more" not in row[3]) == ["b", "b", "c"]
+    paths = [found.split.path for found in state.found]
+    assert list(made.deserialize_splits(paths, None).values()) == [found.split for found in state.found]
+    assert paths[0][1].removeprefix(server.origin) == f"/b in 0.0 of {server.origin}/a"
+    assert len(rows) == 2
+
+
 def test_headers_go_to_the_users_own_hosts_only(server: Scripted) -> None:
     elsewhere = f"http://localhost:{server.server_address[1]}"
     server.say("/a", {"items": [1], "next": f"{elsewhere}/b"})
