@@ -347,7 +347,7 @@ def test_an_executor_that_cannot_write_the_location_says_so(tmp_path: Path) -> N
     query = Query(Logs({"a": 4}))
     query.plan()
     (tmp_path / "state").touch()
-    with pytest.raises(StateLocationError, match="cannot be used from here.*driver and every executor must reach it"):
+    with pytest.raises(StateLocationError, match=r"cannot be used from here.*driver and every executor must reach it"):
         list(read_epoch(query.source, query.tasks()[0], LocalStateStore(tmp_path / "state"), open_plain_reader, query.clock))
 
 

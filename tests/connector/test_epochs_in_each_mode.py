@@ -33,10 +33,10 @@ def api() -> Iterator[Api]:
     made.server_close()
 
 
-def read(source: HttpSource, task: EpochTask, store: MemoryStateStore, most: int | None = None) -> list[str]:
+def read(source: HttpSource, task: EpochTask, store: MemoryStateStore, most: int | None = None) -> list[Any]:
     """Return the items of a task; leave it after about so many."""
     rows = read_epoch(source, task, store, open_epoch_reader)
-    found: list[str] = []
+    found: list[Any] = []
     for batch in rows:
         found += batch.column("item").to_pylist()
         if most is not None and len(found) >= most:

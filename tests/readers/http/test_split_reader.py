@@ -134,7 +134,9 @@ def test_rows_say_where_they_come_from(api: Api) -> None:
 
 
 def test_an_epoch_ends_at_the_barrier_and_the_next_one_goes_on(api: Api) -> None:
-    made, starts, seen = source(api.url, childrenField="comments"), [start(api.url)], []
+    made = source(api.url, childrenField="comments")
+    starts: list[SplitRange[Any, Any]] = [start(api.url)]
+    seen: list[Any] = []
     for _ in range(30):
         rows, state = run(made, Barrier(rows=40), *starts)
         again, _ = run(made, Barrier(rows=40), *starts, stop_at=state)
@@ -311,7 +313,12 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     threading.Thread(target=hanging.serve_forever, args=(0.01,), daemon=True).start()
     reader = HttpSplitReader(HttpSettings(), SystemClock())
     reader.handle_splits_changes([start(f"http://127.0.0.1:{hanging.server_address[1]}/a")])
-    waker = threading.Thread(target=lambda: (asked.wait(20), reader.wake_up()))
+
+    def wake() -> None:
+        asked.wait(20)
+        reader.wake_up()
+
+    waker = threading.Thread(target=wake)
     waker.start()
     assert not reader.fetch().records
     waker.join()
