@@ -25,7 +25,7 @@ __all__ = ["CheckpointCoordinator", "CheckpointStats", "CompletedCheckpoint"]
 _POLL_MS: Final = 20
 _READERS: Final = 8
 _OPENED: Final = "opened"
-_MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms", "publish_ms")
+_MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms")
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class CheckpointStats:
         not_run: how many of them nobody read.
         state_bytes: of all manifests.
         waited_ms: for manifests, on the driver.
-        measures: ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``, ``publish_ms``: the largest of any place.
+        measures: ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``: the largest of any place.
     """
 
     epoch: int

@@ -181,6 +181,16 @@ def test_once_reads_one_epoch_to_the_end() -> None:
     assert sorted(read) == query.outside.everything()
 
 
+def test_once_waits_for_a_due_time_and_ends_if_there_is_none() -> None:
+    query = Query(Logs({"a": 1}, not_before_ms={"a": 90_000}))
+    query.batch(limited=False)
+    query.restart()
+    query.outside.lengths["a"] = 2
+    began_ms = query.clock.monotonic_ms()
+    assert query.batch(limited=False) == [("a", 1)]
+    assert query.clock.monotonic_ms() - began_ms >= 89_000
+
+
 def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
     source = LogSource(Logs({"a": 23, "b": 2}))
     coordinator = EpochCoordinator(source, None, BarrierHints(Barrier(rows=1), parallelism=2), Backoff(deadline_ms=100), clock=MainThreadClock())

@@ -86,7 +86,7 @@ def test_available_now_reads_everything_once_and_goes_on_where_it_was(job: Job) 
     last = progress[-1]["sources"][0]["latestOffset"]["checkpoint"]
     assert {"epoch", "alignment_ms", "start_delay_ms", "in_flight_bytes", "snapshot_ms"} <= set(last)
     job.api.items = 1_130
-    job.run(job.frame(barrierRows="200"))
+    job.run(job.frame(barrierRows="60", barrierMode="unaligned", connections="2"))
     assert job.items() == job.everything()
 
 
