@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found_rounds = [snapshot(mode, settings.batches, splits) for _ in range(settings.rounds)]
         seconds, cost, size_bytes = (statistics.median(each[kind] for each in found_rounds) for kind in range(3))
         print(
-            f"  {f'{mode.value}, {splits} splits':32}{cost * 1000:8.2f} ms of {seconds * 1000:.0f} ms ({cost / seconds:.2%}), {size_bytes:,.0f} bytes"
+            f"  {f'{mode.value}, splits: {splits}':32}{cost * 1000:8.2f} ms of {seconds * 1000:.0f} ms ({cost / seconds:.2%}), {size_bytes:,.0f} bytes"
         )
     return 0
 
