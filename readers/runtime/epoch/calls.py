@@ -49,6 +49,10 @@ class AsyncCalls:
         self._waiting.extend(requests)
         self._feed()
 
+    def hold(self, requests: Iterable[JsonValue]) -> None:
+        """Take requests that are not to be made any more: `unanswered` returns them with the others."""
+        self._waiting.extend(requests)
+
     def make_room(self) -> Iterator[pa.RecordBatch]:
         """Yield rows until every request that was put has been asked: the back-pressure on fetchers."""
         while self._waiting:

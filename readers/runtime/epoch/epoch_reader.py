@@ -159,8 +159,9 @@ class EpochReader:
     def _rows(self) -> Generator[pa.RecordBatch, None, None]:
         PROCESS_PARTITIONS.register(self._partition)
         yield from self._restored.batches()
-        if self._requests:
-            yield from self._ask(self._requests)
+        requests, self._requests = self._requests, []
+        if requests:
+            yield from self._ask(requests)
         waits = bool(self._threads.threads)
         work = FetcherWork(self._source.create_reader, self._partition, self._trigger, self._manager.take, self._threads.splits_per_thread, waits)
         self._manager.start(work, self._events, self._source.name)
@@ -246,7 +247,7 @@ class EpochReader:
         yield from self._calls.poll()
 
     def _overtake(self) -> None:
-        """Let the barrier overtake where it is missing; what it overtook goes through the emitter, but its rows into the snapshot."""
+        """Let the barrier overtake where it is missing; what it overtook goes through the emitter, but its rows or requests into the snapshot."""
         barrier = CheckpointBarrier(self._trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
             for element in self._partition.overtake(channel, barrier):
@@ -261,7 +262,9 @@ class EpochReader:
             return
         start = state.position
         batch = self._node.emit(fetched)
-        if batch is not None:
+        if batch is not None and self._calls is not None:
+            self._calls.hold(batch.to_pylist())
+        elif batch is not None:
             self._captured.setdefault(fetched.path, (start, []))[1].append(batch)
             self.metrics.in_flight_bytes += batch.nbytes
 
@@ -283,7 +286,7 @@ class EpochReader:
     def _in_flight(self) -> list[InFlight]:
         held = self._restored.left()
         held += [InFlight(path, start, write_batches(batches)) for path, (start, batches) in self._captured.items()]
-        requests = self._calls.unanswered() if self._calls is not None else []
+        requests = self._requests + (self._calls.unanswered() if self._calls is not None else [])
         return held + ([InFlight((), None, b"", tuple(requests))] if requests else [])
 
     def _end(self) -> None:
