@@ -137,7 +137,7 @@ class EpochReader:
         Raises:
             ContractError: the iteration is still under way, or has failed.
         """
-        if self._final is None:
+        if self._final is None or self._is_failed:
             raise ContractError("the state of an epoch is known when its iteration has ended or was closed, and not after an error")
         return self._final
 
@@ -181,7 +181,7 @@ class EpochReader:
         if cut is Cut.OVERTAKE:
             self._overtake()
         elif self._calls is not None:
-            yield from self._calls.drain(self._handler.left_ms(self._trigger.triggered_ms))
+            yield from self._calls.drain(self._aligning_ms())
         self._final = self._copy(self._cut_loop())
         self._report(self._final)
 
@@ -211,6 +211,12 @@ class EpochReader:
             return Cut.NOTHING
         cut = self._handler.on_trigger()
         return self._handler.on_time(self._trigger.triggered_ms) if cut is Cut.NOTHING else cut
+
+    def _aligning_ms(self) -> int | None:
+        """Return how long calls that are under way may still take; None if that does not matter."""
+        if self._alignment_timeout_ms is None:
+            return None
+        return max(0, self._trigger.triggered_ms + self._alignment_timeout_ms - self._clock.monotonic_ms())
 
     def _wait(self) -> None:
         if self._manager.step():

@@ -463,6 +463,17 @@ def test_requests_in_flight_are_overtaken_by_an_unaligned_barrier() -> None:
     assert [request["number"] for request in held.requests if isinstance(request, dict)] == [0, 1, 2]
 
 
+def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> None:
+    service = Service()
+    service.let = {0}
+    reader = reading(Library({"a": pages(3)}), "a", Barrier(rows=3), alignment_timeout_ms=100, calls=calls(service), threads=ONE_THREAD)
+    answered = [number - 100 for _, number in rows_of(reader)]
+    [held] = reader.state().in_flight
+    left = [row["number"] for row in held.requests if isinstance(row, dict)]
+    assert sorted(answered + left) == [0, 1, 2]
+    assert {1, 2} <= set(left)
+
+
 def test_restored_requests_of_a_reader_that_is_left_before_it_makes_them_are_in_flight_again() -> None:
     restored = (*reading_in_flight(), InFlight((), None, b"", ({"label": "a", "number": 8},)))
     for steps in (0, 1):
