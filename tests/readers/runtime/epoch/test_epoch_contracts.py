@@ -369,7 +369,7 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
     reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    until(lambda: library.fetched.count(("a",)) == 2, "both pages of a", 10)
+    until(lambda: reader._trigger._rows == 2, "both pages of a to be counted", 10)
     go.set()
     until(lambda: is_cut(reader), "all barriers in their channels", 10)
     for batch in batches:
