@@ -16,7 +16,6 @@ from enumerators.http.enumerator import HttpSplitEnumerator
 from enumerators.http.split import FOUND, ROOT, HttpSplit, PagePosition
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.clock import SystemClock
-from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import OffsetError, OptionError
@@ -122,11 +121,6 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         from readers.http.split_reader import HttpSplitReader
 
         return HttpSplitReader(self.settings, SystemClock())
-
-    def create_emitter(self) -> RecordEmitter[EpochRecord, HttpSplit, JsonValue]:
-        from readers.runtime.epoch.emitter import EpochRecordEmitter
-
-        return EpochRecordEmitter()
 
     def serialize_splits(self, splits: Iterable[HttpSplit]) -> JsonValue:
         """Nothing: a split's path says all."""

@@ -160,6 +160,7 @@ def test_scans_of_one_epoch_that_are_shared_on_a_host_ask_the_outside_once(job: 
             seen.append(sorted(row.item for row in frame.select("item").collect()))
             asked.append(next(job.api.requests) - before - 1)
 
+    job.api.busy_every = 1 << 30  # so it counts its requests
     job.run(job.frame(barrierRows="600", shareScans="true"), twice, "shared")
     assert seen[::2] == seen[1::2]
     assert sorted(itertools.chain(*seen[::2])) == job.everything()
