@@ -62,7 +62,7 @@ class EpochReader:
         alignment_timeout_ms: for ALIGNED: after this time from the trigger the barrier overtakes; None: never.
         stop_at: read again exactly what an earlier reading with the same ``starts`` and ``restored`` emitted, wherever ``barrier`` is.
         restored: what the last epoch left in flight: emitted first.
-        budget_bytes: how much may lie between fetchers and emitter; one batch per fetcher may come on top.
+        budget_bytes: how much may lie between fetchers and emitter; what each fetcher has just fetched, or the emitter is at, comes on top.
         threads: how many fetchers, and how many splits each has at a time.
         events: of the enumerator, for each reader.
         calls: asynchronous calls through which all rows go, if the source has any.
