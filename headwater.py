@@ -66,6 +66,7 @@ __all__ = [
     "SplitEnumeratorContext",
     "SplitRange",
     "SplitReader",
+    "SplitRequest",
     "SplitState",
     "StateLocationError",
     "TransientSourceError",
@@ -96,7 +97,7 @@ _check_sibling("headwater_core", ImportError)
 
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
-from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater_core.epoch import Barrier, FoundSplit
 from headwater_core.epoch_emitter import EpochRecordEmitter
 from headwater_core.epoch_records import EpochRecord, EpochRecords

@@ -46,7 +46,7 @@ class CeilingDataSource(HeadwaterDataSource):
         return "headwater-ceiling"
 
     def reader(self, schema: StructType) -> CeilingReader:
-        return CeilingReader(self._configure(Boundedness.BOUNDED), schema)
+        return CeilingReader(self._bind(Boundedness.BOUNDED, schema))
 
 
 class CeilingReader(BatchReader):

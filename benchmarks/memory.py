@@ -72,7 +72,7 @@ class MeasuredDataSource(HeadwaterDataSource):
         return "headwater-measured"
 
     def reader(self, schema: StructType) -> BatchReader:
-        return (_IdleReader if os.environ[_IDLE] else _MeasuredReader)(self._configure(Boundedness.BOUNDED), schema)
+        return (_IdleReader if os.environ[_IDLE] else _MeasuredReader)(self._bind(Boundedness.BOUNDED, schema))
 
 
 class _MeasuredReader(BatchReader):

@@ -22,12 +22,14 @@ class ReadLimits:
         max_bytes: nor for more bytes, as far as they can be estimated (``maxBytesPerTrigger``).
         min_rows: a batch waits until this many records are there ...
         max_delay_ms: ... or until this much time has passed since the last batch.
+        max_files: no batch has more files than this; a source of bounded splits keeps this limit, and that of bytes, itself.
     """
 
     max_rows: int | None = None
     max_bytes: int | None = None
     min_rows: int | None = None
     max_delay_ms: int = 15 * 60 * 1000
+    max_files: int | None = None
 
 
 class Admission:

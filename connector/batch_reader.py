@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
 from connector.partition import TaskPartition, read_partition
 from connector.planner import planner_of
 from connector.registry import ConfiguredSource
-from connector.schemas import check_schema
 
 __all__ = ["BatchReader"]
 
@@ -22,8 +20,7 @@ class BatchReader(DataSourceReader):
     Spark plans once for a loaded DataFrame, in its planner process: all actions on it read the same range; a new ``load()`` looks again.
     """
 
-    def __init__(self, configured: ConfiguredSource, schema: StructType) -> None:
-        check_schema(schema, configured.source.schema(), configured.source.name)
+    def __init__(self, configured: ConfiguredSource) -> None:
         self._configured = configured
 
     def partitions(self) -> list[InputPartition]:

@@ -12,7 +12,7 @@ from connector.coordinator_loop import CoordinatorLoop
 from connector.offsets import OffsetCodec, SourceOffset
 from connector.planning import PlanningHints, ReadTask, plan_tasks
 from headwater_core.clock import Clock, SystemClock
-from headwater_core.enumerator import SplitEnumerator, SplitEnumeratorContext
+from headwater_core.enumerator import SplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater_core.errors import ContractError
 from headwater_core.jsons import JsonObject
 from headwater_core.retry import Backoff
@@ -91,12 +91,12 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
             SourceError: what the outside said, after all retries.
         """
         before = self._codec.decode(start)
-        self._look(start, before)
+        self._look(start, before, SplitRequest(limited, self._available_now or not limited))
         return self._loop.run(lambda: self._plan(start, before, limited=limited))
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
         """Return the tasks of a batch read: from the first position of every split to its head, without limits."""
-        self._look(self._codec.genesis(), None)
+        self._look(self._codec.genesis(), None, SplitRequest(limited=False, ends=True))
         end = self._loop.run(lambda: self._codec.encode(self._next_offset(None, limited=False, wait_for_more=False)[0]))
         return self.tasks(self._codec.genesis(), end)
 
@@ -125,9 +125,11 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         enumerator, self._enumerator = self._enumerator, None
         self._loop.close(enumerator.close if enumerator else lambda: None)
 
-    def _look(self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None) -> None:
-        """Let the enumerator look at the outside, and wait until it has."""
+    def _look(self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None, request: SplitRequest) -> None:
+        """Let the enumerator look at the outside and assign splits, and wait until it has."""
         self._loop.run(lambda: self._begin_round(start, before))
+        self._loop.wait_idle()
+        self._loop.run(lambda: self._request_splits(request))
         self._loop.wait_idle()
 
     def _begin_round(self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None) -> None:
@@ -140,6 +142,10 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
             self._notify_complete(start, before)
         self._context.begin_round()
         self._enumerator.refresh(before.checkpoint() if before else None)
+
+    def _request_splits(self, request: SplitRequest) -> None:
+        assert self._enumerator is not None
+        self._enumerator.handle_split_request(request)
 
     def _make_enumerator(self, before: SourceOffset[SplitT, PositionT] | None) -> SplitEnumerator[SplitT, PositionT]:
         if before is None:
@@ -172,7 +178,7 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         behind = [path for path in sorted(positions) if path in bounded]
         backlog = [self._source.rows_between(positions[path], bounded[path]) for path in behind]
         row_bytes = [self._source.row_bytes(splits[path], state) for path in behind]
-        taken = self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
+        taken = backlog if self._source.bounded_splits else self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
         for path, rows in zip(behind, taken, strict=True):
             if rows:
                 positions[path] = self._advance(path, positions[path], rows, bounded[path])
@@ -189,7 +195,7 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
 
     def _bounded(self, splits: Mapping[Path, SplitT], heads: Mapping[Path, PositionT]) -> Mapping[Path, PositionT]:
         """Return the heads, and under AvailableNow none beyond what was there when the run began."""
-        if not self._available_now:
+        if not self._available_now or self._source.bounded_splits:
             return heads
         if self._target is None:
             self._target = {splits[path]: head for path, head in heads.items() if path in splits}

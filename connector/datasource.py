@@ -33,28 +33,41 @@ class HeadwaterDataSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         require_spark(pyspark.__version__)
         super().__init__(options)
+        self._schema_is_given = True
 
     @classmethod
     def name(cls) -> str:
         return "headwater"
 
     def schema(self) -> StructType:
+        """Called only where the user gave none; Spark then pickles this instance to where readers are made."""
         from connector.schemas import spark_schema
 
+        self._schema_is_given = False
         return spark_schema(self._configure(None).source.schema())
 
     def reader(self, schema: StructType) -> BatchReader:
         from connector.batch_reader import BatchReader
 
-        return BatchReader(self._configure(Boundedness.BOUNDED), schema)
+        configured = self._bind(Boundedness.BOUNDED, schema)
+        if configured.push_filters:
+            from connector.pushdown_reader import PushdownBatchReader
+
+            return PushdownBatchReader(configured)
+        return BatchReader(configured)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         from connector.stream_reader import RefusedStream, StreamReader
 
         try:
-            return StreamReader(self._configure(Boundedness.CONTINUOUS_UNBOUNDED), schema)
+            return StreamReader(self._bind(Boundedness.CONTINUOUS_UNBOUNDED, schema))
         except HeadwaterError as error:
             return RefusedStream(error)
+
+    def _bind(self, boundedness: Boundedness, schema: StructType) -> ConfiguredSource:
+        from connector.schemas import bind_schema
+
+        return bind_schema(self._configure(boundedness), schema, given=self._schema_is_given)
 
     def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
         options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
 
 _BUILT_IN = {
+    "files": ("connector.files", "configure_files"),
     "http": ("connector.http", "configure_http"),
     "kafka": ("connector.kafka", "configure_kafka"),
     "mqtt": ("connector.mqtt", "configure_mqtt"),
@@ -29,7 +30,9 @@ _BUILT_IN = {
 class ConfiguredSource:
     """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
 
-    ``epochs`` is there if the source is in barrier mode; limits and hints then say nothing.
+    Attributes:
+        epochs: how a source in barrier mode is run, None for one in planned mode; limits and hints then say nothing.
+        push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark refuses such a reader by default.
     """
 
     source: Source[Any, Any, Any]
@@ -37,6 +40,7 @@ class ConfiguredSource:
     hints: PlanningHints
     backoff: Backoff
     epochs: Epochs | None = None
+    push_filters: bool = False
 
 
 class SourceFactory(Protocol):

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from connector.registry import ConfiguredSource
 from headwater_core.errors import OptionError
 
-__all__ = ["check_schema", "spark_schema"]
+__all__ = ["bind_schema", "check_schema", "spark_schema"]
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """Return Spark's form of a source's schema."""
     return from_arrow_schema(schema)
+
+
+def bind_schema(configured: ConfiguredSource, schema: StructType, *, given: bool) -> ConfiguredSource:
+    """Return the source that yields the schema that Spark plans with.
+
+    Args:
+        configured: as the options say.
+        schema: what the user gave, or what `spark_schema` returned before.
+        given: which of the two.
+
+    Raises:
+        OptionError: the source cannot yield it.
+    """
+    source = configured.source.with_schema(to_arrow_schema(schema, timezone="UTC"), given=given)
+    check_schema(schema, source.schema(), source.name)
+    return replace(configured, source=source)
 
 
 def check_schema(given: StructType, source: pa.Schema, source_name: str) -> None:

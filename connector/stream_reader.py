@@ -11,16 +11,15 @@ from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxBytes,
+    ReadMaxFiles,
     ReadMaxRows,
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark.sql.types import StructType
 
 from connector.partition import TaskPartition, read_partition
 from connector.planner import Planner, planner_of
 from connector.registry import ConfiguredSource
-from connector.schemas import check_schema
 from headwater_core.errors import HeadwaterError
 from headwater_core.jsons import JsonObject
 
@@ -33,8 +32,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     The coordinator is made by the first call that needs it, so only the runner's copy ever has one, and no copy that is pickled holds a thread.
     """
 
-    def __init__(self, configured: ConfiguredSource, schema: StructType) -> None:
-        check_schema(schema, configured.source.schema(), configured.source.name)
+    def __init__(self, configured: ConfiguredSource) -> None:
         self._configured = configured
         self._coordinator: Planner | None = None
 
@@ -47,6 +45,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limits = self._configured.limits
         if self._configured.epochs is not None:
             return ReadMaxRows(self._configured.epochs.hints.barrier.rows or sys.maxsize)
+        if limits.max_files is not None:
+            return ReadMaxFiles(limits.max_files)
         if limits.max_rows is not None:
             return ReadMaxRows(limits.max_rows)
         if limits.max_bytes is not None:

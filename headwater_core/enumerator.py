@@ -11,7 +11,7 @@ from headwater_core.errors import ContractError
 from headwater_core.jsons import JsonValue
 from headwater_core.split import Path, PositionT, SplitT
 
-__all__ = ["Checkpoint", "SplitEnumerator", "SplitEnumeratorContext"]
+__all__ = ["Checkpoint", "SplitEnumerator", "SplitEnumeratorContext", "SplitRequest"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,20 @@ class Checkpoint(Generic[SplitT, PositionT]):
     splits: Mapping[Path, SplitT]
     positions: Mapping[Path, PositionT]
     state: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """The batch that is being planned asks for splits (FLIP-27 ``SourceReaderContext.sendSplitRequest``; here a batch is the reader).
+
+    Attributes:
+        limited: whether the limits of one batch count (they do not under ``Trigger.Once`` and in a batch read).
+        ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to be found completely, however long
+            that takes, and what comes later is not to be assigned any more in the life of this enumerator.
+    """
+
+    limited: bool
+    ends: bool
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
@@ -96,6 +110,14 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         Args:
             checkpoint: what the query has committed; None as long as nothing at all is logged. Positions like "latest" are resolved only
                 while it is None, so once in the life of a checkpoint.
+        """
+
+    def handle_split_request(self, request: SplitRequest) -> None:
+        """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``). Called once for every batch, after `refresh`.
+
+        For sources whose splits are many and each read once and whole (`Source.bounded_splits`): assign as many as a batch may have, and retire
+        those that the checkpoint holds at their end. May use `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for
+        this batch. The default does nothing: whatever `refresh` found is assigned already.
         """
 
     def heads(self) -> Mapping[Path, PositionT]:

@@ -46,6 +46,10 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
     path_depth: ClassVar[int] = 1
     """How many names the path of each split has: how deep the offset nests."""
 
+    bounded_splits: ClassVar[bool] = False
+    """Whether a split is read once, whole, in the batch that it is assigned to (files). The enumerator then keeps the limits of a batch and the
+    target of an AvailableNow run itself, in `SplitEnumerator.handle_split_request`."""
+
     @property
     @abstractmethod
     def boundedness(self) -> Boundedness:
@@ -53,7 +57,22 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Return the exact schema of every batch that the emitter yields: string and binary, never large or dictionary types; nullable."""
+        """Return the exact schema of every batch that the emitter yields: string and binary, never large or dictionary types; nullable.
+
+        A source without a schema of its own infers it here: the one method that may ask the outside while Spark still plans.
+        """
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Source[RecordT, SplitT, PositionT]:
+        """Return the source that yields this schema. No I/O. The default returns the same source: its schema is fixed.
+
+        Args:
+            schema: what Spark plans with, as Arrow.
+            given: whether the user gave it; otherwise it is what `schema` of an equal source returned in another process.
+
+        Raises:
+            OptionError: the source cannot yield it.
+        """
+        return self
 
     @abstractmethod
     def create_enumerator(self, context: SplitEnumeratorContext[SplitT, PositionT]) -> SplitEnumerator[SplitT, PositionT]:

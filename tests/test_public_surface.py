@@ -85,4 +85,4 @@ def test_the_wheel_names_its_version_license_and_extras(wheel: zipfile.ZipFile) 
     metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))).decode()
     assert f"\nVersion: {headwater.__version__}\n" in metadata
     assert "\nLicense-Expression: Apache-2.0\n" in metadata
-    assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {"carry-over", "kafka", "mqtt", "test"}
+    assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {"avro", "carry-over", "kafka", "mqtt", "s3", "test"}

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Measures the files source beside Spark's own readers, and how long it plans: ``python benchmarks/files.py --help``. Needs no broker."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+from benchmarks.bench import BenchmarkError
+from benchmarks.children import run_in_child
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from headwater_core.jsons import JsonObject
+
+__all__ = ["main", "memory", "planning", "throughput"]
+
+WANTED = {"csv": 1.5, "json": 1.2, "text": 0.4, "parquet": 0.5}
+OURS, THEIRS = "headwater", "Spark's own"
+NEW_FILES = 100
+SEEN_FILES = (20_000, 200_000, 1_000_000)
+DDL = "id bigint, user string, amount double, ok boolean, ts timestamp, city string"
+_QUERY = """select id, concat('user-', id % 100000) user, (id % 100000) / 7 amount, id % 3 = 0 ok,
+    timestamp_seconds(1700000000 + id) ts, element_at(array('Oslo', 'Lima', 'Pune', 'Bern', 'Accra'), int(id % 5) + 1) city
+    from range(0, {rows}, 1, 8)"""
+
+
+def main() -> None:
+    """Run what was asked for and print tables in Markdown."""
+    parser = argparse.ArgumentParser(description="Measure the files source beside Spark's own readers.")
+    parser.add_argument("--only", choices=["throughput", "planning", "memory"], help="run this one alone")
+    parser.add_argument("--rows", type=int, default=4_000_000, help="of the tables that are read")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each is read; medians are shown")
+    parser.add_argument("--seen", type=int, nargs="*", default=list(SEEN_FILES), help="how many files were seen when a batch is planned")
+    parser.add_argument("--real", type=int, default=200_000, help="how many files are on the local disk for planning without simulation")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="benchmark-files-") as folder:
+        if args.only in (None, "throughput"):
+            _show_throughput(list(run_in_child(throughput, folder=folder, rows=args.rows, rounds=args.rounds)), args.rows)
+        if args.only in (None, "planning"):
+            _show_planning(args.seen, args.real, folder)
+        if args.only in (None, "memory"):
+            _show_memory(folder)
+
+
+def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, float]]:
+    """In a process of its own: yield format, subject, and rows a second of each read into the ``noop`` sink. The first round is a warm-up."""
+    import headwater as hw
+    from benchmarks.subjects import spark_session
+
+    spark = spark_session(hw.recommended_conf())
+    for kind in WANTED:
+        frame = spark.sql(_QUERY.format(rows=rows))
+        (frame.selectExpr("to_json(struct(*)) value") if kind == "text" else frame).write.format(kind).save(f"{folder}/{kind}")
+        schema = "value string" if kind == "text" else DDL
+        theirs = spark.read.schema(schema).format(kind)
+        ours = spark.read.schema(schema).format("headwater").option("source", "files").option("format", kind)
+        readers = {THEIRS: theirs, OURS: ours}
+        for turn in range(rounds + 1):
+            for subject in sorted(readers, reverse=bool(turn % 2)):
+                began = time.perf_counter()
+                readers[subject].load(f"{folder}/{kind}").write.format("noop").mode("overwrite").save()
+                if turn:
+                    yield kind, subject, rows / (time.perf_counter() - began)
+    spark.stop()
+
+
+def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float, float, int]]:
+    """In a process of its own: yield milliseconds to plan a batch of new files, those to list everything, and the bytes of the offset's state.
+
+    Args:
+        seen: how many files were read before.
+        folder: where so many files are; None to simulate the listing.
+        rounds: how many batches.
+    """
+    import pyarrow as pa
+
+    from connector.coordinator import SourceCoordinator
+    from connector.files import FilesSource, configure_files
+    from enumerators.files import enumerator
+    from headwater_core.source import Boundedness
+
+    configured = configure_files({"format": "text", "path": folder or "/simulated"}, Boundedness.CONTINUOUS_UNBOUNDED)
+    assert isinstance(configured.source, FilesSource)
+    source = configured.source.with_schema(pa.schema([pa.field("value", pa.string())]), given=True)
+    outside = _Folder(folder, seen) if folder else _Simulated(seen)
+    simulated = patch.object(enumerator, "lister_for", lambda *_: outside) if isinstance(outside, _Simulated) else nullcontext()
+    with simulated:
+        coordinator = SourceCoordinator(source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff)
+        start, read = coordinator.initial_offset(), 0
+        while read < seen:
+            start = coordinator.plan_next(start, limited=True)
+            read += len(cast("JsonObject", start.get("starts", {})))
+        for _ in range(rounds):
+            outside.add(NEW_FILES)
+            began_listing, end = time.perf_counter(), start
+            while end is start:
+                began = time.perf_counter()
+                end = coordinator.plan_next(start, limited=True)
+            tasks = coordinator.tasks(start, end)
+            done = time.perf_counter()
+            if not tasks:
+                raise BenchmarkError("a batch of new files has no tasks")
+            plan_bytes = sum(len(json.dumps(end[part])) for part in ("splits", "positions", "starts"))
+            start = json.loads(json.dumps(end))  # as Spark gives it back
+            yield (done - began) * 1000, (done - began_listing) * 1000, len(json.dumps(start)) - plan_bytes
+        coordinator.close()
+
+
+class _Simulated:
+    """A folder without a disk: the listing costs what it costs to look at the names."""
+
+    def __init__(self, files: int) -> None:
+        from enumerators.files.split import FileStatus
+
+        self._make = FileStatus
+        self._files: list[FileStatus] = []
+        self.add(files)
+
+    def add(self, files: int) -> None:
+        """Let so many more files be there, newer than all."""
+        first = len(self._files)
+        self._files += [
+            self._make(f"file:///simulated/{at:08}.txt", 1_000, 1_700_000_000_000_000 + at * 10_000) for at in range(first, first + files)
+        ]
+
+    def pages(self) -> Iterator[list[object]]:
+        for at in range(0, len(self._files), 1_000):
+            yield list(self._files[at : at + 1_000])
+
+
+class _Folder:
+    """A folder on the local disk."""
+
+    def __init__(self, folder: str, files: int) -> None:
+        self._folder, self._count = Path(folder), 0
+        self._folder.mkdir()
+        self.add(files)
+
+    def add(self, files: int) -> None:
+        """Write so many more small files."""
+        for at in range(self._count, self._count + files):
+            (self._folder / f"{at:08}.txt").write_bytes(b"x\n")
+            os.utime(self._folder / f"{at:08}.txt", ns=(0, 1_700_000_000_000_000_000 + at * 10_000_000))
+        self._count += files
+
+
+def memory(path: str, kind: str) -> Iterator[float]:
+    """In a process of its own: read a file as a task does; yield the peak of resident memory in MiB."""
+    from connector.batch_reader import BatchReader
+    from connector.files import configure_files
+    from connector.schemas import bind_schema
+    from headwater_core.source import Boundedness
+
+    options = {"format": kind, "path": path, "parallelism": "1"}
+    schema = _spark_ddl(DDL)
+    reader = BatchReader(bind_schema(configure_files(options, Boundedness.BOUNDED), schema, given=True))
+    for partition in reader.partitions():
+        for _ in reader.read(partition):
+            pass
+    status = Path("/proc/self/status").read_text()
+    yield next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+
+
+def _spark_ddl(ddl: str) -> StructType:
+    from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructType, TimestampType
+
+    kinds = {"bigint": LongType(), "string": StringType(), "double": DoubleType(), "boolean": BooleanType(), "timestamp": TimestampType()}
+    schema = StructType()
+    for name, kind in (field.split() for field in ddl.split(", ")):
+        schema = schema.add(name, kinds[kind])
+    return schema
+
+
+def _show_throughput(found: list[tuple[str, str, float]], rows: int) -> None:
+    print(f"### Batch read of {rows:,} rows of 6 columns (text: lines of JSON), million rows a second, median\n")
+    print("| format | Spark's own | headwater | ratio | wanted |\n|---|---:|---:|---:|---:|")
+    for kind, wanted in WANTED.items():
+        theirs, ours = (statistics.median(rate for k, s, rate in found if (k, s) == (kind, subject)) for subject in (THEIRS, OURS))
+        print(f"| {kind} | {theirs / 1e6:.2f} | {ours / 1e6:.2f} | **{ours / theirs:.2f}x** | {wanted}x |", flush=True)
+
+
+def _show_planning(seen_files: list[int], real: int, folder: str) -> None:
+    print(f"\n### Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`), milliseconds, median\n")
+    print("| files seen before | listing | plan | until found and planned | state in the offset, bytes |\n|---:|---|---:|---:|---:|")
+    cases = [(seen, None) for seen in seen_files] + ([(real, f"{folder}/real")] if real else [])
+    for seen, where in cases:
+        found = list(run_in_child(planning, seen=seen, folder=where, rounds=15))
+        plan, all_of_it, state = (statistics.median(sample[at] for sample in found) for at in range(3))
+        print(f"| {seen:,} | {'local disk' if where else 'simulated'} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} |", flush=True)
+
+
+def _show_memory(folder: str) -> None:
+    print("\n### Peak memory of a process that reads one file, MiB\n")
+    print("| format | 50 MB | 500 MB |\n|---|---:|---:|")
+    line = b'{"id":1,"user":"user-12345","amount":12.5,"ok":true,"ts":"2024-01-01T00:00:00Z","city":"Oslo"}\n'
+    lines = {"json": line, "csv": b"1,user-12345,12.5,true,2024-01-01T00:00:00Z,Oslo\n"}
+    for kind, one in lines.items():
+        peaks = []
+        for size in (50_000_000, 500_000_000):
+            path = Path(folder) / f"large.{kind}"
+            with path.open("wb") as file:
+                block = one * 10_000
+                for _ in range(size // len(block)):
+                    file.write(block)
+            (peak,) = run_in_child(memory, path=str(path), kind=kind)
+            peaks.append(peak)
+        print(f"| {kind} | {peaks[0]:.0f} | {peaks[1]:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    import_module("benchmarks.files").main()  # under the name by which children find their functions

@@ -1,0 +1,50 @@
+"""Stream files of JSON lines that are moved into a folder into Parquet, exactly once, and delete what is read and committed.
+
+Run it:      python examples/files_stream.py /tmp/inbox /tmp/events
+Beside it:   echo '{"user":"ann","amount":3}' > /tmp/event && mv /tmp/event /tmp/inbox/1.json
+Ctrl-C ends it; start it again and it goes on. With --available-now it reads what is there and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import headwater as hw
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("inbox")
+    parser.add_argument("folder")
+    parser.add_argument("--available-now", action="store_true")
+    args = parser.parse_args()
+    Path(args.inbox).mkdir(parents=True, exist_ok=True)
+
+    builder = SparkSession.builder.master("local[*]").appName("files_stream")
+    for key, value in hw.recommended_conf().items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+
+    events = (
+        spark.readStream.format("headwater")
+        .option("source", "files")
+        .option("format", "json")
+        .option("maxFilesPerTrigger", 1_000)
+        .option("cleanSource", "delete")
+        .schema("user string, amount bigint, _corrupt_record string")
+        .load(args.inbox)
+    )
+    writer = events.writeStream.format("parquet").option("path", f"{args.folder}/rows").option("checkpointLocation", f"{args.folder}/checkpoint")
+    query = writer.trigger(availableNow=True).start() if args.available_now else writer.trigger(processingTime="1 second").start()
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

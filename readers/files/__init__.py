@@ -1,0 +1,1 @@
+"""How files are read: one module for each format, and what they share."""

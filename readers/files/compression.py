@@ -1,0 +1,40 @@
+"""Compression, by the suffix of a file's name."""
+
+from __future__ import annotations
+
+import lzma
+from typing import IO, Any
+
+import pyarrow as pa
+
+__all__ = ["decompressed", "is_compressed"]
+
+_CODECS: dict[str, Any] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".bz2": "bz2",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".lz4": "lz4",
+    ".br": "brotli",
+    ".xz": "xz",
+}
+
+
+def is_compressed(url: str) -> bool:
+    """Whether a file is compressed as a whole: then it can only be read from its beginning."""
+    return _suffix(url) in _CODECS
+
+
+def decompressed(url: str, file: IO[bytes]) -> Any:
+    """Return a file-like object of what a file holds."""
+    codec = _CODECS.get(_suffix(url))
+    if codec is None:
+        return file
+    stream: Any = file
+    return lzma.open(stream) if codec == "xz" else pa.CompressedInputStream(stream, codec)
+
+
+def _suffix(url: str) -> str:
+    name = url.rpartition("/")[2]
+    return "." + name.rpartition(".")[2].lower() if "." in name else ""

@@ -1,0 +1,60 @@
+"""Filters that Spark pushes down: row groups and rows that cannot pass need not come out. Spark applies every filter again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Filters", "drop_failing", "may_match"]
+
+Filters = Sequence[tuple[str, str, object]]
+"""Column, operator (``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``null``, ``not null``), value."""
+
+_ROWS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": lambda column, value: pc.equal(column, pa.scalar(value, column.type)),
+    "<": lambda column, value: pc.less(column, pa.scalar(value, column.type)),
+    "<=": lambda column, value: pc.less_equal(column, pa.scalar(value, column.type)),
+    ">": lambda column, value: pc.greater(column, pa.scalar(value, column.type)),
+    ">=": lambda column, value: pc.greater_equal(column, pa.scalar(value, column.type)),
+    "in": lambda column, values: pc.is_in(column, pa.array(values, column.type)),
+    "null": lambda column, _: pc.is_null(column),
+    "not null": lambda column, _: pc.is_valid(column),
+}
+_RANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
+    "==": lambda low, high, value: low <= value <= high,
+    "<": lambda low, _, value: low < value,
+    "<=": lambda low, _, value: low <= value,
+    ">": lambda _, high, value: high > value,
+    ">=": lambda _, high, value: high >= value,
+    "in": lambda low, high, values: any(low <= value <= high for value in values),
+}
+
+
+def may_match(group: Any, filters: Filters) -> bool:
+    """Whether a row group may hold a row that passes, by its statistics. Without them it may."""
+    columns = {group.column(at).path_in_schema: group.column(at).statistics for at in range(group.num_columns)} if filters else {}
+    for name, operator, value in filters:
+        statistics = columns.get(name)
+        if statistics is not None and statistics.has_min_max and operator in _RANGES:
+            try:
+                if not _RANGES[operator](statistics.min, statistics.max, value):
+                    return False
+            except TypeError:  # bounds of another kind than the value
+                continue
+    return True
+
+
+def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
+    """Return the rows of a batch that may pass. Floats are left to Spark, whose NaN is equal to itself and larger than all."""
+    for name, operator, value in filters:
+        at = batch.schema.get_field_index(name)
+        if at < 0 or pa.types.is_floating(batch.schema.field(at).type):
+            continue
+        try:
+            batch = batch.filter(_ROWS[operator](batch.column(at), value))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):  # a value that the column cannot hold: Spark knows
+            continue
+    return batch

@@ -1,0 +1,23 @@
+"""The files benchmark runs, on next to nothing. No time is looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import files
+
+
+@pytest.mark.parametrize("is_real", [False, True])
+def test_planning_takes_in_all_files_and_then_plans_the_new_ones(tmp_path: Path, is_real: bool) -> None:
+    found = list(files.planning(seen=300, folder=str(tmp_path / "real") if is_real else None, rounds=2))
+    assert len(found) == 2
+    assert all(0 < plan <= whole for plan, whole, _ in found)
+    assert all(state < 65_536 for _, _, state in found)
+
+
+def test_memory_is_that_of_a_whole_read(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("1,a,1.5,true,2024-01-01,x\n" * 10)
+    (peak_mib,) = files.memory(str(tmp_path / "f"), "csv")
+    assert peak_mib > 10

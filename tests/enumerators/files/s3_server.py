@@ -1,0 +1,63 @@
+"""An S3 server in this process, which can throttle."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+__all__ = ["S3Server"]
+
+BUCKETS = ("listing", "paged", "spark")
+_SLOW_DOWN = b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>'
+
+
+class S3Server:
+    """moto's server with some empty buckets. A context manager."""
+
+    def __init__(self) -> None:
+        self._backend = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._to_throttle = 0
+        self.throttled = 0
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """What fsspec needs to reach it."""
+        return {
+            "endpoint_url": f"http://127.0.0.1:{self._server.server_port}",
+            "key": "any",
+            "secret": "any",
+            "client_kwargs": {"region_name": "eu-west-1"},
+        }
+
+    def throttle(self, requests: int) -> None:
+        """Refuse so many of the next listings with 503 SlowDown."""
+        self._to_throttle, self.throttled = requests, 0
+
+    def __enter__(self) -> Self:
+        import s3fs
+
+        self._thread.start()
+        fs = s3fs.S3FileSystem(**self.storage_options)
+        for bucket in BUCKETS:
+            fs.makedirs(bucket, exist_ok=True)  # moto keeps its buckets for the life of the process
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _answer(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if self._to_throttle and "list-type=2" in request["QUERY_STRING"]:
+            self._to_throttle -= 1
+            self.throttled += 1
+            start_response("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(_SLOW_DOWN)))])
+            return [_SLOW_DOWN]
+        answer: Iterable[bytes] = self._backend(request, start_response)
+        return answer

@@ -1,0 +1,116 @@
+"""A listing runs beside the query: asking for what it found blocks no longer than it is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from enumerators.files.discovery import FileDiscovery
+from enumerators.files.listing import FileLister
+from enumerators.files.selection import FileSelection
+from enumerators.files.split import FileStatus
+from headwater_core.clock import ManualClock
+from headwater_core.errors import SourceError, TransientSourceError
+
+FOREVER_MS = 60_000
+
+
+def file(name: str, modified_ms: int = 10) -> FileStatus:
+    return FileStatus(name, 1, modified_ms * 1000)
+
+
+class Listing(FileLister):
+    """Pages of a test's choice; waits at the gate after the first, and fails at its end if it is told to."""
+
+    def __init__(self, *pages: Sequence[FileStatus]) -> None:
+        self.now: list[list[FileStatus]] = [list(page) for page in pages]
+        self.gate, self.first_out = threading.Event(), threading.Event()
+        self.gate.set()
+        self.failure: Exception | None = None
+        self.begun = 0
+
+    def pages(self) -> Iterator[list[FileStatus]]:
+        self.begun += 1
+        for page in self.now:
+            yield page
+            self.first_out.set()
+            assert self.gate.wait(30)
+        if self.failure is not None:
+            raise self.failure
+
+
+def discovery(listing: Listing, clock: ManualClock | None = None) -> FileDiscovery:
+    return FileDiscovery(lambda: [listing], FileSelection((), modified_before_us=100_000), clock or ManualClock(), lambda: 0)
+
+
+def test_what_is_found_can_be_taken_before_the_listing_ends() -> None:
+    listing = Listing([file("a")], [file("b")])
+    listing.gate.clear()
+    looking = discovery(listing)
+    looking.begin(0)
+    assert listing.first_out.wait(30)
+    first = looking.take(0)
+    assert (list(first.recent), first.under_way, first.listed_once) == ([file("a")], True, False)
+    looking.begin(0)
+    listing.gate.set()
+    second = looking.take(FOREVER_MS)
+    assert (list(second.recent), second.under_way, second.listed_once) == ([file("b")], False, True)
+    assert listing.begun == 1, "one listing at a time"
+
+
+def test_each_version_of_a_file_is_told_once() -> None:
+    listing = Listing([file("a"), file("b", 200)])
+    looking = discovery(listing)
+    for expected in ([file("a")], [], []):
+        looking.begin(0)
+        assert list(looking.take(FOREVER_MS).recent) == expected
+    listing.now = [[file("a", 11)]]
+    looking.begin(0)
+    assert list(looking.take(FOREVER_MS).recent) == [file("a", 11)]
+
+
+def test_files_behind_the_frontier_are_reported_if_the_listing_before_did_not_have_them() -> None:
+    listing = Listing([file("old", 5)])
+    looking = discovery(listing)
+    looking.begin(7)
+    assert looking.take(FOREVER_MS).outside == []
+    listing.now = [[file("old", 5), file("late", 6), file("new", 8)]]
+    looking.begin(7)
+    found = looking.take(FOREVER_MS)
+    assert (list(found.outside), list(found.recent)) == ([file("late", 6)], [file("new", 8)])
+
+
+def test_a_listing_that_fails_is_never_taken_for_a_whole_one() -> None:
+    listing = Listing([file("a")])
+    listing.failure = TransientSourceError("away")
+    looking = discovery(listing)
+    looking.begin(0)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="the listing failed: away") as caught:
+            looking.take(FOREVER_MS)
+        assert not isinstance(caught.value, TransientSourceError), "its pages were asked for again already"
+    listing.failure = None
+    looking.begin(0)
+    found = looking.take(FOREVER_MS)
+    assert {file.url for file in found.recent} == {"a"}
+    assert found.listed_once
+
+
+def test_a_long_listing_is_followed_by_a_rest() -> None:
+    clock, listing = ManualClock(), Listing([file("a")])
+    listing.gate.clear()
+    looking = discovery(listing, clock)
+    looking.begin(0)
+    assert listing.first_out.wait(30)
+    clock.advance(3_000)
+    listing.gate.set()
+    looking.take(FOREVER_MS)
+    clock.advance(2_999)
+    looking.begin(0)
+    assert not looking.take(0).under_way
+    clock.advance(1)
+    looking.begin(0)
+    looking.take(FOREVER_MS)
+    assert listing.begun == 2

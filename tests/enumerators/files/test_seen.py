@@ -1,0 +1,134 @@
+"""What is remembered of read files: bounded, and still nothing is read twice or lost without a word."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting, TooManyNames, segment_of
+from enumerators.files.spill import NameStore
+from enumerators.files.split import FileStatus
+from headwater_core.errors import OffsetError
+from headwater_core.state_store import MemoryStateStore
+
+DAY_MS = 24 * 3600 * 1000
+NOW_MS = 1_800_000_000_000
+
+
+def file(number: int, modified_ms: int, size: int = 10, etag: str | None = None) -> FileStatus:
+    return FileStatus(f"file:///data/{number}", size, modified_ms * 1000, etag)
+
+
+def add(seen: SeenFiles, *files: FileStatus, oldest_unread_ms: int | None = None) -> None:
+    overflow = seen.add(files, oldest_unread_ms, NOW_MS)
+    if overflow is not None:
+        seen.attach(segment_of(overflow))
+
+
+def test_a_file_is_seen_once_it_was_added_and_changed_when_its_content_is_another() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=False)
+    assert seen.sighting(file(1, NOW_MS)) is Sighting.NEW
+    add(seen, file(1, NOW_MS))
+    assert seen.sighting(file(1, NOW_MS)) is Sighting.SEEN
+    assert seen.sighting(file(1, NOW_MS, size=11)) is Sighting.CHANGED
+    assert seen.sighting(file(1, NOW_MS + 1)) is Sighting.CHANGED
+    seen.replace(file(1, NOW_MS + 1))
+    assert seen.sighting(file(1, NOW_MS + 1)) is Sighting.SEEN
+
+
+def test_an_etag_stands_for_the_content_whatever_the_time() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=False)
+    add(seen, file(1, NOW_MS, etag="x"))
+    assert seen.sighting(file(1, NOW_MS + 5, etag="x")) is Sighting.SEEN
+    assert seen.sighting(file(1, NOW_MS, etag="y")) is Sighting.CHANGED
+
+
+def test_a_late_file_inside_the_window_is_new_and_one_outside_is_not() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=False)
+    add(seen, file(1, NOW_MS))
+    assert seen.sighting(file(2, NOW_MS - DAY_MS + 1)) is Sighting.NEW
+    assert seen.sighting(file(3, NOW_MS - DAY_MS)) is Sighting.OUTSIDE
+
+
+def test_a_file_from_the_future_does_not_drag_the_window_along() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=False)
+    add(seen, file(1, NOW_MS * 2), file(2, NOW_MS))
+    assert seen.sighting(file(3, NOW_MS - 1)) is Sighting.NEW
+
+
+def test_the_frontier_waits_for_files_that_are_not_read_yet() -> None:
+    seen = SeenFiles(1, can_spill=False)
+    add(seen, *(file(n, NOW_MS + n) for n in range(100)), oldest_unread_ms=NOW_MS - 5)
+    assert seen.sighting(file(999, NOW_MS - 5)) is Sighting.NEW
+
+
+def test_more_equal_times_than_fit_are_refused_and_never_forgotten() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=False)
+    with pytest.raises(TooManyNames):
+        add(seen, *(file(n, NOW_MS) for n in range(INLINE_FILES + 1)))
+    with pytest.raises(TooManyNames):
+        add(SeenFiles(DAY_MS, can_spill=False), *(file(n, NOW_MS + n) for n in range(INLINE_FILES + 1)), oldest_unread_ms=NOW_MS)
+
+
+def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
+    names, seen = NameStore(MemoryStateStore()), SeenFiles(DAY_MS, can_spill=True)
+    files = [file(n, NOW_MS) for n in range(3 * INLINE_FILES)]
+    for at in range(0, len(files), 100):
+        overflow = seen.add(files[at : at + 100], None, NOW_MS)
+        if overflow is not None:
+            seen.attach(names.write(overflow))
+    restored = SeenFiles(DAY_MS, can_spill=True)
+    state = json.loads(json.dumps(seen.to_json()))
+    assert len(json.dumps(state)) < 60_000
+    for name, newest_ms in restored.restore(state):
+        restored.attach(names.read(name, newest_ms))
+    assert {restored.sighting(one) for one in files} == {Sighting.SEEN}
+    assert restored.add([file(-1, NOW_MS + 2 * DAY_MS)], None, NOW_MS + 2 * DAY_MS) is None
+    assert restored.segments == frozenset()
+    names.prune(restored.segments)
+    assert names._store.list("files-seen") == []
+
+
+def test_names_that_are_missing_elsewhere_are_an_error() -> None:
+    with pytest.raises(OffsetError, match="stateLocation"):
+        NameStore(MemoryStateStore()).read("gone", 1)
+
+
+def test_many_segments_become_one() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=True)
+    for at in range(40):
+        add(seen, *(file(at * INLINE_FILES + n, NOW_MS) for n in range(INLINE_FILES)))
+        assert len(seen.segments) <= 33
+    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, 40 * INLINE_FILES, 997)} == {Sighting.SEEN}
+
+
+@pytest.mark.parametrize("state", [None, {}, {"frontier_ms": 1, "names": "x"}, {"frontier_ms": 1, "names": "AAAA"}, [1]])
+def test_a_state_that_is_not_ours_is_refused(state: object) -> None:
+    with pytest.raises(OffsetError):
+        SeenFiles(1, can_spill=False).restore(state)  # type: ignore[arg-type]
+
+
+def test_after_a_million_files_the_state_is_small_and_the_last_files_are_known() -> None:
+    seen, rng = SeenFiles(7 * DAY_MS, can_spill=False), random.Random(7)
+    for at in range(0, 1_000_000, 2_000):
+        add(seen, *(file(n, NOW_MS + n * 10 + rng.randrange(500)) for n in range(at, at + 2_000)))
+    assert len(json.dumps(seen.to_json())) <= 58_000
+    assert {seen.sighting(file(n, NOW_MS + n * 10 + 500, size=11)) for n in range(998_000, 1_000_000)} == {Sighting.CHANGED}
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 50)), max_size=60), st.integers(1, 30), st.booleans())
+def test_nothing_is_new_after_it_was_added_whatever_the_order_of_times(found: list[tuple[int, int]], window_ms: int, can_spill: bool) -> None:
+    """And the state goes through JSON at every step, as it does in a query."""
+    seen, files = SeenFiles(window_ms, can_spill=can_spill), [file(n, NOW_MS + at) for n, at in dict(found).items()]
+    for one in files:
+        if seen.sighting(one) is Sighting.NEW:
+            add(seen, one)
+        restored = SeenFiles(window_ms, can_spill=can_spill)
+        assert restored.restore(json.loads(json.dumps(seen.to_json()))) == []
+        assert restored.to_json() == seen.to_json()
+        seen = restored
+        assert seen.sighting(one) is not Sighting.NEW

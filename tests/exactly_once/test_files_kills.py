@@ -1,0 +1,56 @@
+"""The driver is killed (SIGKILL: the JVM, Spark's source runner, the Python workers) again and again while files come, are read, and are deleted."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.exactly_once.checkpoint_steps import Disk
+from tests.exactly_once.files_pipeline import FilesPipeline, Writer
+from tests.exactly_once.processes import Program
+from tests.exactly_once.watching import FolderWatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6")) // 2
+"""Kills at seeded points. Each costs the start of a JVM."""
+
+LIFE_S = 90
+MOST_EVENTS = 60
+"""About what four batches write into the folders that are watched."""
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 60 * ROUNDS)
+def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_is_killed(
+    spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random
+) -> None:
+    job = FilesPipeline(spark, "", tmp_path, {"cleanSource": "delete", "maxFilesPerTrigger": "25"})
+    job.inbox.mkdir()
+    disk, writer = Disk(job), Writer(job.inbox, rng)
+    disk.make()
+    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    for _ in range(30):
+        writer.drop()
+    with writer.running():
+        for number in range(ROUNDS):
+            fatal = rng.randrange(MOST_EVENTS)
+            with FolderWatch(disk.folders) as watch, Program("files_driver.py", job.job(conf), tmp_path / "driver.log") as driver:
+                next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
+                kill = rng.choice([driver.kill, driver.kill_jvm])
+                kill()
+            dropped = set(writer.dropped)
+            removed = dropped - {entry.name for entry in job.inbox.iterdir()}
+            print(f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}, {len(removed)} files deleted", flush=True)
+            assert removed <= job.committed_files()
+    job.but(maxFilesPerTrigger="1000").drain()
+    assert job.rows("number") == [(number,) for number in writer.numbers]
+    print(f"{len(writer.numbers)} rows of {len(writer.dropped)} files, each written once, in {job.batch_ids()[-1] + 1} batches")

@@ -1,0 +1,57 @@
+"""Reads files in ranges, as tasks would, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from enumerators.files.listing import LocalLister
+from enumerators.files.selection import SelectedPath
+from enumerators.files.split import FileSplit
+from headwater_core.emitter import SplitState
+from headwater_core.split import SplitRange
+from readers.files.emitter import FilesRecordEmitter
+from readers.files.formats import make_format
+from readers.files.settings import CsvSettings, ReadSettings
+from readers.files.split_reader import FilesSplitReader
+
+__all__ = ["infer", "read", "settings"]
+
+
+def settings(kind: str, schema: pa.Schema, root: Path = Path("/nowhere"), csv: CsvSettings | None = None, **more: Any) -> ReadSettings:
+    return ReadSettings(kind, (SelectedPath(str(root)),), schema, csv=csv or CsvSettings(), **more)
+
+
+def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """Return the rows of a file that is read in ranges with these borders, if it can be split."""
+    (page,) = LocalLister(SelectedPath(str(path)), str(path)).pages()
+    if not page:
+        return []
+    split = FileSplit("0", page[0])
+    size = page[0].size_bytes
+    inner = borders if make_format(how).is_splittable(page[0].url) else ()
+    rows = []
+    for start, stop in pairwise(sorted({0, size, *(at for at in inner if at < size)})):
+        emitter, piece, finished = FilesRecordEmitter(how), SplitRange(split, start, stop), frozenset[Any]()
+        state = SplitState(piece)
+        with closing(FilesSplitReader(how)) as reader:
+            reader.handle_splits_changes([piece])
+            while not finished:
+                fetched = reader.fetch()
+                blocks = [block for found in fetched.records.values() for block in found]
+                rows += [row for block in blocks for batch in emitter.emit(block, state) for row in batch.to_pylist()]
+                finished = fetched.finished
+    return rows
+
+
+def infer(path: Path, how: ReadSettings) -> pa.Schema:
+    """Return the schema that a file seems to have."""
+    (page,) = LocalLister(SelectedPath(str(path)), str(path)).pages()
+    with path.open("rb") as file:
+        return make_format(how).infer(file, page[0])

@@ -1,0 +1,115 @@
+"""Parquet, Arrow, ORC and Avro: types as Spark has them, ranges that together are the file, and filters that never drop a row too many."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from enumerators.files.listing import LocalLister
+from enumerators.files.selection import SelectedPath
+from headwater_core.errors import CorruptRecordError
+from readers.files.inference import infer_schema
+from readers.files.pruning import drop_failing
+from tests.readers.files.reading import read, settings
+
+NUMBERS = pa.schema([pa.field("n", pa.int64())])
+ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+OPERATORS = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
+
+
+def inferred(kind: str, folder: Path) -> pa.Schema:
+    return infer_schema([LocalLister(SelectedPath(str(folder)), str(folder))], settings(kind, NUMBERS, folder))
+
+
+@ANY
+@given(
+    values=st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=40),
+    groups=st.integers(1, 10),
+    operator=st.sampled_from(sorted(OPERATORS)),
+    bound=st.integers(-6, 6),
+    borders=st.lists(st.integers(1, 2_000), max_size=3),
+)
+def test_a_filter_leaves_the_rows_that_pass_whatever_row_groups_and_borders(
+    *, values: list[int | None], groups: int, operator: str, bound: int, borders: list[int], tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"n": values}, NUMBERS), tmp_path / "f", row_group_size=groups)
+    assert [row["n"] for row in read(tmp_path / "f", settings("parquet", NUMBERS), borders)] == values
+    filtered = read(tmp_path / "f", settings("parquet", NUMBERS, filters=(("n", operator, bound),)), borders)
+    assert [row["n"] for row in filtered] == [value for value in values if value is not None and getattr(value, OPERATORS[operator])(bound)]
+
+
+def test_filters_that_a_column_cannot_answer_are_left_to_spark() -> None:
+    batch = pa.RecordBatch.from_pydict({"i": pa.array([1, None], pa.int32()), "f": [float("nan"), 1.0], "s": ["a", "b"]})
+    for left in (("i", "==", 1 << 40), ("f", ">", 0.5), ("gone", "==", 1), ("s", "<", Decimal(1))):
+        assert drop_failing(batch, [left]).num_rows == 2
+    assert drop_failing(batch, [("i", "null", None)]).num_rows == 1
+    assert drop_failing(batch, [("i", "not null", None), ("s", "in", ["a", "c"])]).num_rows == 1
+
+
+def test_types_that_spark_does_not_have_become_those_that_it_has(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {
+        "u8": pa.array([1], pa.uint8()),
+        "u64": pa.array([1], pa.uint64()),
+        "big": pa.array(["x"], pa.large_string()),
+        "words": pa.array(["x"]).dictionary_encode(),
+        "plain": pa.array([1], pa.timestamp("ms")),
+        "nanos": pa.array([1_500], pa.timestamp("ns", "Europe/Oslo")),
+        "fixed": pa.array([b"ab"], pa.binary(2)),
+        "list": pa.array([[{"a": 1}]], pa.large_list(pa.struct([("a", pa.uint16())]))),
+    }
+    pa.ipc.new_file(str(tmp_path / "f"), (table := pa.table(columns)).schema).write_table(table)
+    with pa.ipc.new_file(str(tmp_path / "f"), table.schema) as writer:
+        writer.write_table(table)
+    schema = inferred("arrow", tmp_path)
+    assert [str(kind) for kind in schema.types] == [
+        "int16",
+        "decimal128(20, 0)",
+        "string",
+        "string",
+        "timestamp[us, tz=UTC]",
+        "timestamp[us, tz=UTC]",
+        "binary",
+        "list<item: struct<a: int32>>",
+    ]
+    (row,) = read(tmp_path / "f", settings("arrow", schema))
+    assert (row["u64"], row["words"], row["nanos"].microsecond, row["list"]) == (Decimal(1), "x", 1, [{"a": 1}])
+
+
+def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
+    fields: list[dict[str, Any]] = [
+        {"name": "n", "type": ["null", "long"]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "extra", "type": {"type": "map", "values": "int"}},
+        {"name": "color", "type": {"type": "enum", "name": "c", "symbols": ["RED"]}},
+    ]
+    now, day = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.date(2024, 1, 1)
+    row = {"n": 1, "at": now, "day": day, "price": Decimal("1.50"), "tags": ["a"], "extra": {"k": 1}, "color": "RED"}
+    with (tmp_path / "f").open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, [row])
+    schema = inferred("avro", tmp_path)
+    assert read(tmp_path / "f", settings("avro", schema)) == [{**row, "extra": [("k", 1)]}]
+    with pytest.raises(CorruptRecordError, match="does not fit the schema"):
+        read(tmp_path / "f", settings("avro", pa.schema([pa.field("color", pa.int32())])))
+    (tmp_path / "f").write_bytes(b"no avro")
+    with pytest.raises(CorruptRecordError, match=r"no avro file.*/f\]"):
+        read(tmp_path / "f", settings("avro", schema))
+
+
+def test_files_that_do_not_agree_on_a_type_are_named(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
+    pq.write_table(pa.table({"n": ["x"], "m": [1]}), tmp_path / "b")
+    with pytest.raises(CorruptRecordError, match=r"do not agree on column 'n'.*/a, .*/b"):
+        inferred("parquet", tmp_path)
