@@ -180,7 +180,7 @@ class SplitFetcher:
             reader.handle_splits_removal(removed)
             self._forget(removed)
             if report:
-                self._pending.elements.append(SplitsDone(frozenset(removed), {}))
+                self._pending.elements.append(SplitsDone(removed=frozenset(removed)))
 
     def _pause_or_resume(self, reader: Reader, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
         to_pause = [path for path in paused if self._is_read(path) and path not in self._paused]

@@ -199,6 +199,33 @@ def test_r16_open_splits_are_those_added_minus_those_done() -> None:
     assert reader._node.progress.open == 0
 
 
+@each_shape
+def test_f12_splits_that_are_removed_while_they_are_read_keep_their_position_and_are_not_finished(shape: ThreadShape) -> None:
+    reader = reading(Library({"a": pages(60), "b": pages(3)}), "ab", threads=shape, budget_bytes=1)
+    batches = iter(reader)
+    rows = rows_of([next(batches)])
+    reader._manager.remove_splits([("a",)])
+    rows += rows_of(batches)
+    [a, _] = reader.state().progress
+    assert (a.position, a.status) == (sum(label == "a" for label, _ in rows), SplitStatus.MORE)
+    assert ("a", 59) not in rows
+
+
+@pytest.mark.parametrize("shape", [INLINE, ONE_THREAD, thread_per_split(2)])
+def test_f13_splits_that_are_paused_while_they_are_read_go_on_where_they_were(shape: ThreadShape) -> None:
+    reader = reading(Library({"a": pages(20), "b": pages(20)}), "ab", threads=shape, budget_bytes=1)
+    rows: list[tuple[str, int]] = []
+    for batch in reader:
+        rows += rows_of([batch])
+        if len(rows) == 1:
+            reader._manager.pause_or_resume_splits([("a",)], [])
+        elif rows[-1] == ("b", 15):
+            assert ("a", 19) not in rows
+            reader._manager.pause_or_resume_splits([], [("a",)])
+    assert [number for label, number in rows if label == "a"] == list(range(20))
+    assert len(rows) == 40
+
+
 # --- the cut
 
 
