@@ -114,3 +114,11 @@ def test_a_source_that_stands_still_or_goes_back_breaks_the_contract() -> None:
     for start in (4, 5):
         with pytest.raises(ContractError, match="which is not behind it"):
             list(EpochReader(PageSource(Standing({"a": pages(9)})), [start_of("a", start)], Barrier()))
+
+
+def test_a_split_that_is_found_is_begun_though_a_fetch_over_the_others_takes_long() -> None:
+    def wait(reader: PageReader) -> None:
+        assert len(library.fetched) != 1 or ("b",) in reader.open or reader.woken.wait(10)
+
+    library = Library({"a": [Page((1,), ("b",)), Page((2,))], "b": pages(1)}, before_fetch=wait)
+    assert sorted(rows_of(reading(library, "a", threads=ONE_THREAD))) == [("a", 1), ("a", 2), ("b", 0)]
