@@ -16,7 +16,6 @@ from connector.registry import ConfiguredSource
 from enumerators.mqtt.enumerator import MqttSplitEnumerator
 from enumerators.mqtt.split import MqttSessionSplit
 from headwater_core.barrier_source import BarrierSource
-from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import OptionError
@@ -129,11 +128,6 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         from readers.runtime.staging.staged_split_reader import StagedSplitReader
 
         return StagedSplitReader(self.staging(self.folder), lambda: MqttClient(self.settings))
-
-    def create_emitter(self) -> RecordEmitter[EpochRecord, MqttSessionSplit, int]:
-        from readers.runtime.epoch.emitter import EpochRecordEmitter
-
-        return EpochRecordEmitter()
 
     def serialize_splits(self, splits: Iterable[MqttSessionSplit]) -> JsonValue:
         """Nothing: a split's path says all."""

@@ -246,7 +246,8 @@ class AsyncWaitOperator:
         retry = self._settings.retry
         return not isinstance(result, BaseException) and not (retry and retry.on_result and retry.on_result(result))
 
-    def _count_hits(self, hits: int) -> None:
+    def _count_hits(self, hits: int, rows: int) -> None:
+        self._metrics.requests -= hits == rows  # nobody was asked, though the call had begun
         self._metrics.cache_hits += hits
 
     def _end_calls(self) -> None:

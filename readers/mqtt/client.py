@@ -66,7 +66,7 @@ class MqttClient(StagedClient[Token]):
             client.username_pw_set(settings.username, settings.password)
         if settings.tls:
             client.tls_set()
-        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call] - paho's own gap
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
         properties.ReceiveMaximum = settings.in_flight
         self._client = client

@@ -313,5 +313,5 @@ def _beats_are_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_beats_are_rules")
-class TestProtocol(Protocol.TestCase):  # type: ignore[name-defined,misc] - made by hypothesis
+class TestProtocol(Protocol.TestCase):  # type: ignore[misc,valid-type]
     settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

@@ -20,7 +20,7 @@ from tests.exactly_once.barrier_job import BarrierJob
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "1"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 IN_FLIGHT = 50

@@ -369,7 +369,7 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
     reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    until(lambda: library.fetched.count(("a",)) == 2, "both pages of a", 10)
+    until(lambda: reader._trigger._rows == 2, "both pages of a to be counted", 10)
     go.set()
     until(lambda: is_cut(reader), "all barriers in their channels", 10)
     for batch in batches:
@@ -458,10 +458,31 @@ def test_requests_in_flight_are_overtaken_by_an_unaligned_barrier() -> None:
     reader = reading(Library({"a": pages(9)}), "a", Barrier(rows=3), mode=UNALIGNED, calls=calls(service), threads=ONE_THREAD)
     assert rows_of(reader) == []
     state = reader.state()
-    requests = [request for held in state.in_flight for request in held.requests]
-    rows = [row for held in state.in_flight for row in rows_of(read_batches(held.rows))]
-    assert positions(state) == {"a": 3}
-    assert len(requests) + len(rows) == 3
+    [held] = state.in_flight
+    assert (positions(state), held.rows) == ({"a": 3}, b"")
+    assert [request["number"] for request in held.requests if isinstance(request, dict)] == [0, 1, 2]
+
+
+def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> None:
+    service = Service()
+    service.let = {0}
+    reader = reading(Library({"a": pages(3)}), "a", Barrier(rows=3), alignment_timeout_ms=100, calls=calls(service), threads=ONE_THREAD)
+    answered = [number - 100 for _, number in rows_of(reader)]
+    [held] = reader.state().in_flight
+    left = [int(str(row["number"])) for row in held.requests if isinstance(row, dict)]
+    assert sorted(answered + left) == [0, 1, 2]
+    assert {1, 2} <= set(left)
+
+
+def test_restored_requests_of_a_reader_that_is_left_before_it_makes_them_are_in_flight_again() -> None:
+    restored = (*reading_in_flight(), InFlight((), None, b"", ({"label": "a", "number": 8},)))
+    for steps in (0, 1):
+        reader = EpochReader(PageSource(), [], Barrier(), restored=restored, calls=calls(Service()))
+        batches = iter(reader)
+        for _ in range(steps):
+            next(batches)
+        reader.close()
+        assert reader.state().in_flight[-1] == restored[-1]
 
 
 def test_restored_requests_without_anything_that_makes_them_are_an_error() -> None:

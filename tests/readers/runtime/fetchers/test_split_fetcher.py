@@ -342,6 +342,17 @@ def test_an_empty_answer_counts_as_a_turn_but_not_after_a_wake_up() -> None:
     rig.fetcher.step()
     rig.fetcher.step()
     assert not rig.trigger.is_due
+    rig.steps()
+    assert rig.trigger.is_due
+    assert rig.fetcher.fetches == 2
+
+
+def test_what_was_fetched_counts_once_it_is_in_the_channel_where_a_barrier_that_overtakes_finds_it() -> None:
+    rig = Rig(Library({"a": pages(9)}), Barrier(rows=1), (A,))
+    rig.fetcher.add_splits([start_of("a")])
+    while not rig.partition._pipelined[0].backlog:
+        assert not rig.trigger.is_due
+        rig.fetcher.step()
     rig.fetcher.step()
     assert rig.trigger.is_due
 

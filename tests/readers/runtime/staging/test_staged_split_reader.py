@@ -65,6 +65,10 @@ class QueueClient(StagedClient[int]):
         self._queue.clients -= 1
 
 
+def values(rows: pa.RecordBatch) -> list[int]:
+    return cast("list[int]", rows.column("number").to_pylist())
+
+
 @dataclass
 class Desk:
     """A query's log and its queue."""
@@ -83,11 +87,12 @@ class Desk:
 
     def read(self, start: int = 0, stop: int | None = None) -> tuple[list[int], int]:
         """Read until caught up or finished; return the numbers and the position after them."""
-        reader, numbers, position = self.reader(start, stop), [], start
+        reader, position = self.reader(start, stop), start
+        numbers: list[int] = []
         while True:
             fetched = reader.fetch()
             for record in fetched.records.get(PATH, ()):
-                numbers += record.rows.column("number").to_pylist()
+                numbers += values(record.rows)
                 position = cast("int", record.position)
             if PATH in fetched.caught_up or PATH in fetched.finished:
                 reader.close()
@@ -95,7 +100,7 @@ class Desk:
 
 
 def numbers_of(fetched: EpochRecords) -> list[int]:
-    return [number for record in fetched.records.get(PATH, ()) for number in record.rows.column("number").to_pylist()]
+    return [number for record in fetched.records.get(PATH, ()) for number in values(record.rows)]
 
 
 def test_messages_are_staged_emitted_and_then_acknowledged() -> None:
