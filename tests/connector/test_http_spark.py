@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from examples.http_server import Api, serving
+from tests.exactly_once.pipeline import logged_ids
 from tests.exactly_once.waiting import until
 
 Sink = Callable[[DataFrame, int], None]
@@ -88,6 +89,19 @@ def test_available_now_reads_everything_once_and_goes_on_where_it_was(job: Job) 
     assert {"epoch", "alignment_ms", "start_delay_ms", "in_flight_bytes", "snapshot_ms"} <= set(last)
     job.api.items = 1_130
     job.run(job.frame(barrierRows="60", barrierMode="unaligned", connections="2"))
+    assert job.items() == job.everything()
+
+
+def test_a_checkpoint_rolled_back_with_its_sink_goes_on_from_there(job: Job) -> None:
+    job.run(job.frame(barrierRows="200"))
+    logs = [job.folder / name for name in ("checkpoint-rows/offsets", "checkpoint-rows/commits", "rows/_spark_metadata")]
+    last = logged_ids(logs[0])[-1]
+    for log, kept in zip(logs, (last - 2, last - 3, last - 3), strict=True):
+        for batch_id in range(kept + 1, last + 1):
+            (log / str(batch_id)).unlink()
+            (log / f".{batch_id}.crc").unlink(missing_ok=True)
+    job.api.items = 1_010
+    job.run(job.frame(barrierRows="300"))
     assert job.items() == job.everything()
 
 

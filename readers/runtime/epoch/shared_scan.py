@@ -63,9 +63,13 @@ class SharedScans:
         if self._root.stat().st_uid != os.getuid() or self._root.stat().st_mode & 0o077:
             raise PermissionError(f"{self._root} can be entered by others: rows are not kept there")
         self.folder.mkdir(parents=True, exist_ok=True)
-        forgotten = [other for other in self._root.iterdir() if other.stat().st_mtime < time.time() - _FORGOTTEN_S]
-        for outdated in [*forgotten, *(other for other in self._query.iterdir() if other.name < self.folder.name)]:
-            shutil.rmtree(outdated, ignore_errors=True)
+        for other in self._query.iterdir():
+            if other.name < self.folder.name:
+                shutil.rmtree(other, ignore_errors=True)
+        for query in self._root.iterdir():
+            with suppress(FileNotFoundError):  # somebody else has just deleted it
+                if query.stat().st_mtime < time.time() - _FORGOTTEN_S:
+                    shutil.rmtree(query, ignore_errors=True)
 
     def file(self, source: Source[Any, Any, Any], state: EpochState) -> Path:
         """Return the name of the file with the rows that led to a state."""

@@ -92,6 +92,12 @@ class SplitFetcher:
         """Whether it has no split, no task, and nothing to put into the channel."""
         return not (self._assigned or self._tasks or self._pending.elements)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it would take one more split."""
+        most = self._work.splits_at_once
+        return most is None or len(self._assigned) < most
+
     def add_splits(self, splits: Sequence[SplitRange[Any, Any]]) -> None:
         """Let it read more splits."""
         self._enqueue(lambda reader: self._add(reader, splits))
@@ -115,12 +121,6 @@ class SplitFetcher:
         self._work.partition.pool.wake_up()
         if reader is not None:
             reader.wake_up()
-
-    def notify_change(self) -> None:
-        """Let it look again if it is idle; a running fetch is left alone."""
-        with self._changed:
-            self._has_changed = True
-            self._changed.notify_all()
 
     def stop(self) -> None:
         """Let `run` return soon."""
@@ -180,7 +180,7 @@ class SplitFetcher:
             reader.handle_splits_removal(removed)
             self._forget(removed)
             if report:
-                self._pending.elements.append(SplitsDone(frozenset(removed), {}))
+                self._pending.elements.append(SplitsDone(removed=frozenset(removed)))
 
     def _pause_or_resume(self, reader: Reader, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
         to_pause = [path for path in paused if self._is_read(path) and path not in self._paused]
@@ -199,10 +199,7 @@ class SplitFetcher:
             self._remove(self._open(), served, report=False)
 
     def _take(self) -> bool:
-        most = self._work.splits_at_once
-        if most is not None and len(self._assigned) >= most:
-            return False
-        taken = self._work.take()
+        taken = self._work.take() if self.has_room else None
         if taken is None:
             return False
         self._add(self._open(), [taken])

@@ -76,7 +76,7 @@ class Rig:
 
 
 def done(*paths: Path) -> SplitsDone:
-    return SplitsDone(frozenset(paths), {})
+    return SplitsDone(frozenset(paths))
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_f12_a_removed_split_is_reported_as_done() -> None:
         rig.fetcher.step()
     rig.fetcher.remove_splits([A, C])
     rig.steps()
-    assert rig.read() == [("a", 0), done(A), ("b", 0), done(B)]
+    assert rig.read() == [("a", 0), SplitsDone(removed=frozenset([A])), ("b", 0), done(B)]
 
 
 def test_f13_paused_splits_give_nothing_and_resumed_ones_go_on() -> None:
