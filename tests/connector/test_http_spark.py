@@ -93,7 +93,7 @@ def test_available_now_reads_everything_once_and_goes_on_where_it_was(job: Job) 
 
 
 def test_a_checkpoint_rolled_back_with_its_sink_goes_on_from_there(job: Job) -> None:
-    job.run(job.frame(barrierRows="100"))
+    job.run(job.frame(barrierRows="200"))
     logs = [job.folder / name for name in ("checkpoint-rows/offsets", "checkpoint-rows/commits", "rows/_spark_metadata")]
     last = logged_ids(logs[0])[-1]
     for log, kept in zip(logs, (last - 2, last - 3, last - 3), strict=True):
