@@ -49,7 +49,7 @@ class CsvFormat(FileFormat):
             yield from self._record_blocks(file, status, columns)
             return
         compressed, header = is_compressed(status.url), None
-        if not compressed:
+        if start and self._header((), columns) is not None:
             header = self._header(self._names(first_line(file)), columns)
             file.seek(0)
         source = decompressed(status.url, file)
