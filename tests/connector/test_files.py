@@ -25,6 +25,13 @@ NOW_S = 1_800_000_000
 Drop = Callable[..., Path]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step waits for a whole new listing, however slow the machine is."""
+    monkeypatch.setattr("enumerators.files.enumerator._PATIENCE_MS", 60_000)
+    monkeypatch.setattr("enumerators.files.discovery._SHORT_MS", 60_000)
+
+
 @pytest.fixture
 def inbox(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
