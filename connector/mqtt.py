@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_LEAST_REMEMBERED: Final = 2_000
+_REMEMBERED_WINDOWS: Final = 8
+"""Brokers send more than one window of unacknowledged messages: what they send again after a broken connection does not always count for it."""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 
 
@@ -152,7 +155,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         """Return where and how a query's messages are staged."""
         from readers.runtime.staging.staged_split_reader import Staging
 
-        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, 4 * self.settings.in_flight)
+        remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
+        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, remembered)
 
 
 def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:

@@ -144,6 +144,19 @@ def test_what_was_durable_and_not_acknowledged_comes_once_by_its_key() -> None:
     assert desk.queue.taken == {}
 
 
+def test_a_key_is_remembered_over_however_many_attempts_and_small_segments() -> None:
+    """Each attempt leaves a record in the log, whether it stages anything or not."""
+    desk, position = Desk(Queue()), 0
+    for number in range(12):
+        desk.queue.waiting.append(number)
+        _, position = desk.read(position)
+        for _ in range(20):
+            segment_log(desk.staging, PATH, "idle").take_over()
+    desk.queue.taken = dict.fromkeys(range(12))
+    assert desk.read(position) == ([], position)
+    assert desk.read()[0] == list(range(12))
+
+
 def test_without_a_key_it_comes_again() -> None:
     desk = Desk(Queue(deque(range(3)), has_keys=False))
     desk.reader().fetch()
