@@ -46,6 +46,7 @@ __all__ = [
     "DataLossError",
     "DeadlineError",
     "EpochRecord",
+    "EpochRecordEmitter",
     "EpochRecords",
     "EstimatesSizes",
     "FencedError",
@@ -123,6 +124,7 @@ from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater_core.epoch import Barrier, FoundSplit
+from headwater_core.epoch_emitter import EpochRecordEmitter
 from headwater_core.epoch_records import EpochRecord, EpochRecords
 from headwater_core.errors import (
     AsyncCallError,

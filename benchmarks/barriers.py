@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import pyarrow as pa
 
-from connector.epoch_coordinator import EpochCoordinator
-from connector.epoch_plan import BarrierHints
+from connector.epochs.coordinator import EpochCoordinator
+from connector.epochs.plan import BarrierHints
 from connector.http import HttpSource, configure_http
 from headwater_core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
 from headwater_core.retry import Backoff

@@ -31,7 +31,7 @@ from readers.kafka.emitter import KafkaRecordEmitter
 from readers.kafka.kernel_cache import kernel
 from readers.kafka.record_set import RecordSet
 
-__all__ = ["main"]
+__all__ = ["main", "record_sets"]
 
 _SPLIT = KafkaPartitionSplit("benchmark", 0)
 _SEVEN = KAFKA_COLUMNS[:-1]
@@ -88,10 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _cases(rng: random.Random) -> list[Case]:
-    small = _record_sets(lambda _: rng.randbytes(100), _SET_BYTES)
-    large = _record_sets(lambda _: rng.randbytes(1_000), _SET_BYTES)
-    packed = _record_sets(lambda n: _order(n, rng), _SET_BYTES, zstd=True)
-    trickle = _record_sets(lambda _: rng.randbytes(100), 1_000)
+    small = record_sets(lambda _: rng.randbytes(100), _SET_BYTES)
+    large = record_sets(lambda _: rng.randbytes(1_000), _SET_BYTES)
+    packed = record_sets(lambda n: _order(n, rng), _SET_BYTES, zstd=True)
+    trickle = record_sets(lambda _: rng.randbytes(100), 1_000)
     return [
         Case("100 B, 7 columns", small, _SEVEN),
         Case("100 B, 7 columns, no CRC", small, _SEVEN, check_crcs=False),
@@ -118,7 +118,7 @@ def _order(n: int, rng: random.Random) -> bytes:
     )
 
 
-def _record_sets(value: Callable[[int], bytes], set_bytes: int, *, zstd: bool = False) -> list[bytes]:
+def record_sets(value: Callable[[int], bytes], set_bytes: int, *, zstd: bool = False) -> list[bytes]:
     """Return record sets whose uncompressed size is about ``set_bytes``, one following the other."""
     sets, offset = [], 0
     for _ in range(_SETS):

@@ -198,9 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for mode, splits in ((AlignmentMode.ALIGNED, 1), (AlignmentMode.ALIGNED, settings.batches), (AlignmentMode.UNALIGNED, 1)):
         found_rounds = [snapshot(mode, settings.batches, splits) for _ in range(settings.rounds)]
         seconds, cost, size_bytes = (statistics.median(each[kind] for each in found_rounds) for kind in range(3))
-        print(
-            f"  {f'{mode.value}, {splits} splits':32}{cost * 1000:8.2f} ms of {seconds * 1000:.0f} ms ({cost / seconds:.2%}), {size_bytes:,.0f} bytes"
-        )
+        share = f"{cost * 1000:8.2f} ms of {seconds * 1000:.0f} ms ({cost / seconds:.2%})"
+        print(f"  {f'{mode.value}, splits: {splits}':32}{share}, {size_bytes:,.0f} bytes")
     return 0
 
 

@@ -208,7 +208,14 @@ def _cleaning(values: Mapping[str, Any], roots: Sequence[str]) -> CleanSource | 
         raise OptionError("is required for cleanSource=archive", option="sourceArchiveDir")
     if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
         raise OptionError(f"must not be below what is read ({', '.join(roots)}): archived files would be found again", option="sourceArchiveDir")
+    if {_protocol(archive)} != {_protocol(root) for root in roots}:
+        raise OptionError("must be on the file system of what is read: files are moved, not copied", option="sourceArchiveDir")
     return CleanSource(archive, values["storageOptions"])
+
+
+def _protocol(url: str) -> str:
+    protocol, separator, _ = url.partition("://")
+    return protocol if separator else "file"
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:

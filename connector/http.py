@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
 from connector.admission import ReadLimits
-from connector.barrier_options import BARRIER_OPTIONS, epochs_of
+from connector.epochs.options import BARRIER_OPTIONS, epochs_of
 from connector.options import Option, OptionTable, duration_ms, integer, names, text
 from connector.planning import PlanningHints
 from connector.registry import ConfiguredSource
@@ -16,7 +16,6 @@ from enumerators.http.enumerator import HttpSplitEnumerator
 from enumerators.http.split import FOUND, ROOT, HttpSplit, PagePosition
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.clock import SystemClock
-from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import OffsetError, OptionError
@@ -123,17 +122,12 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
 
         return HttpSplitReader(self.settings, SystemClock())
 
-    def create_emitter(self) -> RecordEmitter[EpochRecord, HttpSplit, JsonValue]:
-        from readers.runtime.epoch.emitter import EpochRecordEmitter
-
-        return EpochRecordEmitter()
-
     def serialize_splits(self, splits: Iterable[HttpSplit]) -> JsonValue:
         """Nothing: a split's path says all."""
         return None
 
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, HttpSplit]:
-        found = {path: HttpSplit(*path) for path in paths}
+        found = {path: HttpSplit.from_path(path) for path in paths}
         if wrong := [path for path in found if path[0] not in {ROOT, FOUND}]:
             raise OffsetError(f"the checkpoint's offset is not one of the http source: {wrong[0]}")
         return found

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import urlsplit
 
 from connector.admission import ReadLimits
-from connector.barrier_options import BARRIER_OPTIONS, epochs_of
+from connector.epochs.options import BARRIER_OPTIONS, epochs_of
 from connector.options import Option, OptionTable, duration_ms, integer, names, text
 from connector.planning import PlanningHints
 from connector.registry import ConfiguredSource
 from enumerators.mqtt.enumerator import MqttSplitEnumerator
 from enumerators.mqtt.split import MqttSessionSplit
 from headwater_core.barrier_source import BarrierSource
-from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import OptionError
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_LEAST_REMEMBERED: Final = 2_000
+_REMEMBERED_WINDOWS: Final = 8
+"""Brokers send more than one window of unacknowledged messages: what they send again after a broken connection does not always count for it."""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 
 
@@ -130,11 +132,6 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
 
         return StagedSplitReader(self.staging(self.folder), lambda: MqttClient(self.settings))
 
-    def create_emitter(self) -> RecordEmitter[EpochRecord, MqttSessionSplit, int]:
-        from readers.runtime.epoch.emitter import EpochRecordEmitter
-
-        return EpochRecordEmitter()
-
     def serialize_splits(self, splits: Iterable[MqttSessionSplit]) -> JsonValue:
         """Nothing: a split's path says all."""
         return None
@@ -158,7 +155,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         """Return where and how a query's messages are staged."""
         from readers.runtime.staging.staged_split_reader import Staging
 
-        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, 4 * self.settings.in_flight)
+        remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
+        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, remembered)
 
 
 def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:

@@ -16,7 +16,7 @@ from headwater_core.retry import Backoff
 from headwater_core.source import Boundedness, Source
 
 if TYPE_CHECKING:
-    from connector.epoch_plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
+    from connector.epochs.plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
 
 __all__ = ["ENTRY_POINTS", "ConfiguredSource", "SourceFactory", "source_factory"]
 

@@ -92,7 +92,7 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return SimpleSplitReader(self.user, self.schema(), self.settings, SystemClock())
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, NamedSplit, Any]:
-        from readers.runtime.epoch.emitter import EpochRecordEmitter
+        from headwater_core.epoch_emitter import EpochRecordEmitter
 
         return EpochRecordEmitter()
 

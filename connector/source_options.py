@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from connector.admission import ReadLimits
-from connector.barrier_options import BARRIER_OPTIONS
+from connector.epochs.options import BARRIER_OPTIONS
 from connector.options import Option, OptionTable, boolean, duration_ms, integer
 from connector.planning import PlanningHints, default_parallelism
 from headwater_core.errors import ContractError, OptionError

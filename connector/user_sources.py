@@ -85,7 +85,7 @@ class UserSource:
         made = self._make(values, boundedness)
         backoff = Backoff(deadline_ms=values["retryDeadline"])
         if isinstance(made, BarrierSource):
-            from connector.barrier_options import epochs_of
+            from connector.epochs.options import epochs_of
 
             epochs = epochs_of(values, boundedness, source=made.name)
             return ConfiguredSource(made, ReadLimits(), PlanningHints(1), backoff, epochs, push_filters=values.get("pushFilters", False))

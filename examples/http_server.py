@@ -59,9 +59,11 @@ def item(number: int) -> dict[str, object]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Keeps connections open."""
+    """Keeps connections open, and answers in one piece."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    disable_nagle_algorithm = True
     server: Api
 
     def do_GET(self) -> None:

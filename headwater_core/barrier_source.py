@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from headwater_core.emitter import RecordEmitter
+from headwater_core.epoch_emitter import EpochRecordEmitter
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.errors import ContractError
 from headwater_core.source import Source
@@ -34,6 +36,10 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
     def splits_per_thread(self) -> int | None:
         """How many splits a thread reads at a time; None: all there are, for a client that multiplexes."""
         return 1
+
+    def create_emitter(self) -> RecordEmitter[EpochRecord, SplitT, PositionT]:
+        """Make the emitter of one task. On an executor; no I/O. The default takes the rows as the split reader made them."""
+        return EpochRecordEmitter()
 
     def create_async_function(self) -> tuple[Any, Any] | None:
         """Return what all fetched rows go through before they are rows of the source: an asynchronous function with its ``AsyncSettings``; or None.

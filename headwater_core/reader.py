@@ -88,7 +88,8 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
     def wake_up(self) -> None:
         """Make a blocked `fetch` return soon. The only method that other threads call. Nothing fetched may get lost by it.
 
-        It may come late, when the fetch it was meant for has returned: then the next one may return early with nothing, no more.
+        It may come a moment before the fetch that it is meant for begins: so it must be remembered until one returns. And it may come late, when that
+        one has returned: then the next one may return early with nothing, no more.
         """
 
     @abstractmethod

@@ -92,7 +92,7 @@ class LocalMqtt:
         client.loop_start()
         sent: list[MQTTMessageInfo] = []
         for number, (topic, payload) in enumerate(messages):
-            properties = Properties(PacketTypes.PUBLISH)
+            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
             if key_property is not None:
                 properties.UserProperty = (key_property, str(number))
             sent.append(client.publish(topic, payload, qos=qos, retain=retain, properties=properties))

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater_core.barrier_source import BarrierSource
-from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch import FoundSplit
 from headwater_core.epoch_records import EpochRecord, EpochRecords
@@ -18,7 +17,6 @@ from headwater_core.jsons import JsonValue
 from headwater_core.reader import SplitReader
 from headwater_core.source import Boundedness
 from headwater_core.split import Path, Split, SplitRange
-from readers.runtime.epoch.emitter import EpochRecordEmitter
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 
@@ -144,9 +142,6 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
         reader = PageReader(self.library)
         self.library.readers.append(reader)
         return reader
-
-    def create_emitter(self) -> RecordEmitter[EpochRecord, NumberSplit, JsonValue]:
-        return EpochRecordEmitter()
 
     def serialize_splits(self, splits: Iterable[NumberSplit]) -> JsonValue:
         return {split.label: split.generation for split in splits}

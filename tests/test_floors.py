@@ -92,6 +92,11 @@ def test_only_kafkas_own_rooms_know_its_libraries(module: Module) -> None:
 
 
 @each_module
+def test_only_mqtts_own_room_knows_its_library(module: Module) -> None:
+    assert module.name.startswith("readers.mqtt.") or "paho" not in module.packages()
+
+
+@each_module
 def test_all_names_what_is_public_and_nothing_else(module: Module) -> None:
     public = {name for name in module.defined() if not name.startswith("_")}
     missing = public - module.all_names()
@@ -132,6 +137,20 @@ except MissingDependencyError as error:
     print(error)
 """)
     assert "pip install 'headwater[kafka]'" in said
+
+
+def test_without_mqtts_library_the_mqtt_source_names_the_install_line() -> None:
+    said = _run("""
+from connector.registry import source_factory
+from headwater_core.errors import MissingDependencyError
+from headwater_core.source import Boundedness
+sys.modules["paho"] = None
+try:
+    source_factory("mqtt")({"broker": "mqtt://127.0.0.1", "topics": "orders"}, Boundedness.BOUNDED).source.create_reader()
+except MissingDependencyError as error:
+    print(error)
+""")
+    assert "pip install 'headwater[mqtt]'" in said
 
 
 def _run(program: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from examples.http_server import Api, serving
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -22,13 +24,18 @@ def test_the_python_blocks_run_one_after_the_other(
 ) -> None:
     kafka.create_topic("orders", partitions=2)
     kafka.produce("orders", [f"order {i}".encode() for i in range(100)])
-    names: dict[str, Any] = {"spark": spark}
+    names: dict[str, Any] = {"__name__": "__main__", "spark": spark}
+    api = Api(0, items=300, page=100)
+    serving(api)
+    here = {"localhost:9092": kafka.bootstrap_servers, "localhost:8420": f"127.0.0.1:{api.server_port}", "/tmp/orders": str(tmp_path)}
     for block in BLOCKS:
-        exec(block.replace("localhost:9092", kafka.bootstrap_servers).replace("/tmp/orders", str(tmp_path)), names)
+        exec(re.sub("|".join(here), lambda found: here[found[0]], block), names)
         if "query" in names:
             names.pop("query").processAllAvailable()
     for query in spark.streams.active:
         query.stop()
+    api.shutdown()
+    api.server_close()
     spark.streams.removeListener(names["lag"])
     assert "100" in capsys.readouterr().out
     assert spark.read.parquet(str(tmp_path / "rows")).count() == 100

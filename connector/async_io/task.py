@@ -14,6 +14,7 @@ from pyspark import TaskContext
 
 from connector.async_io.input_rows import InputRows
 from connector.async_io.metrics import AsyncMetrics
+from connector.async_io.output_stream import check_reader, flush_output
 from connector.async_io.results import ResultColumns, flatten
 from readers.async_io.async_wait_operator import AsyncWaitOperator
 from readers.async_io.settings import AsyncSettings
@@ -60,7 +61,7 @@ class AsyncWait:
         name = f"partition {context.partitionId()} of stage {context.stageId()}, attempt {context.attemptNumber()}" if context else ""
         rows = InputRows(self.columns, self.key_columns)
         settings = replace(self.settings, describe_row=rows.describe if self.key_columns else None)
-        operator = AsyncWaitOperator(self.function, settings, share_id=self.share_id, task=name)
+        operator = AsyncWaitOperator(self.function, settings, share_id=self.share_id, task=name, on_wait=check_reader)
         try:
             with operator:
                 yield AsyncWaitTask(self, operator, rows)
@@ -77,7 +78,9 @@ class AsyncWait:
             ContractError: the function broke its contract.
         """
         with self.opened() as task:
-            yield from task.process(batches)
+            for batch in task.process(batches):
+                yield batch
+                flush_output()
 
 
 class AsyncWaitTask:

@@ -21,14 +21,32 @@ class HttpSplit(Split):
     Attributes:
         kind: `ROOT` or `FOUND`.
         url: of its first page.
+        found_in: the item that named it, so that a list that two items name is read for each of them; empty for a root.
     """
 
     kind: str
     url: str
+    found_in: str = ""
 
     @property
     def path(self) -> Path:
-        return (self.kind, self.url)
+        return (self.kind, self.name)
+
+    @property
+    def name(self) -> str:
+        """The URL, and where it was found: ``https://.../items/7/lines in 0.7 of https://.../items``."""
+        return f"{self.url} in {self.found_in}" if self.found_in else self.url
+
+    @classmethod
+    def from_path(cls, path: Path) -> HttpSplit:
+        """Return the split of a path: URLs have no blanks."""
+        kind, name = path
+        url, _, found_in = name.partition(" in ")
+        return cls(kind, url, found_in)
+
+    def found(self, url: str, page: int, row: int) -> HttpSplit:
+        """Return the split of a URL that one of this list's items names."""
+        return HttpSplit(FOUND, url.replace(" ", "%20"), f"{page}.{row} of {self.name}")
 
     @property
     def split_id(self) -> str:

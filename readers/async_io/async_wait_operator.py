@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
@@ -50,6 +50,7 @@ class AsyncWaitOperator:
         share_id: tasks with an equal id share, in their process, the cache, and a function of scope PROCESS, which the first of them opens.
         task: names the task, for logs.
         host: the loop. None: the one of the process.
+        on_wait: called by the driving thread after each wait, which is never longer than ``block_warning_ms``; ends the waiting by raising.
 
     Raises:
         OptionError: function and settings do not fit together.
@@ -63,6 +64,7 @@ class AsyncWaitOperator:
         share_id: Hashable = None,
         task: str = "",
         host: LoopHost | None = None,
+        on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._function = as_function(function)
         self.name = function_name(self._function)
@@ -70,7 +72,7 @@ class AsyncWaitOperator:
         self._batching = self._settings.batching
         if self._function.scope is Scope.PROCESS and share_id is None:
             raise OptionError(f"is needed for {self.name}, whose scope is PROCESS", option="share_id")
-        self._share_id, self._task, self._given_host = share_id, task, host
+        self._share_id, self._task, self._given_host, self._on_wait = share_id, task, host, on_wait
         self._metrics = Metrics()
         self._queue = _queue_of(self._settings)
         self._completions = Completions()
@@ -246,7 +248,8 @@ class AsyncWaitOperator:
         retry = self._settings.retry
         return not isinstance(result, BaseException) and not (retry and retry.on_result and retry.on_result(result))
 
-    def _count_hits(self, hits: int) -> None:
+    def _count_hits(self, hits: int, rows: int) -> None:
+        self._metrics.requests -= hits == rows  # nobody was asked, though the call had begun
         self._metrics.cache_hits += hits
 
     def _end_calls(self) -> None:
@@ -274,6 +277,7 @@ class AsyncWaitOperator:
         timeout_s = min(timeout_s, lingers_s, self._settings.block_warning_ms / 1000)
         self._completions.wait(min(elements, max(self._asked, 1)), timeout_s, self._host)
         self._watchdog.look()
+        self._on_wait()
 
     def _emit(self) -> list[Output]:
         for element, result in self._completions.take():

@@ -84,7 +84,7 @@ class FunctionCalls:
         self.invoke = self._invoke_of(function)
 
     def look_up_first(
-        self, cache: SharedCache, key: Callable[[Row], Hashable], storable: Callable[[Result], bool], hits: Callable[[int], None]
+        self, cache: SharedCache, key: Callable[[Row], Hashable], storable: Callable[[Result], bool], hits: Callable[[int, int], None]
     ) -> None:
         """Ask a shared cache before the service; see `looking_up_first`."""
         invoke = self.invoke

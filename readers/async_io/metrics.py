@@ -16,7 +16,7 @@ class MetricsSnapshot:
     """Counts since the operator was opened. Snapshots of tasks are added up with ``+``.
 
     Attributes:
-        requests: calls of the user's function, each attempt and each bulk call one.
+        requests: calls of the user's function, each attempt and each bulk call one; not what a shared cache answered.
         in_flight: calls running now.
         peak_in_flight: the most calls that ever ran at once; added up over tasks, a bound.
         retries: attempts after the first.

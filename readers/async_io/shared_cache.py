@@ -36,7 +36,7 @@ class SharedCache(ABC):
 
 
 def looking_up_first(
-    cache: SharedCache, key: Callable[[Any], Hashable], invoke: BatchInvoke, storable: Callable[[Any], bool], hits: Callable[[int], None]
+    cache: SharedCache, key: Callable[[Any], Hashable], invoke: BatchInvoke, storable: Callable[[Any], bool], hits: Callable[[int, int], None]
 ) -> BatchInvoke:
     """Return ``invoke`` for the rows that a shared cache does not know; their results are stored there.
 
@@ -45,14 +45,14 @@ def looking_up_first(
         key: the part of a row on which its result depends.
         invoke: the bulk call.
         storable: whether a result may be stored.
-        hits: told how many rows were found.
+        hits: told how many rows were found, and how many were looked up.
     """
 
     async def lookup(rows: Sequence[Any]) -> Sequence[Any]:
         keys = [key(row) for row in rows]
         known = await _get(cache, keys)
         missing = [index for index, each in enumerate(keys) if each not in known]
-        hits(len(rows) - len(missing))
+        hits(len(rows) - len(missing), len(rows))
         results = [known.get(each) for each in keys]
         if missing:
             answers = await invoke([rows[index] for index in missing])

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, Any, cast
 
 import pyarrow as pa
@@ -46,21 +46,20 @@ class CsvFormat(FileFormat):
 
     def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
         if self._csv.multi_line:
-            yield from self._record_blocks(file, status)
+            yield from self._record_blocks(file, status, columns)
             return
-        compressed = is_compressed(status.url)
-        header = None
-        if self._csv.header and not compressed:
-            header = self._names(first_line(file))
+        compressed, header = is_compressed(status.url), None
+        if start and self._header((), columns) is not None:
+            header = self._header(self._names(first_line(file)), columns)
             file.seek(0)
         source = decompressed(status.url, file)
         for block in line_blocks(source, 0 if compressed else start, None if compressed else stop, status.url):
-            if self._csv.header and block.start == 0:
-                line, _, rest = cast("bytes", block.data).partition(b"\n")
-                header = self._names(line.removesuffix(b"\r"))
-                yield FileBlock(rest, block.start, block.stop, header)
-            else:
-                yield FileBlock(block.data, block.start, block.stop, header)
+            data = cast("bytes", block.data)
+            if block.start == 0:
+                line, _, rest = data.partition(b"\n")
+                header = self._header(self._names(line.removesuffix(b"\r")), columns)
+                data = rest if self._csv.header else data
+            yield FileBlock(data, block.start, block.stop, header)
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         if isinstance(block.data, pa.RecordBatch):
@@ -93,7 +92,7 @@ class CsvFormat(FileFormat):
             CorruptRecordError: the header lacks a column of the schema, and the mode is to fail; or it names one twice.
         """
         if block.header is None:
-            return self._numbered(block, columns)
+            return list(columns.names)
         spelled = {name.lower(): name for name in columns.names}
         names = [spelled.get(name.lower(), name) for name in block.header]
         missing = [name for name in columns.names if name not in names]
@@ -103,13 +102,16 @@ class CsvFormat(FileFormat):
             raise CorruptRecordError(f"the header names the column {twice!r} twice", source="files", split=url)
         return names
 
-    def _numbered(self, block: FileBlock, columns: pa.Schema) -> list[str]:
-        """Return the names of columns that go by their order: the schema's, or ``_c0`` and so on where the schema was inferred."""
-        if not all(_INFERRED.fullmatch(name) for name in columns.names):
-            return list(columns.names)
-        line = cast("bytes", block.data).lstrip(b"\r\n").partition(b"\n")[0]
-        width = len(self._names(line)) if isinstance(block.data, bytes) else block.data.num_columns - 1
-        return [f"_c{at}" for at in range(width)]
+    def _header(self, first: Sequence[str], columns: pa.Schema) -> tuple[str, ...] | None:
+        """Return the names of a file's columns, None if they are those of the schema, in its order.
+
+        Args:
+            first: the values of the first record of the file, which has the names, or at least says how many columns there are.
+            columns: if they are called ``_c0`` and so on, the schema was inferred, and may be a part of the file's.
+        """
+        if self._csv.header:
+            return tuple(first)
+        return tuple(f"_c{at}" for at in range(max(1, len(first)))) if all(map(_INFERRED.fullmatch, columns.names)) else None
 
     def _parse(self, data: bytes, names: Sequence[str], types: pa.Schema) -> pa.RecordBatch:
         """Return the rows of whole lines. How times are spelled is found out once: mostly all are alike.
@@ -176,11 +178,14 @@ class CsvFormat(FileFormat):
         arrays = [parse_leniently(strings[field.name], field.type) for field in present]
         return pa.RecordBatch.from_arrays([*arrays, pa.array([text], pa.string())], names=[*(f.name for f in present), self.settings.corrupt_column])
 
-    def _record_blocks(self, file: Any, status: FileStatus) -> Iterator[FileBlock]:
+    def _record_blocks(self, file: Any, status: FileStatus, columns: pa.Schema) -> Iterator[FileBlock]:
         """Yield records that may go over several lines, as text: Python's parser, because pyarrow's cannot say where a bad one ends."""
         with _text(file, status.url) as text:
-            records = (record for record in self._reader(text) if record)
-            header = tuple(next(records, ())) if self._csv.header else None
+            records: Iterator[list[str]] = (record for record in self._reader(text) if record)
+            first = next(records, [])
+            header = self._header(first, columns)
+            if first and not self._csv.header:
+                records = chain([first], records)
             done = 0
             while rows := list(islice(records, _BATCH_ROWS)):
                 width = len(header) if header is not None else max(map(len, rows))

@@ -14,7 +14,7 @@ from readers.files.block import FileBlock
 
 __all__ = ["BLOCK_BYTES", "first_line", "line_blocks"]
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 30
 _BOM = b"\xef\xbb\xbf"
 

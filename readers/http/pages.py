@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from enumerators.http.split import FOUND, HttpSplit, PagePosition
+from enumerators.http.split import HttpSplit, PagePosition
 from headwater_core.epoch import FoundSplit
 from headwater_core.errors import CorruptRecordError
 from readers.http.client import HttpResponse
@@ -50,15 +50,17 @@ class Page:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
 
-    def found(self, settings: HttpSettings, url: str, start: int, stop: int) -> tuple[FoundSplit, ...]:
-        """Return the sub-resources that items ``start`` to ``stop`` name, each once."""
+    def found(self, settings: HttpSettings, split: HttpSplit, at: PagePosition, stop: int) -> tuple[FoundSplit, ...]:
+        """Return the sub-resources that the items from a position to before row ``stop`` of its page name; of one item, each once."""
         if settings.children_field is None:
             return ()
-        links: dict[str, None] = {}
-        for item in self.items[start:stop]:
-            named = _at(item, settings.children_field)
-            links.update(dict.fromkeys(urljoin(url, link) for link in (named if isinstance(named, list) else [named]) if isinstance(link, str)))
-        return tuple(FoundSplit(HttpSplit(FOUND, link), PagePosition(0, 0, link).to_json()) for link in links)
+        found = []
+        for row in range(at.row, stop):
+            named = _at(self.items[row], settings.children_field)
+            links = dict.fromkeys(link for link in (named if isinstance(named, list) else [named]) if isinstance(link, str))
+            children = [split.found(urljoin(at.url, link), at.page, row) for link in links]
+            found += [FoundSplit(child, PagePosition(0, 0, child.url).to_json()) for child in children]
+        return tuple(found)
 
 
 def parse_page(answer: HttpResponse, settings: HttpSettings) -> Page:

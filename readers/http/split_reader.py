@@ -113,7 +113,7 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         records = {}
         if after != at:
             rows = page.rows(split.url, at.page, at.row, end)
-            records = {path: [EpochRecord(rows, after.to_json(), page.found(self._settings, at.url, at.row, end))]}
+            records = {path: [EpochRecord(rows, after.to_json(), page.found(self._settings, split, at, end))]}
         del self._open[path]
         if page.next_url is not None and after != stop:
             self._open[path] = SplitRange(split, after.to_json(), piece.stop)

@@ -17,6 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from headwater_core.errors import AuthenticationError, AuthorizationError, SourceError, TransientSourceError
 from headwater_core.split import Split
@@ -27,6 +28,7 @@ __all__ = ["MqttClient"]
 
 _NEVER_EXPIRES: Final = 0xFFFFFFFF
 _LINGER_MS: Final = 20
+_GOODBYE_S: Final = 5
 _AUTHENTICATION: Final = frozenset({134, 140})
 _AUTHORIZATION: Final = frozenset({135, 138})
 
@@ -50,7 +52,7 @@ class MqttClient(StagedClient[Token]):
         self._changed = threading.Condition()
         self._connected: ReasonCode | None = None
         self._lost: ReasonCode | None = None
-        self._is_subscribed = self._was_woken = False
+        self._is_subscribed = self._was_woken = self._has_acknowledged = False
         self._refused: ReasonCode | None = None
 
     def open(self, split: Split) -> None:
@@ -66,7 +68,7 @@ class MqttClient(StagedClient[Token]):
             client.username_pw_set(settings.username, settings.password)
         if settings.tls:
             client.tls_set()
-        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call] - paho's own gap
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
         properties.ReceiveMaximum = settings.in_flight
         self._client = client
@@ -91,6 +93,7 @@ class MqttClient(StagedClient[Token]):
 
     def acknowledge(self, tokens: Sequence[Token]) -> None:
         assert self._client is not None
+        self._has_acknowledged = True
         for packet_id, qos in tokens:
             if qos:
                 self._client.ack(packet_id, qos)
@@ -103,8 +106,26 @@ class MqttClient(StagedClient[Token]):
     def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
+            if self._has_acknowledged and self._lost is None:
+                self._wait_until_heard(client)
             client.disconnect()
             client.loop_stop()
+
+    def _wait_until_heard(self, client: Client) -> None:
+        """Wait until the broker has read all acknowledgements: closing a connection on which messages still arrive may throw them away.
+
+        It answers in order, so the answer to a request that changes nothing says so.
+        """
+        with self._changed:
+            self._is_subscribed = False
+        self._subscribe(client)
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None, _GOODBYE_S)
+
+    def _subscribe(self, client: Client) -> None:
+        """Subscribe, also to what the session has already: that changes nothing, and brings no retained message again."""
+        options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+        client.subscribe([(topic, options) for topic in self._settings.topics])
 
     def _wait_for_the_broker(self, split: Split) -> None:
         deadline_s = self._settings.connect_timeout_ms / 1000
@@ -128,11 +149,11 @@ class MqttClient(StagedClient[Token]):
             raise TransientSourceError(f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt")
 
     def _on_connect(self, client: Client, userdata: Any, flags: ConnectFlags, reason: ReasonCode, properties: Properties | None) -> None:
-        """Paho's thread: also subscribe to what the session has already, which changes nothing."""
+        """Paho's thread."""
         if reason.is_failure:
             self._note_refusal(reason)
         else:
-            client.subscribe([(topic, 1) for topic in self._settings.topics])
+            self._subscribe(client)
 
     def _on_subscribe(self, client: Client, userdata: Any, packet_id: int, reasons: list[ReasonCode], properties: Properties | None) -> None:
         if failed := [reason for reason in reasons if reason.is_failure]:

@@ -25,6 +25,13 @@ NOW_S = 1_800_000_000
 Drop = Callable[..., Path]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step waits for a whole new listing, however slow the machine is."""
+    monkeypatch.setattr("enumerators.files.enumerator._PATIENCE_MS", 60_000)
+    monkeypatch.setattr("enumerators.files.discovery._SHORT_MS", 60_000)
+
+
 @pytest.fixture
 def inbox(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
@@ -394,6 +401,7 @@ def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(i
         ({"format": "csv", "maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "'maxBytesPerTrigger'.*together"),
         ({"format": "csv", "cleanSource": "archive"}, "'sourceArchiveDir'.*required"),
         ({"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "/data/old"}, "'sourceArchiveDir'.*below"),
+        ({"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "s3://b/old"}, "'sourceArchiveDir'.*on the file system"),
         ({"format": "csv", "modifiedAfter": "2024-01-01T00:00:00"}, "'modifiedAfter'.*only for a batch"),
         ({"format": "csv", "maxFilePerTrigger": "1"}, "did you mean 'maxFilesPerTrigger'"),
         ({"format": "csv", "path": "nope://x"}, "'path'.*nope"),

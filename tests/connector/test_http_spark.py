@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from examples.http_server import Api, serving
+from tests.exactly_once.pipeline import logged_ids
 from tests.exactly_once.waiting import until
 
 Sink = Callable[[DataFrame, int], None]
@@ -86,7 +88,20 @@ def test_available_now_reads_everything_once_and_goes_on_where_it_was(job: Job) 
     last = progress[-1]["sources"][0]["latestOffset"]["checkpoint"]
     assert {"epoch", "alignment_ms", "start_delay_ms", "in_flight_bytes", "snapshot_ms"} <= set(last)
     job.api.items = 1_130
+    job.run(job.frame(barrierRows="60", barrierMode="unaligned", connections="2"))
+    assert job.items() == job.everything()
+
+
+def test_a_checkpoint_rolled_back_with_its_sink_goes_on_from_there(job: Job) -> None:
     job.run(job.frame(barrierRows="200"))
+    logs = [job.folder / name for name in ("checkpoint-rows/offsets", "checkpoint-rows/commits", "rows/_spark_metadata")]
+    last = logged_ids(logs[0])[-1]
+    for log, kept in zip(logs, (last - 2, last - 3, last - 3), strict=True):
+        for batch_id in range(kept + 1, last + 1):
+            (log / str(batch_id)).unlink()
+            (log / f".{batch_id}.crc").unlink(missing_ok=True)
+    job.api.items = 1_010
+    job.run(job.frame(barrierRows="300"))
     assert job.items() == job.everything()
 
 
@@ -147,6 +162,24 @@ def test_a_stream_joined_with_itself_matches_each_row_once_and_two_queries_share
     assert job.items("joined") == job.everything()
     job.run(frame.select("item"), name="plain")
     assert job.items("plain") == job.everything()
+
+
+def test_scans_of_one_epoch_that_are_shared_on_a_host_ask_the_outside_once(job: Job) -> None:
+    seen: list[list[str]] = []
+    asked: list[int] = []
+
+    def twice(frame: DataFrame, batch_id: int) -> None:
+        for _ in range(2):
+            before = next(job.api.requests)
+            seen.append(sorted(row.item for row in frame.select("item").collect()))
+            asked.append(next(job.api.requests) - before - 1)
+
+    job.api.busy_every = 1 << 30  # so it counts its requests
+    job.run(job.frame(barrierRows="600", shareScans="true"), twice, "shared")
+    assert seen[::2] == seen[1::2]
+    assert sorted(itertools.chain(*seen[::2])) == job.everything()
+    assert sum(asked[::2]) > 0
+    assert set(asked[1::2]) == {0}
 
 
 def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["BarrierJob"]
 
 LIFE_S = 90
-VICTIMS = ("", "pyspark.daemon", "CoarseGrainedExecutorBackend")
-"""Whom to kill before the driver: nobody, a Python worker or their daemon, the executor if it is a process of its own."""
+VICTIMS = ("pyspark.daemon", "CoarseGrainedExecutorBackend")
+"""Whom to kill before the driver, in turn: a Python worker or their daemon, and the executor if it is a process of its own."""
 ENVIRONMENT = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
 TIMEOUT_S = 90
 MOST_EVENTS = 60
@@ -67,19 +67,20 @@ class BarrierJob:
         watched = [self.folder / name for name in ("checkpoint/offsets", "checkpoint/commits", "rows/_spark_metadata", "rows")]
         for folder in watched:
             folder.mkdir(parents=True, exist_ok=True)
+        victims = rng.sample(VICTIMS, len(VICTIMS))
         for number in range(rounds):
             fatal = rng.randrange(MOST_EVENTS)
-            victim = rng.choice(VICTIMS)
+            victim = victims[number % len(victims)]
             with FolderWatch(watched) as watch, Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver:
                 events = watch.files(LIFE_S, driver.check)
                 next(itertools.islice(events, fatal // 2, None))
-                pids = members(driver.session, victim) if victim else []
+                pids = members(driver.session, victim)
                 for pid in rng.sample(pids, min(1, len(pids))):
                     os.kill(pid, signal.SIGKILL)
                 next(itertools.islice(events, fatal // 2, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
-            print(f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}{f', {victim} before' if victim else ''}", flush=True)
+            print(f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}{f', {victim} before' if pids else ''}", flush=True)
 
     def finish(self) -> None:
         """Read the rest in this process."""

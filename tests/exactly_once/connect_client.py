@@ -57,7 +57,6 @@ def lag(pipeline: Pipeline) -> dict[str, Any]:
     pipeline.spark.streams.addListener(listener)
     with pipeline.running():
         assert listener.up.wait(60), "no report reached the client"
-    pipeline.spark.streams.removeListener(listener)
     return listener.last
 
 

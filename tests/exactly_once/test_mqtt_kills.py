@@ -20,11 +20,11 @@ from tests.exactly_once.barrier_job import BarrierJob
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "1"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 IN_FLIGHT = 50
-"""What the broker may send before the first acknowledgement: so many duplicates a kill may make at the most."""
+"""What the broker may send before the first acknowledgement; and as many again behind what it delivers again."""
 
 
 class Publisher:

@@ -19,7 +19,7 @@ from headwater_core.state_location import LocalStateStore, ObjectStateStore, che
 from headwater_core.state_store import MemoryStateStore, StateStore
 
 
-class PreconditionedFileSystem(MemoryFileSystem):
+class PreconditionedFileSystem(MemoryFileSystem):  # type: ignore[misc]
     """An object store: ``mode="create"`` is one step of the service; what it was asked is noted."""
 
     protocol = "s3"

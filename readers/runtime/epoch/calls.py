@@ -49,6 +49,10 @@ class AsyncCalls:
         self._waiting.extend(requests)
         self._feed()
 
+    def hold(self, requests: Iterable[JsonValue]) -> None:
+        """Take requests that are not to be made any more: `unanswered` returns them with the others."""
+        self._waiting.extend(requests)
+
     def make_room(self) -> Iterator[pa.RecordBatch]:
         """Yield rows until every request that was put has been asked: the back-pressure on fetchers."""
         while self._waiting:
@@ -62,8 +66,7 @@ class AsyncCalls:
             yield from self._rows(outputs)
 
     def drain(self, timeout_ms: int | None) -> Iterator[pa.RecordBatch]:
-        """Yield rows until nothing is in flight, or the time is over."""
-        yield from self.make_room()
+        """Yield rows until nothing is in flight, or the time is over. All requests have been asked by then."""
         if self._is_open:
             for outputs in self._operator.drain(None if timeout_ms is None else timeout_ms / 1000):
                 yield from self._rows(outputs)

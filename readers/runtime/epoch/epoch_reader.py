@@ -62,7 +62,7 @@ class EpochReader:
         alignment_timeout_ms: for ALIGNED: after this time from the trigger the barrier overtakes; None: never.
         stop_at: read again exactly what an earlier reading with the same ``starts`` and ``restored`` emitted, wherever ``barrier`` is.
         restored: what the last epoch left in flight: emitted first.
-        budget_bytes: how much may lie between fetchers and emitter; one batch per fetcher may come on top.
+        budget_bytes: how much may lie between fetchers and emitter; what each fetcher has just fetched, or the emitter is at, comes on top.
         threads: how many fetchers, and how many splits each has at a time.
         events: of the enumerator, for each reader.
         calls: asynchronous calls through which all rows go, if the source has any.
@@ -138,7 +138,7 @@ class EpochReader:
         Raises:
             ContractError: the iteration is still under way, or has failed.
         """
-        if self._final is None:
+        if self._final is None or self._is_failed:
             raise ContractError("the state of an epoch is known when its iteration has ended or was closed, and not after an error")
         return self._final
 
@@ -160,8 +160,9 @@ class EpochReader:
     def _rows(self) -> Generator[pa.RecordBatch, None, None]:
         PROCESS_PARTITIONS.register(self._partition)
         yield from self._restored.batches()
-        if self._requests:
-            yield from self._ask(self._requests)
+        requests, self._requests = self._requests, []
+        if requests:
+            yield from self._ask(requests)
         waits = bool(self._threads.threads)
         work = FetcherWork(self._source.create_reader, self._partition, self._trigger, self._manager.take, self._threads.splits_per_thread, waits)
         self._manager.start(work, self._events, self._source.name)
@@ -181,7 +182,7 @@ class EpochReader:
         if cut is Cut.OVERTAKE:
             self._overtake()
         elif self._calls is not None:
-            yield from self._calls.drain(self._handler.left_ms(self._trigger.triggered_ms))
+            yield from self._calls.drain(self._aligning_ms())
         self._final = self._copy(self._cut_loop())
         self._report(self._final)
 
@@ -211,6 +212,12 @@ class EpochReader:
             return Cut.NOTHING
         cut = self._handler.on_trigger()
         return self._handler.on_time(self._trigger.triggered_ms) if cut is Cut.NOTHING else cut
+
+    def _aligning_ms(self) -> int | None:
+        """Return how long calls that are under way may still take; None if that does not matter."""
+        if self._alignment_timeout_ms is None:
+            return None
+        return max(0, self._trigger.triggered_ms + self._alignment_timeout_ms - self._clock.monotonic_ms())
 
     def _wait(self) -> None:
         if self._manager.step():
@@ -247,7 +254,7 @@ class EpochReader:
         yield from self._calls.poll()
 
     def _overtake(self) -> None:
-        """Let the barrier overtake where it is missing; what it overtook goes through the emitter, but its rows into the snapshot."""
+        """Let the barrier overtake where it is missing; what it overtook goes through the emitter, but its rows or requests into the snapshot."""
         barrier = CheckpointBarrier(self._trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
             for element in self._partition.overtake(channel, barrier):
@@ -262,7 +269,9 @@ class EpochReader:
             return
         start = state.position
         batch = self._node.emit(fetched)
-        if batch is not None:
+        if batch is not None and self._calls is not None:
+            self._calls.hold(batch.to_pylist())
+        elif batch is not None:
             self._captured.setdefault(fetched.path, (start, []))[1].append(batch)
             self.metrics.in_flight_bytes += batch.nbytes
 
@@ -284,7 +293,7 @@ class EpochReader:
     def _in_flight(self) -> list[InFlight]:
         held = self._restored.left()
         held += [InFlight(path, start, write_batches(batches)) for path, (start, batches) in self._captured.items()]
-        requests = self._calls.unanswered() if self._calls is not None else []
+        requests = self._requests + (self._calls.unanswered() if self._calls is not None else [])
         return held + ([InFlight((), None, b"", tuple(requests))] if requests else [])
 
     def _end(self) -> None:

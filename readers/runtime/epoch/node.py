@@ -82,6 +82,8 @@ class EmitterNode:
                 self._done(path, SplitStatus.FINISHED, None)
             for path, delay_ms in event.caught_up.items():
                 self._done(path, SplitStatus.CAUGHT_UP, delay_ms)
+            for path in event.removed:
+                self.progress.done(path, SplitStatus.MORE)
         elif isinstance(event, SourceEvents):
             self.progress.add_events(event.events)
 

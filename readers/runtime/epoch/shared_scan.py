@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -29,13 +30,15 @@ __all__ = ["SharedScans", "SharingReader"]
 
 log = logging.getLogger(__name__)
 _IN_MEMORY_BYTES = 8 << 20
+_FORGOTTEN_S = 24 * 3600
 
 
 class SharedScans:
     """Where the tasks of one epoch on one host keep and find each other's rows: files below the host's folder for temporary ones.
 
     A file is named by what its rows are: the epoch, the place, and a digest of the state that they led to. So whoever finds a file by the state
-    of a manifest finds exactly the rows of that manifest. Files of earlier epochs of the query are deleted by the first task of a later one.
+    of a manifest finds exactly the rows of that manifest. Files of earlier epochs of the query are deleted by the first task of a later one, those
+    of queries that have kept nothing for a day by whoever comes next.
 
     Args:
         epoch: the epoch's folder in the state location, ``query/epoch``.
@@ -63,6 +66,10 @@ class SharedScans:
         for other in self._query.iterdir():
             if other.name < self.folder.name:
                 shutil.rmtree(other, ignore_errors=True)
+        for query in self._root.iterdir():
+            with suppress(FileNotFoundError):  # somebody else has just deleted it
+                if query.stat().st_mtime < time.time() - _FORGOTTEN_S:
+                    shutil.rmtree(query, ignore_errors=True)
 
     def file(self, source: Source[Any, Any, Any], state: EpochState) -> Path:
         """Return the name of the file with the rows that led to a state."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.jsons import JsonValue
@@ -33,12 +33,14 @@ class SplitsDone(Event):
     """Nothing more of these splits comes in this epoch.
 
     Attributes:
-        finished: read to their end, or to the stop that they were given, or removed.
+        finished: read to their end, or to the stop that they were given.
         caught_up: see `EpochRecords.caught_up`.
+        removed: there may be more, which nobody reads now.
     """
 
-    finished: frozenset[Path]
-    caught_up: Mapping[Path, int | None]
+    finished: frozenset[Path] = frozenset()
+    caught_up: Mapping[Path, int | None] = field(default_factory=dict)
+    removed: frozenset[Path] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

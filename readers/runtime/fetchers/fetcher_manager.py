@@ -84,9 +84,10 @@ class SplitFetcherManager:
         return not self._threads and bool(self._fetchers) and not self._is_closed and self._fetchers[0].step()
 
     def notify_found(self) -> None:
-        """There is something to take."""
+        """There is something to take: whoever has room looks, also out of a fetch that may take long."""
         for fetcher in self._fetchers:
-            fetcher.notify_change()
+            if fetcher.has_room:
+                fetcher.wake_up()
 
     def notify_trigger(self) -> None:
         """A limit is reached, or the barrier is due: fetches that nobody needs any more are woken up. Any thread."""

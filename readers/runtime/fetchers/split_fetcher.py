@@ -47,10 +47,13 @@ class FetcherWork:
 
 @dataclass(slots=True)
 class _Pending:
-    """What was fetched and is not in the channel yet."""
+    """What was fetched and is not in the channel yet, and what is to be said about it once it is there."""
 
     elements: deque[Fetched | Event] = field(default_factory=deque)
     leaving: set[Path] = field(default_factory=set)
+    served: set[Path] = field(default_factory=set)
+    rows: int = 0
+    row_bytes: int = 0
 
 
 class SplitFetcher:
@@ -89,6 +92,12 @@ class SplitFetcher:
         """Whether it has no split, no task, and nothing to put into the channel."""
         return not (self._assigned or self._tasks or self._pending.elements)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it would take one more split."""
+        most = self._work.splits_at_once
+        return most is None or len(self._assigned) < most
+
     def add_splits(self, splits: Sequence[SplitRange[Any, Any]]) -> None:
         """Let it read more splits."""
         self._enqueue(lambda reader: self._add(reader, splits))
@@ -112,12 +121,6 @@ class SplitFetcher:
         self._work.partition.pool.wake_up()
         if reader is not None:
             reader.wake_up()
-
-    def notify_change(self) -> None:
-        """Let it look again if it is idle; a running fetch is left alone."""
-        with self._changed:
-            self._has_changed = True
-            self._changed.notify_all()
 
     def stop(self) -> None:
         """Let `run` return soon."""
@@ -145,7 +148,7 @@ class SplitFetcher:
             return True
         if self._pending.elements:
             return self._hand_over()
-        self._leave()
+        self._settle()
         trigger = self._work.trigger
         if trigger.is_due or self._is_cut:
             return self._put_barrier()
@@ -177,7 +180,7 @@ class SplitFetcher:
             reader.handle_splits_removal(removed)
             self._forget(removed)
             if report:
-                self._pending.elements.append(SplitsDone(frozenset(removed), {}))
+                self._pending.elements.append(SplitsDone(removed=frozenset(removed)))
 
     def _pause_or_resume(self, reader: Reader, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
         to_pause = [path for path in paused if self._is_read(path) and path not in self._paused]
@@ -196,10 +199,7 @@ class SplitFetcher:
             self._remove(self._open(), served, report=False)
 
     def _take(self) -> bool:
-        most = self._work.splits_at_once
-        if most is not None and len(self._assigned) >= most:
-            return False
-        taken = self._work.take()
+        taken = self._work.take() if self.has_room else None
         if taken is None:
             return False
         self._add(self._open(), [taken])
@@ -227,12 +227,12 @@ class SplitFetcher:
         caught_up, events = (fetched.caught_up, fetched.events) if isinstance(fetched, EpochRecords) else ({}, ())
         named = {*fetched.records, *fetched.finished, *caught_up}
         self._check(named, fetched.finished, caught_up)
-        pending, rows, row_bytes = self._pending, 0, 0
+        pending = self._pending
         for path, records in fetched.records.items():
             for record in records:
                 size_bytes = record.rows.nbytes
-                rows += record.rows.num_rows
-                row_bytes += size_bytes
+                pending.rows += record.rows.num_rows
+                pending.row_bytes += size_bytes
                 pending.elements.append(Fetched(path, record, size_bytes))
         if fetched.finished or caught_up:
             pending.elements.append(SplitsDone(fetched.finished, caught_up))
@@ -240,7 +240,7 @@ class SplitFetcher:
         if events:
             pending.elements.append(SourceEvents(events))
         nothing_there = not named and not self._was_woken
-        self._work.trigger.fetched(self._assigned.keys() - self._paused if nothing_there else named, rows, row_bytes)
+        pending.served.update(self._assigned.keys() - self._paused if nothing_there else named)
 
     def _check(self, named: set[Path], finished: frozenset[Path], caught_up: Mapping[Path, int | None]) -> None:
         if unknown := named - self._assigned.keys():
@@ -261,11 +261,16 @@ class SplitFetcher:
     def _is_wanted(self) -> bool:
         return bool(self._tasks) or self._is_stopped or not self._work.waits
 
-    def _leave(self) -> None:
-        """Splits that are done leave only now that all of them is in the channel: idle is never seen before what it follows."""
-        if self._pending.leaving:
-            self._forget(self._pending.leaving)
-            self._pending.leaving = set()
+    def _settle(self) -> None:
+        """Say what follows from the last fetch, now that all of it is in the channel.
+
+        Splits that are done leave: idle is never seen before what it follows. And what was fetched counts: a barrier that overtakes finds it.
+        """
+        pending = self._pending
+        if pending.leaving or pending.served:
+            self._pending = _Pending()
+            self._forget(pending.leaving)
+            self._work.trigger.fetched(pending.served, pending.rows, pending.row_bytes)
 
     def _forget(self, paths: Iterable[Path]) -> None:
         for path in paths:

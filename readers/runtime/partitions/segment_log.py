@@ -161,8 +161,8 @@ class SegmentLog:
         won = not self._is_fenced and self._store.put_if_absent(self._name(number), data) == data
         if not won or self.end() != number + 1:
             self._is_fenced = True
-            if won:
-                self._store.delete(self._name(number))
+            if won and self._store.get(self._name(number - 1)) is None:
+                self._store.delete(self._name(number))  # its place had been released; else it stays: who took over behind it may have read it
             raise FencedError(f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {number}")
         self._next = number + 1
         return number

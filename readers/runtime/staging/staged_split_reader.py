@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ __all__ = ["StagedSplitReader", "Staging", "segment_log"]
 
 _KEY: Final = "__key"
 _LOOK_BACK: Final = 64
-"""In so many segments before the end are the messages whose acknowledgement may have been lost: it is sent when a segment is durable."""
+"""How many segments before the end are read first for their keys; more and more if they hold too few messages."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,9 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
         path = split.path
         log = segment_log(self._staging, path, secrets.token_hex(8))
         end, known = log.take_over(), RecentKeys(self._staging.remembered_keys)
-        for number, batches in log.view(min(start, max(end - _LOOK_BACK, _begin(self._staging, path)))).segments():
-            for batch in batches:
-                known.add(batch.column(_KEY).to_pylist())
-            if start <= number < end:
-                yield EpochRecords({path: [_record(batches, number + 1)]})
+        known.add(self._last_keys(log, path, end))
+        for number, batches in log.view(start, end).segments():
+            yield EpochRecords({path: [_record(batches, number + 1)]})
         client = self._clients[path] = self._make_client()
         client.open(split)
         while True:
@@ -146,6 +144,20 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
             else:
                 client.acknowledge(delivery.tokens)
                 yield EpochRecords()
+
+    def _last_keys(self, log: SegmentLog, path: Path, end: int) -> list[bytes | None]:
+        """Return the keys of at least as many messages before the end as are remembered, or of all there are.
+
+        Among them are all messages that are staged and of whose acknowledgement the outside does not know.
+        """
+        keys: list[bytes | None] = []
+        begin, step = _begin(self._staging, path), _LOOK_BACK
+        while end > begin and len(keys) < self._staging.remembered_keys:
+            first = max(begin, end - step)
+            batches = log.view(first, end).batches()
+            keys = [key for batch in batches for key in cast("list[bytes | None]", batch.column(_KEY).to_pylist())] + keys
+            end, step = first, 2 * step
+        return keys
 
 
 def _record(batches: Sequence[pa.RecordBatch], position: int) -> EpochRecord:

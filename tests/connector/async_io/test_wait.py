@@ -106,6 +106,13 @@ def test_what_goes_wrong_in_a_task_is_said_on_the_driver(spark: SparkSession) ->
     assert metrics.value.blocked >= 1
 
 
+def test_rows_that_are_done_do_not_wait_for_those_that_hang(spark: SparkSession, service: SlowService) -> None:
+    df = spark.range(0, 40, 1, 1).selectExpr("id", "if(id % 4 = 0, 'hang', 'slow') behaviour")
+    rows = hw.unordered_wait(df, Lookup(service.url), schema="name string").limit(3).collect()
+    assert len(rows) == 3
+    until(lambda: not service.running["hang"], "the calls to end with their task", 30)
+
+
 def test_a_killed_task_leaves_no_call_behind(spark: SparkSession, service: SlowService) -> None:
     """As Ctrl-C does: the job is cancelled while its calls hang."""
     from pyspark import InheritableThread

@@ -652,6 +652,19 @@ class TestBackPressureAndEnds:
         assert sorted(service.cancelled) == [1, 2]
         assert service.log == ["open", "close"]
 
+    def test_waiting_can_be_ended_from_outside(self, host: ManualHost) -> None:
+        def ended() -> None:
+            raise BrokenPipeError
+
+        service = Service()
+        with AsyncWaitOperator(service, AsyncSettings(), host=host, on_wait=ended) as operator:
+            operator.feed([1])
+            began = host.loop.now
+            with pytest.raises(BrokenPipeError):
+                operator.poll(60)
+            assert host.loop.now - began <= 1
+        assert service.cancelled == [1]
+
     def test_drain_with_a_time_limit_leaves_the_rest_to_the_snapshot(self, host: ManualHost) -> None:
         """What a query with carry-over does at the end of a micro-batch."""
         service = Service()

@@ -159,6 +159,16 @@ def test_csv_columns_by_name_in_any_order_and_case(tmp_path: Path) -> None:
         read(tmp_path / "f", settings("csv", PAIR, csv=header))
 
 
+def test_some_columns_of_csv_without_a_header_wherever_a_range_begins(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("".join(f"{n},a,b\n" if n % 3 else f"{n}\n" for n in range(1, 30)))
+    some = pa.schema([pa.field("_c2", pa.string()), pa.field("_corrupt_record", pa.string())])
+    whole = read(tmp_path / "f", settings("csv", some))
+    assert [row["_c2"] for row in whole] == ["b" if n % 3 else None for n in range(1, 30)]
+    assert all(read(tmp_path / "f", settings("csv", some), [border]) == whole for border in range(1, 60))
+    multi = read(tmp_path / "f", settings("csv", some, csv=CsvSettings(multi_line=True)))
+    assert [row["_c2"] for row in multi] == [row["_c2"] for row in whole]
+
+
 def test_json_values_of_every_type(tmp_path: Path) -> None:
     fields: list[pa.Field[Any]] = [
         pa.field("d", pa.date32()),

@@ -56,6 +56,7 @@ class Scripted(ThreadingHTTPServer):
 
 class ScriptedHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1
     server: Scripted
 
     def do_GET(self) -> None:
@@ -133,7 +134,9 @@ def test_rows_say_where_they_come_from(api: Api) -> None:
 
 
 def test_an_epoch_ends_at_the_barrier_and_the_next_one_goes_on(api: Api) -> None:
-    made, starts, seen = source(api.url, childrenField="comments"), [start(api.url)], []
+    made = source(api.url, childrenField="comments")
+    starts: list[SplitRange[Any, Any]] = [start(api.url)]
+    seen: list[Any] = []
     for _ in range(30):
         rows, state = run(made, Barrier(rows=40), *starts)
         again, _ = run(made, Barrier(rows=40), *starts, stop_at=state)
@@ -186,6 +189,19 @@ def test_a_link_header_leads_to_the_next_page_and_a_bare_list_is_a_page(server: 
     server.say("/a", [1, 2], Link='</b>; rel="next", </a>; rel="first"')
     server.say("/b", [3])
     assert read(f"{server.origin}/a", itemsField="") == [1, 2, 3]
+
+
+def test_a_list_that_two_items_name_is_read_for_each_of_them(server: Scripted) -> None:
+    server.say("/a", {"items": [{"more": "/b"}, {"more": ["/b", "/b", "/c d"]}]})
+    server.say("/b", {"items": ["b"]})
+    server.say("/c%20d", {"items": ["c"]})
+    made = source(f"{server.origin}/a", childrenField="more")
+    rows, state = run(made, Barrier(rows=1), start(f"{server.origin}/a"))
+    assert sorted(json.loads(row[3]) for row in run(made, Barrier(), start(f"{server.origin}/a"))[0] if "more" not in row[3]) == ["b", "b", "c"]
+    paths = [found.split.path for found in state.found]
+    assert list(made.deserialize_splits(paths, None).values()) == [found.split for found in state.found]
+    assert paths[0][1].removeprefix(server.origin) == f"/b in 0.0 of {server.origin}/a"
+    assert len(rows) == 2
 
 
 def test_headers_go_to_the_users_own_hosts_only(server: Scripted) -> None:
@@ -297,7 +313,12 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     threading.Thread(target=hanging.serve_forever, args=(0.01,), daemon=True).start()
     reader = HttpSplitReader(HttpSettings(), SystemClock())
     reader.handle_splits_changes([start(f"http://127.0.0.1:{hanging.server_address[1]}/a")])
-    waker = threading.Thread(target=lambda: (asked.wait(20), reader.wake_up()))
+
+    def wake() -> None:
+        asked.wait(20)
+        reader.wake_up()
+
+    waker = threading.Thread(target=wake)
     waker.start()
     assert not reader.fetch().records
     waker.join()

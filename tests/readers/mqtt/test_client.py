@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,6 +76,33 @@ def test_what_was_not_acknowledged_comes_again_to_the_next_connection(broker: Lo
     second.close()
     assert again is not None
     assert again.keys == [b"1", b"2"]
+
+
+def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(broker: LocalMqtt, source: MqttSource) -> None:
+    publish(broker, source, 0, 400)
+    settings = replace(source.settings, in_flight=50)
+    seen: list[bytes | None] = []
+    while len(seen) < 400:
+        client = MqttClient(settings)
+        client.open(MqttSessionSplit(source.client_ids[0]))
+        for _ in range(2):
+            delivery = client.poll(5_000, 50)
+            assert delivery is not None
+            seen += delivery.keys
+            client.acknowledge(delivery.tokens)
+            if len(seen) == 400:
+                break
+        client.close()
+    assert seen == [str(number).encode() for number in range(400)]
+
+
+def test_a_retained_message_comes_once_however_often_we_connect(broker: LocalMqtt, source: MqttSource) -> None:
+    topic = source.client_ids[0]
+    broker.publish([(f"{topic}/late", b'{"id": 7}')], retain=True)
+    rows, state = read(source)
+    position: Any = state.progress[0].position
+    assert rows == [7]
+    assert read(source, position)[0] == []
 
 
 def test_whoever_connects_with_the_same_id_takes_over(broker: LocalMqtt, source: MqttSource) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
 from collections import Counter
@@ -13,8 +14,11 @@ import hypothesis.strategies as st
 
 from headwater_core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
 from headwater_core.split import SplitRange
+from readers.async_io.settings import AsyncSettings
+from readers.runtime.epoch.calls import AsyncCalls
 from readers.runtime.epoch.epoch_reader import EpochReader
 from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
+from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
 
 SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(3)]
@@ -115,3 +119,30 @@ def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_ba
     surplus = Counter(emitted) - Counter(everything(library))
     assert not Counter(everything(library)) - Counter(emitted)
     assert surplus.total() <= after_first_barrier
+
+
+@hypothesis.settings(max_examples=25)
+@hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
+def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_left_and_read_again(library: Library, seed: int) -> None:
+    rng = random.Random(seed)
+
+    async def answer(row: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(rng.randint(0, 3)):
+            await asyncio.sleep(0)
+        return row
+
+    def calls() -> AsyncCalls:
+        return AsyncCalls(answer, AsyncSettings(capacity=2, queue_size=3), NUMBER_SCHEMA)
+
+    driver = Driver(PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))])
+    emitted: Rows = []
+    while not driver.is_over:
+        barrier, leave = a_barrier(rng), rng.choice([None, None, 1, 2])
+        mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
+        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.choice(SHAPES), calls=calls())
+        again, same = driver.read(barrier, threads=rng.choice(SHAPES), calls=calls(), stop_at=state)
+        assert sorted(again) == sorted(rows)
+        assert same == state
+        emitted += rows
+        driver.complete(state)
+    assert sorted(emitted) == everything(library)

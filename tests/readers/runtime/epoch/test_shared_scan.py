@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,16 @@ def test_a_later_epoch_deletes_what_earlier_ones_kept(host: Path) -> None:
     for epoch in (1, 2, 3):
         rows_of(opened(PageSource(Library({"a": pages(5)})), epoch))
     assert [file.parent.name for file in files(host)] == ["epoch-003-x"]
+
+
+def test_what_queries_of_long_ago_kept_is_deleted(host: Path) -> None:
+    rows_of(opened(PageSource(Library({"a": pages(5)}))))
+    [query] = SharedScans("query/epoch-001-x", 0)._root.iterdir()
+    old = query.rename(query.with_name("old"))
+    os.utime(old, (0, 0))
+    rows_of(opened(PageSource(Library({"a": pages(5)}))))
+    assert not old.exists()
+    assert len(files(host)) == 1
 
 
 def test_a_reader_that_fails_keeps_nothing(host: Path) -> None:

@@ -76,7 +76,7 @@ class Rig:
 
 
 def done(*paths: Path) -> SplitsDone:
-    return SplitsDone(frozenset(paths), {})
+    return SplitsDone(frozenset(paths))
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_f12_a_removed_split_is_reported_as_done() -> None:
         rig.fetcher.step()
     rig.fetcher.remove_splits([A, C])
     rig.steps()
-    assert rig.read() == [("a", 0), done(A), ("b", 0), done(B)]
+    assert rig.read() == [("a", 0), SplitsDone(removed=frozenset([A])), ("b", 0), done(B)]
 
 
 def test_f13_paused_splits_give_nothing_and_resumed_ones_go_on() -> None:
@@ -342,6 +342,17 @@ def test_an_empty_answer_counts_as_a_turn_but_not_after_a_wake_up() -> None:
     rig.fetcher.step()
     rig.fetcher.step()
     assert not rig.trigger.is_due
+    rig.steps()
+    assert rig.trigger.is_due
+    assert rig.fetcher.fetches == 2
+
+
+def test_what_was_fetched_counts_once_it_is_in_the_channel_where_a_barrier_that_overtakes_finds_it() -> None:
+    rig = Rig(Library({"a": pages(9)}), Barrier(rows=1), (A,))
+    rig.fetcher.add_splits([start_of("a")])
+    while not rig.partition._pipelined[0].backlog:
+        assert not rig.trigger.is_due
+        rig.fetcher.step()
     rig.fetcher.step()
     assert rig.trigger.is_due
 

@@ -84,6 +84,24 @@ def test_whoever_takes_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> 
     assert numbers(list(new.view(0).batches())) == [1, 3]
 
 
+def test_a_segment_that_was_put_just_before_a_take_over_stays_though_its_writer_is_told_that_it_is_fenced() -> None:
+    """Whoever took over may have read it already, so it must not vanish under a second reading."""
+
+    class TakenOver(MemoryStateStore):
+        def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
+            stored = super().put_if_absent(name, data)
+            if b'"rows"' in data and stored == data:
+                taken.append(SegmentLog(self, "log", "new").take_over())
+            return stored
+
+    taken: list[int] = []
+    store = TakenOver()
+    old = log_of(store, "old")
+    with pytest.raises(FencedError):
+        old.append([rows(1)])
+    assert numbers(list(SegmentLog(store, "log", "reader").view(0, taken[0]).batches())) == [1]
+
+
 def test_a_fenced_attempt_stays_fenced_when_all_is_released() -> None:
     store = MemoryStateStore()
     old = log_of(store, "old")

@@ -65,6 +65,10 @@ class QueueClient(StagedClient[int]):
         self._queue.clients -= 1
 
 
+def values(rows: pa.RecordBatch) -> list[int]:
+    return cast("list[int]", rows.column("number").to_pylist())
+
+
 @dataclass
 class Desk:
     """A query's log and its queue."""
@@ -83,11 +87,12 @@ class Desk:
 
     def read(self, start: int = 0, stop: int | None = None) -> tuple[list[int], int]:
         """Read until caught up or finished; return the numbers and the position after them."""
-        reader, numbers, position = self.reader(start, stop), [], start
+        reader, position = self.reader(start, stop), start
+        numbers: list[int] = []
         while True:
             fetched = reader.fetch()
             for record in fetched.records.get(PATH, ()):
-                numbers += record.rows.column("number").to_pylist()
+                numbers += values(record.rows)
                 position = cast("int", record.position)
             if PATH in fetched.caught_up or PATH in fetched.finished:
                 reader.close()
@@ -95,7 +100,7 @@ class Desk:
 
 
 def numbers_of(fetched: EpochRecords) -> list[int]:
-    return [number for record in fetched.records.get(PATH, ()) for number in record.rows.column("number").to_pylist()]
+    return [number for record in fetched.records.get(PATH, ()) for number in values(record.rows)]
 
 
 def test_messages_are_staged_emitted_and_then_acknowledged() -> None:
@@ -137,6 +142,19 @@ def test_what_was_durable_and_not_acknowledged_comes_once_by_its_key() -> None:
     desk.queue.waiting.append(3)
     assert desk.read()[0] == [0, 1, 2, 3]
     assert desk.queue.taken == {}
+
+
+def test_a_key_is_remembered_over_however_many_attempts_and_small_segments() -> None:
+    """Each attempt leaves a record in the log, whether it stages anything or not."""
+    desk, position = Desk(Queue()), 0
+    for number in range(12):
+        desk.queue.waiting.append(number)
+        _, position = desk.read(position)
+        for _ in range(20):
+            segment_log(desk.staging, PATH, "idle").take_over()
+    desk.queue.taken = dict.fromkeys(range(12))
+    assert desk.read(position) == ([], position)
+    assert desk.read()[0] == list(range(12))
 
 
 def test_without_a_key_it_comes_again() -> None:

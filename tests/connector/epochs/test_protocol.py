@@ -20,8 +20,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from connector.epoch_coordinator import EpochCoordinator
-from connector.epoch_plan import BarrierHints
+from connector.epochs.coordinator import EpochCoordinator
+from connector.epochs.plan import BarrierHints
 from headwater_core.clock import ManualClock
 from headwater_core.epoch import Barrier
 from headwater_core.errors import FencedError
@@ -313,5 +313,5 @@ def _beats_are_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_beats_are_rules")
-class TestProtocol(Protocol.TestCase):  # type: ignore[name-defined,misc] - made by hypothesis
+class TestProtocol(Protocol.TestCase):  # type: ignore[misc,valid-type]
     settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

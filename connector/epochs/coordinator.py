@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from connector.checkpoints import CheckpointCoordinator
 from connector.coordinator_loop import CoordinatorLoop
-from connector.due import DueSplits
-from connector.epoch_offsets import EpochId, EpochOffset, EpochOffsetCodec
-from connector.epoch_plan import BarrierHints, deal, epoch_tasks
+from connector.epochs.checkpoints import CheckpointCoordinator
+from connector.epochs.due import DueSplits
+from connector.epochs.offsets import EpochId, EpochOffset, EpochOffsetCodec
+from connector.epochs.plan import BarrierHints, deal, epoch_tasks
+from connector.epochs.settlement import Settlement, settle
 from connector.offsets import flatten, nest
-from connector.settlement import Settlement, settle
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.clock import Clock, SystemClock
 from headwater_core.enumerator import SplitEnumerator, SplitEnumeratorContext
@@ -87,11 +87,11 @@ class EpochCoordinator:
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """Return the offset that names the next epoch; ``start`` itself, byte for byte, if no split is due.
 
-        Under AvailableNow this blocks until one is, as long as one will be.
+        Under AvailableNow and Once this blocks until one is, as long as one will be.
 
         Args:
             start: the last logged offset, whose epoch is committed, or the genesis.
-            limited: whether the barrier's limits count; without them an epoch ends when everything is caught up.
+            limited: whether the barrier's limits count; they do not under Once, where the one epoch ends when everything is caught up.
 
         Raises:
             OffsetError: the checkpoint is not ours.
@@ -100,6 +100,8 @@ class EpochCoordinator:
             SourceError: what the outside said, after all retries.
         """
         before = self._codec.decode(start)
+        if not limited:
+            self._due.begin_run()
         settled = self._take_up(before)
         self._look(before, settled)
         while True:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from headwater_core.emitter import RecordEmitter, SplitState
 from headwater_core.epoch_records import EpochRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["EpochRecordEmitter"]
 

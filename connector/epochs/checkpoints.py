@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connector.epoch_offsets import EpochId
-from connector.pending_checkpoint import PendingCheckpoint
+from connector.epochs.offsets import EpochId
+from connector.epochs.pending_checkpoint import PendingCheckpoint
 from headwater_core.clock import Clock
 from headwater_core.errors import StateLocationError
 from headwater_core.jsons import JsonObject, dumps
@@ -22,10 +22,11 @@ from readers.runtime.places import Place
 
 __all__ = ["CheckpointCoordinator", "CheckpointStats", "CompletedCheckpoint"]
 
-_POLL_MS: Final = 20
+_FIRST_POLL_MS: Final = 10
+_MOST_POLL_MS: Final = 500
 _READERS: Final = 8
 _OPENED: Final = "opened"
-_MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms", "publish_ms")
+_MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms")
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class CheckpointStats:
         not_run: how many of them nobody read.
         state_bytes: of all manifests.
         waited_ms: for manifests, on the driver.
-        measures: ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``, ``publish_ms``: the largest of any place.
+        measures: ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``: the largest of any place.
     """
 
     epoch: int
@@ -166,6 +167,7 @@ class CheckpointCoordinator:
         at = [Place(self._store, epoch.folder, number) for number in range(places)]
         watches = {place.number: ClaimWatch(place, self._clock) for place in at}
         pending: PendingCheckpoint[Manifest] = PendingCheckpoint(places)
+        poll_ms = _FIRST_POLL_MS
         while True:
             for number, found in self._manifests([at[number] for number in pending.missing]):
                 pending.acknowledge(number, found)
@@ -178,7 +180,8 @@ class CheckpointCoordinator:
             if pending.is_complete:
                 manifests = tuple(pending.states[number] for number in range(places))
                 return CompletedCheckpoint(epoch, manifests, _stats(epoch, manifests, self._clock.monotonic_ms() - began))
-            self._clock.wait(never, _POLL_MS)
+            self._clock.wait(never, poll_ms)
+            poll_ms = min(2 * poll_ms, _MOST_POLL_MS)
 
     def _manifests(self, places: list[Place]) -> list[tuple[int, Manifest]]:
         """Read what is published, several at once: object stores answer late."""

@@ -6,16 +6,18 @@ import json
 import re
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connector.epoch_coordinator import EpochCoordinator
-from connector.epoch_plan import BarrierHints
+from connector.epochs.coordinator import EpochCoordinator
+from connector.epochs.plan import BarrierHints
 from headwater_core.epoch import Barrier
 from headwater_core.errors import ContractError, OffsetError, StateLocationError
 from headwater_core.jsons import JsonObject, canonical
 from headwater_core.retry import Backoff
+from headwater_core.state_location import LocalStateStore
 from headwater_core.state_store import MemoryStateStore
 from readers.runtime.epoch_task import EpochTask, read_epoch
 from tests.doubles import NumberSplit
@@ -179,6 +181,16 @@ def test_once_reads_one_epoch_to_the_end() -> None:
     assert sorted(read) == query.outside.everything()
 
 
+def test_once_waits_for_a_due_time_and_ends_if_there_is_none() -> None:
+    query = Query(Logs({"a": 1}, not_before_ms={"a": 90_000}))
+    query.batch(limited=False)
+    query.restart()
+    query.outside.lengths["a"] = 2
+    began_ms = query.clock.monotonic_ms()
+    assert query.batch(limited=False) == [("a", 1)]
+    assert query.clock.monotonic_ms() - began_ms >= 89_000
+
+
 def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
     source = LogSource(Logs({"a": 23, "b": 2}))
     coordinator = EpochCoordinator(source, None, BarrierHints(Barrier(rows=1), parallelism=2), Backoff(deadline_ms=100), clock=MainThreadClock())
@@ -339,6 +351,14 @@ def test_a_manifest_that_was_cut_short_is_an_error_and_nothing_is_written_over_i
     with pytest.raises(StateLocationError, match="is cut short or was changed"):
         query.read(query.tasks()[0])
     assert query.store._objects == held
+
+
+def test_an_executor_that_cannot_write_the_location_says_so(tmp_path: Path) -> None:
+    query = Query(Logs({"a": 4}))
+    query.plan()
+    (tmp_path / "state").touch()
+    with pytest.raises(StateLocationError, match=r"cannot be used from here.*driver and every executor must reach it"):
+        list(read_epoch(query.source, query.tasks()[0], LocalStateStore(tmp_path / "state"), open_plain_reader, query.clock))
 
 
 def test_a_source_that_goes_backwards_is_an_error_and_nothing_is_opened() -> None:

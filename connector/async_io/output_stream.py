@@ -1,0 +1,46 @@
+"""The way from a task to the JVM: rows are handed on while others are waited for, and an end on the other side is noticed."""
+
+from __future__ import annotations
+
+import select
+import sys
+from typing import IO, Any
+
+__all__ = ["check_reader", "flush_output"]
+
+_HUNG_UP = select.POLLHUP | getattr(select, "POLLRDHUP", 0)  # the second is Linux's
+
+
+def flush_output() -> None:
+    """Send what was yielded so far to the JVM. To be called by the generator that Spark's Python worker writes from, after a ``yield``.
+
+    The worker fills a buffer of ``spark.buffer.size`` before it sends anything, so a slow call would hold back all that is done: a ``limit`` or a
+    ``show`` would wait for it too. The worker's stream is found in the frame of its writer; where there is none, Spark decides alone.
+    """
+    stream = _worker_stream()
+    if stream is not None:
+        stream.flush()
+
+
+def check_reader() -> None:
+    """Notice that nobody reads any longer: a ``limit`` has its rows. To be called now and then by what the generator waits in.
+
+    Raises:
+        BrokenPipeError: the JVM has hung up; without it calls would run on until the next row or their timeout.
+    """
+    stream = _worker_stream()
+    if stream is not None:
+        poll = select.poll()
+        poll.register(stream.fileno(), _HUNG_UP)
+        if poll.poll(0):
+            raise BrokenPipeError("Spark has ended the task: it reads no more rows")
+
+
+def _worker_stream() -> IO[bytes] | None:
+    frame = sys._getframe(1)  # noqa: SLF001 - Spark gives functions no other way to their output
+    while frame is not None:
+        if frame.f_code.co_name == "dump_stream":
+            stream: Any = frame.f_locals.get("stream")
+            return stream if hasattr(stream, "flush") else None
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

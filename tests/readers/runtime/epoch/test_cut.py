@@ -1,0 +1,124 @@
+"""Where an epoch is cut, and what its state then says."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from headwater_core.clock import ManualClock
+from headwater_core.epoch import Barrier, FoundSplit, SplitProgress, SplitStatus
+from headwater_core.errors import ContractError
+from headwater_core.jsons import JsonValue
+from readers.runtime.epoch.epoch_reader import EpochReader
+from readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape
+from tests.doubles import NumberSplit
+from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
+from tests.readers.runtime.epoch.rig import (
+    each_shape,
+    positions,
+    reading,
+)
+
+
+@each_shape
+def test_every_ready_split_is_fetched_from_once_however_small_the_limit(shape: ThreadShape) -> None:
+    library = Library({label: pages(50) for label in "abcd"})
+    reader = reading(library, "abcd", Barrier(rows=1), threads=shape)
+    list(reader)
+    assert all(position in {1, 2} for position in positions(reader.state()).values())
+    assert set(library.fetched) == {(label,) for label in "abcd"}
+
+
+def test_a_duration_wakes_up_a_fetch_that_waits() -> None:
+    clock = ManualClock()
+
+    def wait(reader: PageReader) -> None:
+        if len(library.fetched) == 1:
+            assert reader.woken.wait(10)
+
+    library = Library({"a": pages(9)}, before_fetch=wait)
+    reader = reading(library, "a", Barrier(duration_ms=60_000), threads=ONE_THREAD, clock=clock)
+    assert rows_of(reader) == [("a", 0)]
+    assert positions(reader.state()) == {"a": 1}
+
+
+def test_a_slow_first_fetch_is_waited_for_though_the_duration_is_over() -> None:
+    over = threading.Event()
+
+    class Clock(ManualClock):
+        def wait(self, event: threading.Event, timeout_ms: int) -> bool:
+            super().wait(event, timeout_ms)
+            over.set()
+            return True
+
+    def slow(reader: PageReader) -> None:
+        assert over.wait(10)
+
+    clock = Clock()
+    reader = reading(Library({"a": pages(9)}, before_fetch=slow), "a", Barrier(duration_ms=5), threads=ONE_THREAD, clock=clock)
+    assert len(rows_of(reader)) == 1
+    assert clock.monotonic_ms() == 5
+
+
+def test_caught_up_says_when_to_come_back_counted_from_the_snapshot() -> None:
+    clock = ManualClock()
+    reader = reading(Library({"a": pages(1), "b": pages(3)}, {"a": 500, "b": None}), "ab", threads=INLINE, clock=clock)
+    batches = iter(reader)
+    for _ in range(3):
+        next(batches)
+    clock.advance(200)
+    assert len(list(batches)) == 1
+    assert reader.state().progress == (
+        SplitProgress(NumberSplit("a"), 1, SplitStatus.CAUGHT_UP, 300),
+        SplitProgress(NumberSplit("b"), 3, SplitStatus.CAUGHT_UP, None),
+    )
+
+
+def test_events_go_both_ways() -> None:
+    library = Library({"a": pages(2)}, events=[{"seen": 1}])
+    reader = reading(library, "a", events=["look at b"], threads=ONE_THREAD)
+    list(reader)
+    assert reader.state().events == ({"seen": 1},)
+    assert library.readers[0].events == ["look at b"]
+
+
+def test_splits_that_were_found_and_not_begun_are_the_loops_log() -> None:
+    library = Library({"a": [Page((1,), ("x", "y")), *pages(3)], "x": pages(1), "y": pages(1)})
+    reader = reading(library, "a", Barrier(rows=1), threads=INLINE)
+    assert rows_of(reader) == [("a", 1)]
+    assert reader.state().found == (FoundSplit(NumberSplit("x"), 0), FoundSplit(NumberSplit("y"), 0))
+
+
+def test_too_many_found_splits_cut_an_epoch_that_has_a_limit_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("readers.runtime.epoch.epoch_reader.MOST_FOUND", 3)
+    children = "uvwxyz"
+
+    def library() -> Library:
+        return Library({"a": [Page((number,), (label,)) for number, label in enumerate(children)], **{label: pages(1) for label in children}})
+
+    limited = reading(library(), "a", Barrier(rows=1_000), threads=ThreadShape(0, 1))
+    list(limited)
+    assert len(limited.state().found) == 3
+    assert len(rows_of(reading(library(), "a", threads=ThreadShape(0, 1)))) == 12
+
+
+def test_a_source_that_stands_still_or_goes_back_breaks_the_contract() -> None:
+    class Standing(Library):
+        def position(self, page: int) -> JsonValue:
+            return 4
+
+        def page(self, position: JsonValue) -> int:
+            return 0
+
+    for start in (4, 5):
+        with pytest.raises(ContractError, match="which is not behind it"):
+            list(EpochReader(PageSource(Standing({"a": pages(9)})), [start_of("a", start)], Barrier()))
+
+
+def test_a_split_that_is_found_is_begun_though_a_fetch_over_the_others_takes_long() -> None:
+    def wait(reader: PageReader) -> None:
+        assert len(library.fetched) != 1 or ("b",) in reader.open or reader.woken.wait(10)
+
+    library = Library({"a": [Page((1,), ("b",)), Page((2,))], "b": pages(1)}, before_fetch=wait)
+    assert sorted(rows_of(reading(library, "a", threads=ONE_THREAD))) == [("a", 1), ("a", 2), ("b", 0)]

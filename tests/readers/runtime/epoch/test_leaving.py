@@ -1,0 +1,114 @@
+"""A reader that is left: nothing outlives it, and its state is what was emitted."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from headwater_core.epoch import Barrier
+from headwater_core.epoch_records import EpochRecords
+from headwater_core.errors import ContractError, SourceError
+from readers.runtime.epoch.epoch_reader import EpochReader
+from readers.runtime.epoch.ipc import read_batches
+from readers.runtime.fetchers.shape import INLINE, ThreadShape
+from readers.runtime.partitions.manager import PROCESS_PARTITIONS
+from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
+from tests.readers.runtime.epoch.rig import (
+    SHAPES,
+    positions,
+    reading,
+    reading_in_flight,
+)
+
+
+class Holding(PageReader):
+    """Holds a socket and a file from its first fetch on."""
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(library)
+        self.sockets: tuple[socket.socket, ...] = ()
+        self.file: IO[bytes] | None = None
+
+    def fetch(self) -> EpochRecords:
+        if not self.sockets:
+            self.sockets, self.file = socket.socketpair(), tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
+        return super().fetch()
+
+    def close(self) -> None:
+        super().close()
+        for one in self.sockets:
+            one.close()
+        if self.file is not None:
+            self.file.close()
+
+
+def held() -> tuple[int, int]:
+    return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+
+
+ENDINGS = ["to the end", "closed", "generator closed", "dropped", "failed", "full channel", "never begun"]
+
+
+@pytest.mark.parametrize(("how", "shape"), [*itertools.product(ENDINGS, SHAPES), *(("blocked fetch", shape) for shape in SHAPES if shape.threads)])
+def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape) -> None:
+    def hook(reader: PageReader) -> None:
+        if how == "failed" and len(library.fetched) == 3:
+            raise SourceError("no")
+        if how == "blocked fetch" and len(library.fetched) >= 2:
+            assert reader.woken.wait(10)
+
+    library = Library({"a": pages(20), "b": pages(20)}, before_fetch=hook)
+    source = PageSource(library)
+    source.create_reader = lambda: Holding(library)  # type: ignore[method-assign]
+    before = held()
+    reader = EpochReader(source, [start_of("a"), start_of("b")], Barrier(), threads=shape, budget_bytes=1 if how == "full channel" else 1 << 20)
+    batches = iter(reader)
+    if how == "to the end":
+        assert len(list(batches)) == 40
+    elif how == "failed":
+        with pytest.raises(SourceError):
+            list(batches)
+    elif how != "never begun":
+        next(batches)
+        next(batches)
+        if how == "generator closed":
+            batches.close()  # type: ignore[attr-defined]
+    if how == "dropped":
+        del batches, reader
+    else:
+        reader.close()
+    assert held() == before
+    assert not len(PROCESS_PARTITIONS)
+
+
+def test_the_state_of_a_reader_that_never_began_is_where_it_would_have_begun() -> None:
+    restored = reading_in_flight()
+    reader = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored)
+    reader.close()
+    assert (positions(reader.state()), reader.state().in_flight) == ({"a": 5}, restored)
+
+
+def test_restored_rows_that_were_not_emitted_are_in_flight_again() -> None:
+    restored = reading_in_flight()
+    reader = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored)
+    rows = rows_of([next(iter(reader))])
+    reader.close()
+    [left] = reader.state().in_flight
+    assert rows + rows_of(read_batches(left.rows)) == [("a", number) for number in (1, 2, 3, 4)]
+    again = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored, stop_at=reader.state())
+    assert rows_of(again) == rows
+
+
+def test_the_state_is_not_known_while_reading() -> None:
+    reader = reading(Library({"a": pages(2)}), "a", threads=INLINE)
+    batches = iter(reader)
+    next(batches)
+    with pytest.raises(ContractError, match="known when its iteration has ended"):
+        reader.state()
+    reader.close()

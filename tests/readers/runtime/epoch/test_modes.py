@@ -1,0 +1,109 @@
+"""What each barrier mode waits for, and what it stores."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from headwater_core.clock import ManualClock
+from headwater_core.epoch import AlignmentMode, Barrier, EpochState
+from readers.runtime.epoch.epoch_reader import EpochReader
+from readers.runtime.epoch.ipc import read_batches
+from readers.runtime.fetchers.shape import thread_per_split
+from tests.exactly_once.waiting import until
+from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
+from tests.readers.runtime.epoch.rig import (
+    ALIGNED,
+    AT_LEAST_ONCE,
+    UNALIGNED,
+    is_cut,
+    positions,
+    prepared,
+    reading,
+)
+
+
+def test_aligned_emits_all_that_was_fetched_before_the_barrier_and_stores_nothing() -> None:
+    reader, batches = prepared(ALIGNED)
+    assert rows_of(batches) == [("a", number) for number in (1, 2, 3, 4)]
+    assert (positions(reader.state()), reader.state().in_flight) == ({"a": 5}, ())
+    assert reader.metrics.in_flight_bytes == 0
+
+
+def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_to_be_emitted_first_in_the_next_epoch() -> None:
+    reader, batches = prepared(UNALIGNED)
+    assert rows_of(batches) == []
+    state = reader.state()
+    [held] = state.in_flight
+    assert (positions(state), held.path, held.start) == ({"a": 5}, ("a",), 1)
+    assert rows_of(read_batches(held.rows)) == [("a", number) for number in (1, 2, 3, 4)]
+    assert reader.metrics.in_flight_bytes > 0
+    following = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(rows=1), restored=state.in_flight)
+    assert rows_of(following) == [("a", number) for number in (1, 2, 3, 4, 5)]
+    assert following.state().in_flight == ()
+
+
+def test_aligned_past_its_time_out_goes_on_as_unaligned() -> None:
+    clock = ManualClock()
+    reader, batches = prepared(ALIGNED, alignment_timeout_ms=100, clock=clock)
+    assert rows_of([next(batches)]) == [("a", 1)]
+    clock.advance(100)
+    assert rows_of(batches) == []
+    assert [held.start for held in reader.state().in_flight] == [2]
+
+
+def test_aligned_within_its_time_out_stores_nothing() -> None:
+    clock = ManualClock()
+    reader, batches = prepared(ALIGNED, alignment_timeout_ms=100, clock=clock)
+    clock.advance(99)
+    assert len(rows_of(batches)) == 4
+    assert reader.state().in_flight == ()
+
+
+@pytest.mark.parametrize("mode", [ALIGNED, AT_LEAST_ONCE])
+def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_last(mode: AlignmentMode) -> None:
+    """Channel a: 2 rows and its barrier, channel b: 6 rows and its barrier. The consumer takes turns and comes to the barrier of a first."""
+    go, copied = threading.Event(), []
+
+    def wait(reader: PageReader) -> None:
+        assert ("b",) not in reader.open or go.wait(10)
+
+    def copy(state: EpochState) -> None:
+        copied.append((positions(state), len(rows)))
+
+    library = Library({"a": pages(2), "b": pages(9)}, before_fetch=wait)
+    reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
+    batches = iter(reader)
+    rows = rows_of([next(batches)])
+    until(lambda: reader._trigger._rows == 2, "both pages of a to be counted", 10)
+    go.set()
+    until(lambda: is_cut(reader), "all barriers in their channels", 10)
+    for batch in batches:
+        rows += rows_of([batch])
+    assert sorted(rows) == [("a", 0), ("a", 1), *(("b", number) for number in range(6))]
+    assert positions(reader.state()) == {"a": 2, "b": 6}
+    [(state, emitted)] = copied
+    assert sum(int(str(position)) for position in state.values()) == emitted
+    assert emitted == 8 if mode is ALIGNED else emitted < 8
+
+
+def test_metrics_of_a_cut() -> None:
+    clock = ManualClock()
+    reader, batches = prepared(ALIGNED, clock=clock)
+    clock.advance(70)
+    list(batches)
+    assert (reader.metrics.start_delay_ms, reader.metrics.alignment_ms, reader.metrics.snapshot_ms) == (70, 0, 0)
+    assert 0 < reader.metrics.peak_buffered_bytes < 1_000
+
+
+def test_memory_stays_within_the_budget_and_one_batch_per_channel() -> None:
+    library = Library({label: pages(30, 100) for label in "ab"})
+    one = 100 * 8 + 100 * 1 + 101 * 4 + 64
+    reader = reading(library, "ab", threads=thread_per_split(2), budget_bytes=3 * one)
+    batches = iter(reader)
+    next(batches)
+    until(lambda: reader._partition.pool._waiting == 2, "both fetchers to wait for room", 10)
+    assert len(library.fetched) * one <= 3 * one + 4 * one
+    list(batches)
+    assert reader.metrics.peak_buffered_bytes <= 4 * one
