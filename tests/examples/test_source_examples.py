@@ -21,17 +21,16 @@ from headwater import testing
 ROOT = Path(__file__).parent.parent.parent
 
 
+def some_orders() -> Mapping[str, str]:
+    database = f"{tempfile.mkdtemp()}/orders.db"
+    add_orders(database, 0, 7)
+    add_orders(database, 10, 13)
+    return {"database": database}
+
+
 class TestSqliteTable(testing.SourceTests, testing.SparkTests):
     source = SqliteTable
-
-    def options(self) -> Mapping[str, str]:
-        database = f"{tempfile.mkdtemp()}/orders.db"
-        add_orders(database, 0, 7)
-        add_orders(database, 10, 13)
-        return {"database": database}
-
-    def grow(self, options: Mapping[str, str]) -> None:
-        add_orders(options["database"], 20, 23)
+    options = staticmethod(some_orders)
 
 
 class TestPagedApi(testing.SourceTests):

@@ -57,7 +57,7 @@ def reader_of(source: Played, *, follows_growth: bool = True) -> SimpleSplitRead
     return reader
 
 
-def numbers(fetched: EpochRecords) -> list[int]:
+def numbers(fetched: EpochRecords) -> list[int | None]:
     return [number for records in fetched.records.values() for record in records for number in record.rows.column(1).to_pylist()]
 
 
