@@ -23,7 +23,7 @@ from typing import Generic, cast
 from headwater_core.enumerator import Checkpoint
 from headwater_core.errors import ContractError, OffsetError
 from headwater_core.jsons import JsonObject, JsonValue, canonical
-from headwater_core.outside import MOST_STATE_BYTES, check_json
+from headwater_core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
 from headwater_core.reader import RecordT
 from headwater_core.source import Source
 from headwater_core.split import Path, PositionT, SplitRange, SplitT
@@ -127,7 +127,7 @@ def canonical_offset(encoded: JsonObject, source: str) -> JsonObject:
     Raises:
         ContractError: a position, a definition or the enumerator's state is not JSON, or the state is too large.
     """
-    check_json(encoded.get("state"), f"SplitEnumerator.snapshot_state: the state of source {source!r}", MOST_STATE_BYTES)
+    check_json(encoded.get("state"), f"SplitEnumerator.snapshot_state: the state of source {source!r}", MOST_ENUMERATOR_STATE_BYTES)
     try:
         return cast("JsonObject", canonical(encoded))
     except TypeError as error:

@@ -9,12 +9,12 @@ from typing import Final
 from headwater_core.errors import ContractError, HeadwaterError, SourceError, TransientSourceError
 from headwater_core.jsons import JsonValue, dumps
 
-__all__ = ["MOST_POSITION_BYTES", "MOST_STATE_BYTES", "check_json", "outside"]
+__all__ = ["MOST_ENUMERATOR_STATE_BYTES", "MOST_POSITION_BYTES", "check_json", "outside"]
 
 MOST_POSITION_BYTES: Final = 16 << 10
 """What a position, or what is known of a split, may have as JSON: each is in every offset."""
 
-MOST_STATE_BYTES: Final = 4 << 20
+MOST_ENUMERATOR_STATE_BYTES: Final = 4 << 20
 """What the state of an enumerator may have as JSON."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater_core.jsons import dumps
-from headwater_core.outside import MOST_STATE_BYTES
+from headwater_core.outside import MOST_ENUMERATOR_STATE_BYTES
 from headwater_core.source import Boundedness, Source
 from headwater_core.split import Path, Split
 from headwater_testing.context import RecordingContext
@@ -68,7 +68,7 @@ class EnumeratorTests(Subject):
     def test_state_is_small_canonical_json_and_the_same_when_nothing_changed(self) -> None:
         with self._look() as (_, _, enumerator):
             first = dumps(enumerator.snapshot_state())
-            keeps(SplitEnumerator.snapshot_state, len(first) <= MOST_STATE_BYTES, f"is small; it has {len(first)} characters")
+            keeps(SplitEnumerator.snapshot_state, len(first) <= MOST_ENUMERATOR_STATE_BYTES, f"is small; it has {len(first)} characters")
             keeps(SplitEnumerator.snapshot_state, dumps(enumerator.snapshot_state()) == first, "is the same when nothing has changed")
 
     def test_a_complete_checkpoint_may_be_told_twice(self) -> None:

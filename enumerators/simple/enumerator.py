@@ -10,7 +10,7 @@ from headwater_core.abilities import Acknowledges, FindsTimestamps, Heads
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.errors import ContractError
 from headwater_core.jsons import JsonValue
-from headwater_core.outside import MOST_STATE_BYTES, check_json, outside
+from headwater_core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
 from headwater_core.simple_source import NamedSplit, SimpleSource
 from headwater_core.split import Path
 
@@ -73,7 +73,7 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
             return None
         self._planned = set(self._discovered)
         state: JsonValue = {"discovered": list[JsonValue](sorted(self._planned))}
-        check_json(state, f"SimpleSource.discover: the names of all splits of source {self._source.name!r}", MOST_STATE_BYTES)
+        check_json(state, f"SimpleSource.discover: the names of all splits of source {self._source.name!r}", MOST_ENUMERATOR_STATE_BYTES)
         return state
 
     def add_splits_back(self, splits: Sequence[NamedSplit]) -> None:
