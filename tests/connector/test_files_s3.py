@@ -14,7 +14,7 @@ from enumerators.files import listing
 from enumerators.files.filesystem import open_file_system
 from headwater_core.errors import AuthorizationError, DataLossError, UnknownSplitError
 from tests.connector.files_queries import Query, batch_and_tasks
-from tests.enumerators.files.s3_server import S3Server
+from tests.s3_server import S3Server
 
 URL = "s3://spark/in"
 

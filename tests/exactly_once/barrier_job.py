@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import random
 import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 
 from tests.exactly_once.barrier_driver import start
-from tests.exactly_once.processes import Program, members
+from tests.exactly_once.processes import Program, members, python_workers
+from tests.exactly_once.waiting import until
 from tests.exactly_once.watching import FolderWatch
 
 if TYPE_CHECKING:
@@ -22,12 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["BarrierJob"]
 
 LIFE_S = 90
-VICTIMS = ("pyspark.daemon", "CoarseGrainedExecutorBackend")
-"""Whom to kill before the driver, in turn: a Python worker or their daemon, and the executor if it is a process of its own."""
+VICTIMS: dict[str, Callable[[int], list[int]]] = {
+    "Python worker": python_workers,
+    "executor": lambda session: members(session, "CoarseGrainedExecutorBackend"),
+}
+"""How to find whom to kill before the driver, in a driver's session."""
 ENVIRONMENT = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
 TIMEOUT_S = 90
-MOST_EVENTS = 60
-"""About what five batches write into the folders that are watched."""
+BATCH_EVENTS = 12
+"""About what a batch writes into the folders that are watched."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class BarrierJob:
         options: of the source.
         columns: what is written.
         master: of the drivers: in one process, or with an executor of its own.
+        victims: who is killed before the driver, of `VICTIMS`.
     """
 
     spark: SparkSession
@@ -49,38 +57,45 @@ class BarrierJob:
     options: dict[str, str]
     columns: list[str]
     master: str = "local[2,4]"
+    victims: tuple[str, ...] = ("Python worker",)
 
     def job(self, **trigger: Any) -> dict[str, Any]:
         """Return what a driver needs."""
         options = {**self.options, "stateLocation": f"{self.folder}/state"}
         return {
             "conf": self.conf,
-            "master": "local[2,4]",
+            "master": self.master,
             "options": options,
             "columns": self.columns,
             "folder": str(self.folder),
             "trigger": trigger,
         }
 
-    def kill_rounds(self, rounds: int, rng: random.Random) -> None:
-        """Start the job and kill it so many times: the whole driver or its JVM alone, and before that perhaps a Python worker or an executor."""
+    def kill_rounds(self, rounds: int, rng: random.Random) -> Counter[str]:
+        """Start the job so many times, and kill each time one of every kind of victims, and in the end the driver or its JVM alone.
+
+        Returns: how many of each kind were killed.
+        """
         watched = [self.folder / name for name in ("checkpoint/offsets", "checkpoint/commits", "rows/_spark_metadata", "rows")]
         for folder in watched:
             folder.mkdir(parents=True, exist_ok=True)
-        victims = rng.sample(VICTIMS, len(VICTIMS))
+        killed: Counter[str] = Counter()
         for number in range(rounds):
-            fatal = rng.randrange(MOST_EVENTS)
-            victim = victims[number % len(victims)]
+            said = []
             with FolderWatch(watched) as watch, Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver:
                 events = watch.files(LIFE_S, driver.check)
-                next(itertools.islice(events, fatal // 2, None))
-                pids = members(driver.session, victim)
-                for pid in rng.sample(pids, min(1, len(pids))):
-                    os.kill(pid, signal.SIGKILL)
-                next(itertools.islice(events, fatal // 2, None))
+                next(events)
+                for victim in rng.sample(self.victims, len(self.victims)):
+                    said.append(_skip(events, rng.randrange(2 * BATCH_EVENTS)))
+                    pid = _kill_one(VICTIMS[victim], driver.session, rng.random())
+                    killed[victim] += 1
+                    said.append(f"{victim} {pid}")
+                said.append(_skip(events, rng.randrange(BATCH_EVENTS, 3 * BATCH_EVENTS)))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
-            print(f"round {number + 1} of {rounds}: {kill.__name__} at file event {fatal}{f', {victim} before' if pids else ''}", flush=True)
+                killed["driver"] += 1
+            print(f"round {number + 1} of {rounds}: {', '.join(said)}, {kill.__name__}", flush=True)
+        return killed
 
     def finish(self) -> None:
         """Read the rest in this process."""
@@ -93,3 +108,26 @@ class BarrierJob:
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
         """Return what was written, sorted; what was written twice is there twice."""
         return sorted(tuple(row) for row in self.spark.read.parquet(f"{self.folder}/rows").selectExpr(*columns).collect())
+
+
+def _skip(events: Iterator[Path], count: int) -> str:
+    """Let so many events pass; return what to say about it."""
+    assert sum(1 for _ in itertools.islice(events, count)) == count
+    return f"{count} file events"
+
+
+def _kill_one(find: Callable[[int], list[int]], session: int, at: float) -> int:
+    """Kill one of those that are found, as soon as there is one. Returns its id when it is gone."""
+    killed: list[int] = []
+
+    def kill() -> bool:
+        pids = find(session)
+        with contextlib.suppress(ProcessLookupError):  # gone by itself meanwhile
+            for pid in pids[int(at * len(pids)) :][:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+        return bool(killed)
+
+    until(kill, "a process to kill")
+    until(lambda: killed[0] not in members(session), "a killed process to be gone")
+    return killed[0]

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from tests.exactly_once.waiting import until
 
-__all__ = ["Program", "connected", "members", "parent"]
+__all__ = ["Program", "connected", "members", "parent", "python_workers"]
 
 HERE = Path(__file__).resolve().parent
 LOG_TAIL = 6_000
@@ -108,6 +108,12 @@ class Program:
 def members(session: int, command: str = "") -> list[int]:
     """Return the living processes of a session whose command line contains this text."""
     return [pid for pid in _pids() if _session(pid) == session and command in _command(pid)]
+
+
+def python_workers(session: int) -> list[int]:
+    """Return the living Python workers of a session's Spark: processes that a daemon of theirs forked."""
+    daemons = members(session, "pyspark.daemon")
+    return [pid for pid in daemons if (stat := _stat(pid)) and int(stat[1]) in daemons]
 
 
 def parent(pid: int) -> int:

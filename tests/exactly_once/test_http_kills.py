@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
-"""Kills at seeded points. Each costs the start of a JVM."""
+"""Rounds of kills at seeded points. Each costs the start of a driver and two executors."""
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
     conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
     options = {"source": "http", "url": api.url, "childrenField": "comments", "barrierRows": "150", "pollInterval": "100ms"}
-    job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
-    job.kill_rounds(ROUNDS, rng)
+    job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]", ("Python worker", "executor"))
+    assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
     api.items, api.grow_per_s = api.count(), 0
     job.finish()
     written = [json.loads(row[0]) for row in job.rows("item")]

@@ -62,7 +62,7 @@ def test_a_driver_killed_at_seeded_points(
     broker: LocalMqtt, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path, *, keys: bool
 ) -> None:
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
     options = {
         "source": "mqtt",
         "broker": broker.url,
@@ -75,11 +75,13 @@ def test_a_driver_killed_at_seeded_points(
         **({"messageKey": "payload:number"} if keys else {}),
     }
     begin_session(options)
-    job = BarrierJob(spark, conf, tmp_path, options, ["cast(payload as string) as text"])
-    rounds = ROUNDS if keys else 1
+    columns = ["cast(payload as string) as text"]
+    apart = BarrierJob(spark, conf, tmp_path, options, columns, "local-cluster[1,2,512]", ("Python worker", "executor"))
+    job, rounds = (apart, ROUNDS) if keys else (BarrierJob(spark, conf, tmp_path, options, columns), 1)
     with Publisher(broker) as publisher:
-        job.kill_rounds(rounds, rng)
+        killed = job.kill_rounds(rounds, rng)
     job.finish()
+    assert killed == dict.fromkeys([*job.victims, "driver"], rounds)
     written = Counter(json.loads(row[0])["number"] for row in job.rows("text"))
     assert set(written) == set(range(publisher.sent))
     duplicates = sum(written.values()) - publisher.sent

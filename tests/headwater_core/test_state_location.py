@@ -1,53 +1,35 @@
-"""Objects are whole or absent, and one writer wins: in memory, on disk, and as the object stores' libraries are asked."""
+"""Objects are whole or absent, and one writer wins: in memory, on disk, and on an S3 server."""
 
 from __future__ import annotations
 
 import os
 import pickle
 import re
-import sys
-import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from headwater_core.errors import StateLocationError
-from headwater_core.state_location import LocalStateStore, ObjectStateStore, check_state_store, open_state_store
+from headwater_core.state_location import LocalStateStore, check_state_store, open_state_store
 from headwater_core.state_store import MemoryStateStore, StateStore
+from tests.s3_server import S3Server
 
 
-class PreconditionedFileSystem(MemoryFileSystem):  # type: ignore[misc]
-    """An object store: ``mode="create"`` is one step of the service; what it was asked is noted."""
-
-    protocol = "s3"
-    asked: list[str] = []  # noqa: RUF012 - shared by all instances, as a service is
-    lock = threading.Lock()
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return "/" + path.removeprefix("s3://").strip("/")
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
-        with self.lock:
-            self.asked.append(mode)
-            if mode == "create" and self.exists(path):
-                raise FileExistsError(path)
-            super().pipe_file(path, value, mode="overwrite", **kwargs)
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with S3Server() as running:
+        yield running
 
 
-@pytest.fixture(params=["memory", "local", "object"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateStore:
+@pytest.fixture(params=["memory", "local", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
     if request.param == "memory":
         return MemoryStateStore()
     if request.param == "local":
         return open_state_store(f"file://{tmp_path}/state")
-    monkeypatch.setattr(MemoryFileSystem, "store", {})
-    monkeypatch.setattr(PreconditionedFileSystem, "asked", [])
-    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "s3", PreconditionedFileSystem)
-    return open_state_store(f"s3://bucket/{tmp_path.name}")
+    return open_state_store(f"s3://state/{tmp_path.name}", request.getfixturevalue("s3").storage_options)
 
 
 def test_the_first_put_wins_and_the_second_learns_what_is_there(store: StateStore) -> None:
@@ -91,13 +73,6 @@ def test_the_probe_leaves_nothing_behind(store: StateStore) -> None:
     assert store.list("") == []
 
 
-def test_an_object_store_is_asked_for_its_own_precondition(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    if isinstance(store, ObjectStateStore):
-        store.put_if_absent("q/place", b"x")
-        store.put("q/beat", b"x")
-        assert PreconditionedFileSystem.asked == ["create", "overwrite"]
-
-
 def test_a_store_travels_to_executors(store: StateStore) -> None:
     if not isinstance(store, MemoryStateStore):
         store.put("q/place", b"x")
@@ -112,6 +87,17 @@ def test_a_location_whose_put_if_absent_writes_over_is_refused() -> None:
 
     with pytest.raises(StateLocationError, match="let a second writer win"):
         check_state_store(CheckThenWrite())
+
+
+def test_a_service_that_ignores_the_precondition_is_refused(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "ignores_preconditions", True)
+    with pytest.raises(StateLocationError, match="let a second writer win"):
+        check_state_store(open_state_store(f"s3://state/{tmp_path.name}", s3.storage_options))
+
+
+def test_a_bucket_that_is_not_there_says_so(s3: S3Server) -> None:
+    with pytest.raises(StateLocationError, match="s3://not-there/state: cannot be used from here"):
+        check_state_store(open_state_store("s3://not-there/state", s3.storage_options))
 
 
 @pytest.mark.parametrize("url", ["memory://state", "ftp://host/state", "hdfs://name/state"])

@@ -26,7 +26,7 @@ from headwater_core.errors import (
     UnknownSplitError,
 )
 from headwater_core.retry import Backoff, retrying
-from tests.enumerators.files.s3_server import S3Server
+from tests.s3_server import S3Server
 
 NAMES = {"a.csv", "k=1/b.csv", "k=1/l=2/c.csv", "sub/d.csv", "_hidden", "k=1/.x"}
 
