@@ -47,7 +47,7 @@ def main(spark: SparkSession) -> None:
     hw.register(spark, SqliteTable)
     for first in (0, 1_000):
         add_orders(f"{folder}/orders.db", first, first + 1_000)
-        orders = spark.readStream.format("sqlite").option("database", f"{folder}/orders.db").option("maxRowsPerTrigger", 600).load()
+        orders = spark.readStream.format("sqlite").option("database", f"{folder}/orders.db").option("maxRowsPerTrigger", 1_000).load()
         writer = orders.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint")
         writer.format("parquet").start(f"{folder}/rows").awaitTermination()
         print(f"{spark.read.parquet(f'{folder}/rows').count()} rows")

@@ -43,7 +43,7 @@ def main() -> None:
     hw.register(spark, Countdown)
     batch = spark.read.format("countdown").load()
     with tempfile.TemporaryDirectory() as folder:
-        stream = spark.readStream.format("countdown").option("maxRowsPerTrigger", 12).load()
+        stream = spark.readStream.format("countdown").load()
         query = stream.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint").start(f"{folder}/rows", "parquet")
         assert query.awaitTermination(60)
         streamed = spark.read.parquet(f"{folder}/rows").collect()
