@@ -62,7 +62,8 @@ def test_a_driver_killed_at_seeded_points(
     broker: LocalMqtt, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path, *, keys: bool
 ) -> None:
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
+    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     options = {
         "source": "mqtt",
         "broker": broker.url,
