@@ -6,13 +6,23 @@ driver and on every executor.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    import headwater_testing
+
+    testing = headwater_testing
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Acknowledges",
+    "AskAgain",
     "AsyncBatchFunction",
     "AsyncCallError",
     "AsyncFunction",
@@ -38,19 +48,28 @@ __all__ = [
     "EpochRecord",
     "EpochRecordEmitter",
     "EpochRecords",
+    "EstimatesSizes",
     "FencedError",
+    "FindsTimestamps",
+    "Finished",
     "FoundSplit",
+    "FromOptions",
+    "Heads",
     "HeadwaterError",
+    "InfersSchema",
     "InstallationError",
     "JsonValue",
     "LagListener",
     "MetricsSnapshot",
     "MissingDependencyError",
+    "NamedSplit",
     "OffsetError",
     "OpenContext",
     "OptionError",
+    "Page",
     "PartitionNotFoundError",
     "Path",
+    "PushesFilters",
     "QueryLag",
     "RateLimit",
     "RecordEmitter",
@@ -59,6 +78,7 @@ __all__ = [
     "RetryPolicy",
     "Scope",
     "SharedCache",
+    "SimpleSource",
     "Source",
     "SourceError",
     "Split",
@@ -73,9 +93,13 @@ __all__ = [
     "UnknownSplitError",
     "__version__",
     "keyed_wait",
+    "options",
+    "options_of",
     "ordered_wait",
     "recommended_conf",
+    "register",
     "split_failures",
+    "testing",
     "unordered_wait",
 ]
 
@@ -95,6 +119,7 @@ def _check_sibling(package: str, error: type[ImportError]) -> None:
 
 _check_sibling("headwater_core", ImportError)
 
+from headwater_core.abilities import Acknowledges, EstimatesSizes, FindsTimestamps, Heads, InfersSchema, PushesFilters
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
@@ -125,18 +150,22 @@ from headwater_core.errors import (
 )
 from headwater_core.jsons import JsonValue
 from headwater_core.reader import RecordsWithSplitIds, SplitReader
+from headwater_core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater_core.source import Boundedness, Source
 from headwater_core.split import Path, Split, SplitRange
 
 for _package in ("enumerators", "readers", "connector"):
     _check_sibling(_package, InstallationError)
 
+from connector import options
 from connector.async_io.failures import split_failures
 from connector.async_io.metrics import AsyncMetrics
 from connector.async_io.options import AsyncOptions
 from connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
 from connector.conf import recommended_conf
 from connector.lag import LagListener, QueryLag
+from connector.register import register
+from connector.user_sources import FromOptions, options_of
 from readers.async_io.function import (
     AsyncBatchFunction,
     AsyncFunction,
@@ -149,3 +178,11 @@ from readers.async_io.function import (
 from readers.async_io.metrics import MetricsSnapshot
 from readers.async_io.settings import Batching, CacheSettings, CircuitBreakerSettings, RateLimit, RetryPolicy
 from readers.async_io.shared_cache import SharedCache
+
+
+def __getattr__(name: str) -> _Any:
+    """Load ``headwater.testing`` when somebody asks for it: only tests need it."""
+    if name != "testing":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _check_sibling("headwater_testing", InstallationError)
+    return importlib.import_module("headwater_testing")

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
-from connector.epoch_coordinator import EpochCoordinator
-from connector.epoch_plan import BarrierHints
+from connector.epochs.coordinator import EpochCoordinator
+from connector.epochs.plan import BarrierHints
 from connector.http import HttpSource, configure_http
 from headwater_core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
 from headwater_core.retry import Backoff

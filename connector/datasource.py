@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 from pyspark.sql.datasource import DataSource
 
-from connector.registry import ConfiguredSource, source_factory
+from connector.registry import ConfiguredSource, SourceFactory, source_factory
 from headwater_core.errors import HeadwaterError, InstallationError
 from headwater_core.source import Boundedness
 
@@ -71,8 +71,11 @@ class HeadwaterDataSource(DataSource):
 
     def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
         options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}
-        name = options.pop("source", None)
-        return source_factory(name)(options, boundedness)
+        return self._factory(options)(options, boundedness)
+
+    def _factory(self, options: dict[str, Any]) -> SourceFactory:
+        """Return what makes the source, and take the option that names it."""
+        return source_factory(options.pop("source", None))
 
 
 def require_spark(version: str) -> None:

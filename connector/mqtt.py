@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import urlsplit
 
 from connector.admission import ReadLimits
-from connector.barrier_options import BARRIER_OPTIONS, epochs_of
+from connector.epochs.options import BARRIER_OPTIONS, epochs_of
 from connector.options import Option, OptionTable, duration_ms, integer, names, text
 from connector.planning import PlanningHints
 from connector.registry import ConfiguredSource

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from typing import Generic, cast
 
 from headwater_core.enumerator import Checkpoint
-from headwater_core.errors import OffsetError
+from headwater_core.errors import ContractError, OffsetError
 from headwater_core.jsons import JsonObject, JsonValue, canonical
+from headwater_core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
 from headwater_core.reader import RecordT
 from headwater_core.source import Source
 from headwater_core.split import Path, PositionT, SplitRange, SplitT
 
-__all__ = ["VERSION", "OffsetCodec", "SourceOffset", "check_offset", "flatten", "nest"]
+__all__ = ["VERSION", "OffsetCodec", "SourceOffset", "canonical_offset", "check_offset", "flatten", "nest"]
 
 VERSION = 1
 _RECENT = 4
@@ -86,7 +87,7 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
             encoded["starts"] = nest(offset.starts)
         if offset.state is not None:
             encoded["state"] = offset.state
-        encoded = cast("JsonObject", canonical(encoded))
+        encoded = canonical_offset(encoded, self._source.name)
         self._recent.append((encoded, offset))
         return encoded
 
@@ -118,6 +119,28 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
             raise OffsetError(f"the checkpoint's offset cannot be read: {error}") from error
         splits = self._source.deserialize_splits(sorted(positions), raw.get("splits"))
         return SourceOffset(splits, positions, starts, raw.get("state"))
+
+
+def canonical_offset(encoded: JsonObject, source: str) -> JsonObject:
+    """Return the canonical form of an offset that is about to be logged.
+
+    Raises:
+        ContractError: a position, a definition or the enumerator's state is not JSON, or the state is too large.
+    """
+    check_json(encoded.get("state"), f"SplitEnumerator.snapshot_state: the state of source {source!r}", MOST_ENUMERATOR_STATE_BYTES)
+    try:
+        return cast("JsonObject", canonical(encoded))
+    except TypeError as error:
+        wrong = ", ".join(name for name, part in encoded.items() if not _is_json(part))
+        raise ContractError(f"source {source!r}: {wrong} of its offset must be JSON (Split, Source.serialize_splits): {error}") from error
+
+
+def _is_json(value: JsonValue) -> bool:
+    try:
+        canonical(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check_offset(raw: JsonObject, source: str) -> None:

@@ -33,6 +33,7 @@ class Option(Generic[T]):
         help: one or two sentences for the table in the docs.
         only: the mode that the option is for, or None for both.
         shown_default: what the docs print as the default, where ``default`` does not tell.
+        required: whether the user must give a value.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Option(Generic[T]):
     help: str
     only: Boundedness | None = None
     shown_default: str | None = None
+    required: bool = False
 
 
 class OptionTable:
@@ -65,7 +67,7 @@ class OptionTable:
                 sources; None if the mode is not known yet.
 
         Raises:
-            OptionError: an unknown name (with the nearest valid one), a value that does not parse, an option of the other mode.
+            OptionError: an unknown name (with the nearest valid one), a value that does not parse, an option of the other mode, one that is missing.
         """
         values = {row.name: row.default for row in self.rows}
         for key, raw in given.items():
@@ -82,6 +84,8 @@ class OptionTable:
                 values[row.name] = row.parse(raw)
             except ValueError as error:
                 raise OptionError(f"{error}", option=row.name) from error
+        if missing := [row for row in self.rows if row.required and row.name.lower() not in {key.lower() for key in given}]:
+            raise OptionError(f"is required: {missing[0].help}", option=missing[0].name)
         return values
 
     def markdown(self) -> str:
@@ -96,6 +100,8 @@ class OptionTable:
 
 
 def _default(row: Option[Any]) -> str:
+    if row.required:
+        return "required"
     if row.shown_default is not None or row.default is None:
         return row.shown_default or ""
     return f"`{json.dumps(row.default)}`" if not isinstance(row.default, str) else f"`{row.default}`"

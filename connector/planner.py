@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from connector.coordinator import SourceCoordinator
-from connector.epoch_coordinator import EpochCoordinator
+from connector.epochs.coordinator import EpochCoordinator
 from connector.planning import ReadTask
 from connector.registry import ConfiguredSource
 from headwater_core.barrier_source import BarrierSource

@@ -22,6 +22,7 @@ from pyspark.sql.datasource import (
 
 from connector.batch_reader import BatchReader
 from connector.files import FilesSource
+from connector.simple import BarrierSimpleSource, PlannedSimpleSource
 
 __all__ = ["PushdownBatchReader"]
 
@@ -39,7 +40,7 @@ _KINDS = (bool, int, str, dt.date, decimal.Decimal)
 
 
 class PushdownBatchReader(BatchReader):
-    """A reader of files that takes filters.
+    """A reader that takes filters: of files, or of a source of the user that can.
 
     A class of its own: while ``spark.sql.python.filterPushdown.enabled`` is off, as it is by default, Spark refuses every reader that has
     `pushFilters`.
@@ -48,6 +49,9 @@ class PushdownBatchReader(BatchReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Note the filters that are understood, and return all: Spark applies them again, so ours may let a row through, but never drop one."""
         source = self._configured.source
+        if isinstance(source, BarrierSimpleSource | PlannedSimpleSource):
+            self._configured = replace(self._configured, source=source.with_filters(filters))
+            return filters
         assert isinstance(source, FilesSource)
         understood = tuple(taken for taken in map(_understood, filters) if taken is not None)
         self._configured = replace(self._configured, source=replace(source, read=replace(source.read, filters=understood)))

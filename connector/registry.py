@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib.metadata import entry_points
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from connector.admission import ReadLimits
 from connector.planning import PlanningHints
@@ -14,9 +16,12 @@ from headwater_core.retry import Backoff
 from headwater_core.source import Boundedness, Source
 
 if TYPE_CHECKING:
-    from connector.epoch_plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
+    from connector.epochs.plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
 
-__all__ = ["ConfiguredSource", "SourceFactory", "source_factory"]
+__all__ = ["ENTRY_POINTS", "ConfiguredSource", "SourceFactory", "source_factory"]
+
+ENTRY_POINTS: Final = "headwater.sources"
+"""The group of entry points under which packages offer sources."""
 
 _BUILT_IN = {
     "files": ("connector.files", "configure_files"),
@@ -53,17 +58,37 @@ class SourceFactory(Protocol):
 
 
 def source_factory(name: str | None) -> SourceFactory:
-    """Return the factory of the source with this name.
+    """Return the factory of a source: one of headwater's own, one that an installed package offers, or the class ``package.module:Class``.
+
+    A package offers sources as entry points of the group ``headwater.sources``: the name that users write, and the class.
 
     Raises:
-        OptionError: no name was given, or none of this name is known.
+        OptionError: no name was given, none of this name is known, or what it names cannot be imported or is no source.
     """
     if not name:
         raise OptionError(f"is required: .option('source', ...) with one of {', '.join(sorted(_BUILT_IN))}", option="source")
-    if name.lower() not in _BUILT_IN:
-        near = nearest(name, _BUILT_IN)
-        hint = f"did you mean {near!r}?" if near else f"known are {', '.join(sorted(_BUILT_IN))}"
+    if name.lower() in _BUILT_IN:
+        module, function = _BUILT_IN[name.lower()]
+        factory: SourceFactory = getattr(import_module(module), function)
+        return factory
+    offered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    target = next((value for offer, value in offered.items() if offer.lower() == name.lower()), name)
+    if ":" not in target:
+        known = sorted({*_BUILT_IN, *offered})
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}, and classes as package.module:Class"
         raise OptionError(f"no source is called {name!r}; {hint}", option="source")
-    module, function = _BUILT_IN[name.lower()]
-    factory: SourceFactory = getattr(import_module(module), function)
-    return factory
+    return _imported(target)
+
+
+def _imported(target: str) -> SourceFactory:
+    from connector.user_sources import UserSource
+
+    module, _, attribute = target.partition(":")
+    try:
+        found = attrgetter(attribute)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OptionError(
+            f"{target!r} cannot be imported: {error}; the module must be installed where the driver and every executor find it", option="source"
+        ) from error
+    return UserSource(found)

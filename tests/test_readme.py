@@ -24,7 +24,7 @@ def test_the_python_blocks_run_one_after_the_other(
 ) -> None:
     kafka.create_topic("orders", partitions=2)
     kafka.produce("orders", [f"order {i}".encode() for i in range(100)])
-    names: dict[str, Any] = {"spark": spark}
+    names: dict[str, Any] = {"__name__": "__main__", "spark": spark}
     api = Api(0, items=300, page=100)
     serving(api)
     here = {"localhost:9092": kafka.bootstrap_servers, "localhost:8420": f"127.0.0.1:{api.server_port}", "/tmp/orders": str(tmp_path)}

@@ -14,7 +14,7 @@ from headwater_core.reader import SplitReader
 from headwater_core.source import Source
 from headwater_core.split import Path, SplitRange
 
-__all__ = ["read_ranges"]
+__all__ = ["check_schema", "read_ranges"]
 
 
 def read_ranges(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]) -> Iterator[pa.RecordBatch]:
@@ -25,19 +25,22 @@ def read_ranges(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, 
 
     Raises:
         SourceError: what reader and emitter raise.
-        ContractError: the reader named a split that it was not given, or finished one before all its records were there.
+        ContractError: the reader named a split that it was not given, or finished one before all its records were there; or a batch does not have
+            the source's schema.
     """
     for wave in _waves(ranges):
         with closing(source.create_reader()) as reader:
-            yield from _read(reader, source.create_emitter(), {piece.split.path: SplitState(piece) for piece in wave}, wave)
+            yield from _read(source, reader, source.create_emitter(), {piece.split.path: SplitState(piece) for piece in wave}, wave)
 
 
 def _read(
+    source: Source[Any, Any, Any],
     reader: SplitReader[Any, Any, Any],
     emitter: RecordEmitter[Any, Any, Any],
     states: dict[Path, SplitState[Any, Any]],
     ranges: Sequence[SplitRange[Any, Any]],
 ) -> Iterator[pa.RecordBatch]:
+    schema = source.schema()
     reader.handle_splits_changes(ranges)
     while states:
         fetched = reader.fetch()
@@ -45,10 +48,24 @@ def _read(
             if path not in states:
                 raise ContractError(f"SplitReader.fetch returned records of split {'-'.join(path)}, which it was not given or has finished")
             for record in records:
-                yield from emitter.emit(record, states[path])
+                for batch in emitter.emit(record, states[path]):
+                    yield check_schema(source, schema, batch, path)
         for path in fetched.finished:
             del states[path]
-    yield from emitter.flush()
+    for batch in emitter.flush():
+        yield check_schema(source, schema, batch, ())
+
+
+def check_schema(source: Source[Any, Any, Any], schema: pa.Schema, batch: pa.RecordBatch, path: Path) -> pa.RecordBatch:
+    """Return a batch that has the schema of its source: Spark would read another one as garbage, or fail without saying whose it is.
+
+    Raises:
+        ContractError: it has another one.
+    """
+    if not batch.schema.equals(schema):
+        whose = f"split {'-'.join(path)} of source {source.name!r}" if path else f"source {source.name!r}"
+        raise ContractError(f"RecordEmitter.emit: a batch of {whose} has not the schema that Source.schema says:\n{batch.schema}\nis not\n{schema}")
+    return batch
 
 
 def _waves(ranges: Sequence[SplitRange[Any, Any]]) -> list[list[SplitRange[Any, Any]]]:

@@ -98,7 +98,8 @@ class EpochReader:
         ranges = [SplitRange(p.split, p.start, None) for p in starts] if self._replay is None else self._replay.ranges(starts)
         self._has_limit = stop_at is None and barrier != Barrier()
         self._loop = FeedbackLoop()
-        self._node = EmitterNode(source, ranges, self._loop, self._replay, self._clock)
+        schema = source.schema() if calls is None else None
+        self._node = EmitterNode(source, ranges, self._loop, self._replay, self._clock, schema=schema)
         self._trigger = BarrierTrigger(barrier if stop_at is None else Barrier(), [p.split.path for p in ranges], self._clock, self._on_trigger)
         mode = mode if stop_at is None else AlignmentMode.ALIGNED
         self._alignment_timeout_ms = alignment_timeout_ms if stop_at is None else None

@@ -17,6 +17,7 @@ from readers.runtime.epoch.progress import EpochProgress
 from readers.runtime.epoch.replay import Replay
 from readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
 from readers.runtime.partitions.events import Event
+from readers.runtime.source_reader import check_schema
 
 __all__ = ["EmitterNode"]
 
@@ -30,13 +31,21 @@ class EmitterNode:
         loop: takes what is found.
         replay: where to stop, if the epoch is read again.
         clock: time.
+        schema: of what the emitter yields; None if those are requests of asynchronous calls.
     """
 
     def __init__(
-        self, source: Source[Any, Any, Any], starts: list[SplitRange[Any, Any]], loop: FeedbackLoop, replay: Replay | None, clock: Clock
+        self,
+        source: Source[Any, Any, Any],
+        starts: list[SplitRange[Any, Any]],
+        loop: FeedbackLoop,
+        replay: Replay | None,
+        clock: Clock,
+        *,
+        schema: pa.Schema | None,
     ) -> None:
         self.progress = EpochProgress(starts, clock)
-        self._source, self._loop, self._replay = source, loop, replay
+        self._source, self._loop, self._replay, self._schema = source, loop, replay, schema
         self._emitter = source.create_emitter()
         self.stopped: list[Path] = []
 
@@ -50,6 +59,9 @@ class EmitterNode:
             return None
         before, record = state.position, fetched.record
         batches = [batch for batch in (*self._emitter.emit(record, state), *self._emitter.flush()) if batch.num_rows]
+        if self._schema is not None:
+            for batch in batches:
+                check_schema(self._source, self._schema, batch, fetched.path)
         self._check(before, state.position, fetched.path, has_rows=bool(batches))
         for found in record.found:
             to_read, stop = (True, None) if self._replay is None else self._replay.stop_of(found)

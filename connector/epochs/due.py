@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from connector.settlement import Settlement
+from connector.epochs.settlement import Settlement
 from headwater_core.clock import Clock
 from headwater_core.split import Path
 

@@ -20,8 +20,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from connector.epoch_coordinator import EpochCoordinator
-from connector.epoch_plan import BarrierHints
+from connector.epochs.coordinator import EpochCoordinator
+from connector.epochs.plan import BarrierHints
 from headwater_core.clock import ManualClock
 from headwater_core.epoch import Barrier
 from headwater_core.errors import FencedError

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from connector.checkpoints import CheckpointCoordinator
 from connector.coordinator_loop import CoordinatorLoop
-from connector.due import DueSplits
-from connector.epoch_offsets import EpochId, EpochOffset, EpochOffsetCodec
-from connector.epoch_plan import BarrierHints, deal, epoch_tasks
+from connector.epochs.checkpoints import CheckpointCoordinator
+from connector.epochs.due import DueSplits
+from connector.epochs.offsets import EpochId, EpochOffset, EpochOffsetCodec
+from connector.epochs.plan import BarrierHints, deal, epoch_tasks
+from connector.epochs.settlement import Settlement, settle
 from connector.offsets import flatten, nest
-from connector.settlement import Settlement, settle
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.clock import Clock, SystemClock
 from headwater_core.enumerator import SplitEnumerator, SplitEnumeratorContext

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.checkpoints import CheckpointCoordinator
-from connector.epoch_offsets import EpochId
-from connector.epoch_plan import deal
-from connector.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from connector.epochs.checkpoints import CheckpointCoordinator
+from connector.epochs.offsets import EpochId
+from connector.epochs.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from connector.epochs.plan import deal
 from headwater_core.epoch import EpochState
 from headwater_core.errors import StateLocationError
 from headwater_core.state_store import MemoryStateStore

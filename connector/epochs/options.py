@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from connector.epoch_plan import BarrierHints, Epochs
+from connector.epochs.plan import BarrierHints, Epochs
 from connector.options import Option, boolean, duration_ms, integer, json_object, one_of, text
 from connector.planning import default_parallelism
 from headwater_core.epoch import AlignmentMode, Barrier

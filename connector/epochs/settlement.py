@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from connector.checkpoints import CompletedCheckpoint
-from connector.epoch_offsets import EpochOffset, ManifestRef
+from connector.epochs.checkpoints import CompletedCheckpoint
+from connector.epochs.offsets import EpochOffset, ManifestRef
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.enumerator import Checkpoint
 from headwater_core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus

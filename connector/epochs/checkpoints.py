@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connector.epoch_offsets import EpochId
-from connector.pending_checkpoint import PendingCheckpoint
+from connector.epochs.offsets import EpochId
+from connector.epochs.pending_checkpoint import PendingCheckpoint
 from headwater_core.clock import Clock
 from headwater_core.errors import StateLocationError
 from headwater_core.jsons import JsonObject, dumps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from connector.epoch_offsets import EpochOffset
+from connector.epochs.offsets import EpochOffset
 from headwater_core.epoch import AlignmentMode, Barrier
 from headwater_core.split import Path, SplitRange
 from headwater_core.state_store import StateStore

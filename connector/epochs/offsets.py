@@ -23,10 +23,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from connector.offsets import VERSION, check_offset, flatten, nest
+from connector.offsets import VERSION, canonical_offset, check_offset, flatten, nest
 from headwater_core.epoch import Barrier
 from headwater_core.errors import OffsetError
-from headwater_core.jsons import JsonObject, JsonValue, canonical
+from headwater_core.jsons import JsonObject, JsonValue
 from headwater_core.source import Source
 from headwater_core.split import Path, Split
 
@@ -109,7 +109,7 @@ class EpochOffsetCodec:
             encoded["due"] = nest(offset.due_ms)
         if offset.state is not None:
             encoded["state"] = offset.state
-        encoded = cast("JsonObject", canonical(encoded))
+        encoded = canonical_offset(encoded, self._source.name)
         self._recent.append((encoded, offset))
         return encoded
 

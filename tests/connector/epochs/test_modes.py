@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from connector.epoch_coordinator import EpochCoordinator
+from connector.epochs.coordinator import EpochCoordinator
 from connector.http import HttpSource, configure_http
 from examples.http_server import Api, serving
 from headwater_core.epoch import AlignmentMode, Barrier

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from connector.epoch_coordinator import EpochCoordinator
-from connector.epoch_plan import BarrierHints
+from connector.epochs.coordinator import EpochCoordinator
+from connector.epochs.plan import BarrierHints
 from headwater_core.epoch import Barrier
 from headwater_core.errors import ContractError, OffsetError, StateLocationError
 from headwater_core.jsons import JsonObject, canonical

@@ -1,0 +1,1 @@
+"""The driver half of sources in the small form."""

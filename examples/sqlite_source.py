@@ -1,0 +1,58 @@
+"""An incremental SQLite table by key range: ``python examples/sqlite_source.py`` makes a table, reads it as a stream, adds rows, and reads on."""
+
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import headwater as hw
+
+
+class SqliteTable(hw.SimpleSource, hw.Heads):
+    """Rows in the order of their key. Rows are only added, with growing keys; gaps do no harm."""
+
+    name = "sqlite"
+    schema = pa.schema((("id", pa.int64()), ("item", pa.string())))
+    OPTIONS = (
+        hw.options.Option("database", hw.options.text, None, "The file, which every executor can open.", required=True),
+        hw.options.Option("table", hw.options.text, "orders", "The table, with the columns id and item."),
+    )
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit(self.options["table"])]
+
+    def head(self, split: hw.NamedSplit) -> int:
+        with closing(sqlite3.connect(self.options["database"])) as database:
+            return int(database.execute(f'SELECT coalesce(max(id), -1) + 1 FROM "{split.name}"').fetchone()[0])
+
+    def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
+        with closing(sqlite3.connect(self.options["database"])) as database:
+            rows = database.execute(f'SELECT id, item FROM "{split.name}" WHERE id >= ? AND id < ? ORDER BY id', (position, stop))
+            while page := rows.fetchmany(10_000):
+                yield hw.Page(page, page[-1][0] + 1)
+
+
+def add_orders(database: str, first: int, stop: int) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT)")
+        connection.executemany("INSERT INTO orders VALUES (?, ?)", ((number, f"item {number}") for number in range(first, stop)))
+
+
+def main(spark: SparkSession) -> None:
+    folder = tempfile.mkdtemp()
+    hw.register(spark, SqliteTable)
+    for first in (0, 1_000):
+        add_orders(f"{folder}/orders.db", first, first + 1_000)
+        orders = spark.readStream.format("sqlite").option("database", f"{folder}/orders.db").option("maxRowsPerTrigger", 600).load()
+        writer = orders.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint")
+        writer.format("parquet").start(f"{folder}/rows").awaitTermination()
+        print(f"{spark.read.parquet(f'{folder}/rows').count()} rows")
+
+
+if __name__ == "__main__":
+    master = sys.argv[1] if len(sys.argv) > 1 else "local[2]"
+    main(SparkSession.builder.master(master).config("spark.log.level", "ERROR").getOrCreate())

@@ -1,0 +1,1 @@
+"""The executor half of sources in the small form."""

@@ -1,0 +1,24 @@
+"""How the pages of a simple source are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SimpleReadSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleReadSettings:
+    """What the options that every simple source has say to its readers.
+
+    Attributes:
+        is_planned: whether the stop of every range is known before reading.
+        follows_growth: whether a split that has nothing more now may have more later: in a stream in barrier mode.
+        read_timeout_ms: how long a source may take to yield or to return.
+        retry_deadline_ms: how long a call that fails for a passing reason is repeated.
+    """
+
+    is_planned: bool
+    follows_growth: bool
+    read_timeout_ms: int
+    retry_deadline_ms: int

@@ -1,0 +1,73 @@
+"""Sources in the small form over a system in memory, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from connector.options import Option, integer, text
+from headwater_core.abilities import EstimatesSizes, FindsTimestamps, Heads
+from headwater_core.simple_source import Finished, NamedSplit, Page, SimpleSource
+from headwater_testing import MemorySystem
+
+FIELDS: list[pa.Field[Any]] = [pa.field("log", pa.string()), pa.field("number", pa.int64())]
+SYSTEM = Option("system", text, None, "The name of a MemorySystem.", required=True)
+
+
+class LogSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
+    """Knows where its logs end. A row is its own timestamp."""
+
+    name = "logs"
+    schema = pa.schema(FIELDS)
+    OPTIONS = (SYSTEM,)
+
+    @property
+    def system(self) -> MemorySystem:
+        return MemorySystem.open(self.options["system"])
+
+    def discover(self) -> list[NamedSplit]:
+        return [NamedSplit(log, {"of": log}) for log in self.system.logs()]
+
+    def head(self, split: NamedSplit) -> int:
+        return self.system.length(split.name)
+
+    def position_at(self, split: NamedSplit, timestamp_ms: int) -> int:
+        return next((at for at, row in enumerate(self.system.rows(split.name, 0)) if row >= timestamp_ms), self.head(split))
+
+    def row_bytes(self, split: NamedSplit) -> int:
+        return 12
+
+    def read(self, split: NamedSplit, position: int) -> Iterator[Page]:
+        rows = self.system.rows(split.name, position)
+        for at in range(0, len(rows), 4):
+            page = rows[at : at + 4]
+            yield Page([(split.name, number) for number in page], position + at + len(page))
+
+
+class TailSource(SimpleSource):
+    """Finds out by reading: a cursor is a text, and a row below 0 names a child log; a log that ends with None has ended for good."""
+
+    name = "tails"
+    schema = pa.schema(FIELDS)
+    OPTIONS = (SYSTEM, Option("pageRows", integer(1), 2, "Rows of a page."))
+
+    def discover(self) -> list[NamedSplit]:
+        return [NamedSplit(log) for log in MemorySystem.open(self.options["system"]).logs() if not log.startswith("child")]
+
+    def start(self, split: NamedSplit) -> str:
+        return "at 0"
+
+    def is_before(self, position: str, other: str) -> bool:
+        return int(position.removeprefix("at ")) < int(other.removeprefix("at "))
+
+    def read(self, split: NamedSplit, position: str, stop: str | None = None) -> Generator[Page, None, Finished | None]:
+        first = int(position.removeprefix("at "))
+        last = int(stop.removeprefix("at ")) if stop else None
+        rows, size = MemorySystem.open(self.options["system"]).rows(split.name, first, last), self.options["pageRows"]
+        for at in range(0, len(rows), size):
+            page = [row for row in rows[at : at + size] if row is not None]
+            children = [NamedSplit(f"child{-row}") for row in page if row < 0]
+            yield Page([{"log": split.name, "number": row} for row in page], f"at {first + min(at + size, len(rows))}", children)
+        return Finished() if rows and rows[-1] is None else None
