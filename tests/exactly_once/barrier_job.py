@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["BarrierJob"]
 
 LIFE_S = 90
-VICTIMS: dict[str, Callable[[int], list[int]]] = {
-    "Python worker": python_workers,
-    "executor": lambda session: members(session, "CoarseGrainedExecutorBackend"),
-}
-"""How to find whom to kill before the driver, in a driver's session."""
+DRIVER, EXECUTOR = "org.apache.spark.deploy.SparkSubmit", "CoarseGrainedExecutorBackend"
+"""Of the command lines of JVMs."""
 ENVIRONMENT = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
 TIMEOUT_S = 90
 BATCH_EVENTS = 12
@@ -48,7 +45,6 @@ class BarrierJob:
         options: of the source.
         columns: what is written.
         master: of the drivers: in one process, or with an executor of its own.
-        victims: who is killed before the driver, of `VICTIMS`.
     """
 
     spark: SparkSession
@@ -57,7 +53,13 @@ class BarrierJob:
     options: dict[str, str]
     columns: list[str]
     master: str = "local[2,4]"
-    victims: tuple[str, ...] = ("Python worker",)
+
+    @property
+    def victims(self) -> dict[str, Callable[[int], list[int]]]:
+        """Who is killed before the driver, and how to find them in its session: workers are those of tasks, whose JVM lives."""
+        if self.master.startswith("local-cluster"):
+            return {"executor": lambda session: members(session, EXECUTOR), "Python worker": lambda session: python_workers(session, EXECUTOR)}
+        return {"Python worker": lambda session: python_workers(session, DRIVER)}
 
     def job(self, **trigger: Any) -> dict[str, Any]:
         """Return what a driver needs."""
@@ -85,9 +87,9 @@ class BarrierJob:
             with FolderWatch(watched) as watch, Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver:
                 events = watch.files(LIFE_S, driver.check)
                 next(events)
-                for victim in rng.sample(self.victims, len(self.victims)):
+                for victim in rng.sample([*self.victims], len(self.victims)):
                     said.append(_skip(events, rng.randrange(2 * BATCH_EVENTS)))
-                    pid = _kill_one(VICTIMS[victim], driver.session, rng.random())
+                    pid = _kill_one(self.victims[victim], driver.session, rng.random())
                     killed[victim] += 1
                     said.append(f"{victim} {pid}")
                 said.append(_skip(events, rng.randrange(BATCH_EVENTS, 3 * BATCH_EVENTS)))

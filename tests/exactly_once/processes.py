@@ -110,10 +110,11 @@ def members(session: int, command: str = "") -> list[int]:
     return [pid for pid in _pids() if _session(pid) == session and command in _command(pid)]
 
 
-def python_workers(session: int) -> list[int]:
-    """Return the living Python workers of a session's Spark: processes that a daemon of theirs forked."""
-    daemons = members(session, "pyspark.daemon")
-    return [pid for pid in daemons if (stat := _stat(pid)) and int(stat[1]) in daemons]
+def python_workers(session: int, jvm: str) -> list[int]:
+    """Return the living Python workers of a session's JVMs of this command line: the JVM's child is a daemon, which forks them."""
+    jvms = members(session, jvm)
+    parents = {pid: int(stat[1]) for pid in members(session, "pyspark.daemon") if (stat := _stat(pid))}
+    return [pid for pid, daemon in parents.items() if parents.get(daemon) in jvms]
 
 
 def parent(pid: int) -> int:

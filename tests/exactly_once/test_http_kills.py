@@ -37,9 +37,10 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     api: Api, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path
 ) -> None:
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
+    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     options = {"source": "http", "url": api.url, "childrenField": "comments", "barrierRows": "150", "pollInterval": "100ms"}
-    job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]", ("Python worker", "executor"))
+    job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
     assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
     api.items, api.grow_per_s = api.count(), 0
     job.finish()

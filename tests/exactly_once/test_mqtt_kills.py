@@ -62,7 +62,8 @@ def test_a_driver_killed_at_seeded_points(
     broker: LocalMqtt, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path, *, keys: bool
 ) -> None:
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
+    conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     options = {
         "source": "mqtt",
         "broker": broker.url,
@@ -75,9 +76,9 @@ def test_a_driver_killed_at_seeded_points(
         **({"messageKey": "payload:number"} if keys else {}),
     }
     begin_session(options)
-    columns = ["cast(payload as string) as text"]
-    apart = BarrierJob(spark, conf, tmp_path, options, columns, "local-cluster[1,2,512]", ("Python worker", "executor"))
-    job, rounds = (apart, ROUNDS) if keys else (BarrierJob(spark, conf, tmp_path, options, columns), 1)
+    master = "local-cluster[1,2,512]" if keys else "local[2,4]"
+    job = BarrierJob(spark, conf, tmp_path, options, ["cast(payload as string) as text"], master)
+    rounds = ROUNDS if keys else 1
     with Publisher(broker) as publisher:
         killed = job.kill_rounds(rounds, rng)
     job.finish()
