@@ -111,6 +111,14 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     def boundedness(self) -> Boundedness:
         return self.mode
 
+    @property
+    def is_staged(self) -> bool:
+        return True
+
+    @property
+    def delivery_columns(self) -> frozenset[str]:
+        return frozenset({"retained", "received"})
+
     def schema(self) -> pa.Schema:
         from readers.mqtt.settings import MQTT_SCHEMA
 

@@ -81,9 +81,11 @@ class OptionTable:
             if row.only is Boundedness.CONTINUOUS_UNBOUNDED and boundedness is Boundedness.BOUNDED:
                 log.warning("option %r counts only in a stream (spark.readStream); ignored in this batch read", row.name)
             try:
-                values[row.name] = row.parse(raw)
+                value = row.parse(raw)
             except ValueError as error:
                 raise OptionError(f"{error}", option=row.name) from error
+            if row.only is None or boundedness in {None, row.only}:
+                values[row.name] = value
         if missing := [row for row in self.rows if row.required and row.name.lower() not in {key.lower() for key in given}]:
             raise OptionError(f"is required: {missing[0].help}", option=missing[0].name)
         return values

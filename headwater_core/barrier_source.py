@@ -37,6 +37,19 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         """How many splits a thread reads at a time; None: all there are, for a client that multiplexes."""
         return 1
 
+    @property
+    def is_staged(self) -> bool:
+        """Whether the outside delivers once, so that a second reading reads what the first one staged, in the folder of its query.
+
+        A staged source can be read again only where there is a state location: in a stream.
+        """
+        return False
+
+    @property
+    def delivery_columns(self) -> frozenset[str]:
+        """The columns that tell of a delivery, not of the record: when or how it came. Another query may find other values in them."""
+        return frozenset()
+
     def create_emitter(self) -> RecordEmitter[EpochRecord, SplitT, PositionT]:
         """Make the emitter of one task. On an executor; no I/O. The default takes the rows as the split reader made them."""
         return EpochRecordEmitter()

@@ -8,7 +8,7 @@ from typing import Any
 from headwater_core.enumerator import SplitEnumerator
 from headwater_core.source import Boundedness, Source
 from headwater_testing.contracts import keeps
-from headwater_testing.engine import MicroBatchEngine, Step, count_rows, read_batch
+from headwater_testing.engine import MicroBatchEngine, Step, read_batch
 from headwater_testing.subject import Subject
 
 __all__ = ["CheckpointTests"]
@@ -23,10 +23,10 @@ class CheckpointTests(Subject):
         with self.stream_options(options) as more:
             engine = self._engine(more)
             engine.run()
-            self._same(expected, engine)
+            self._same(options, expected, engine)
             logged = len(engine.offsets)
             engine.run()
-            self._same(expected, engine, "after a restart without anything new")
+            self._same(options, expected, engine, "after a restart without anything new")
             read_again = sum(bool(engine.sink[number]) for number in range(logged, len(engine.offsets)))
             keeps(SplitEnumerator.refresh, not read_again, "finding nothing to assign is an ordinary answer")
 
@@ -36,7 +36,7 @@ class CheckpointTests(Subject):
         with self.stream_options({**options, **self._small()}) as more:
             engine = self._engine(more)
             engine.run()
-            self._same(expected, engine)
+            self._same(options, expected, engine)
 
     def test_a_crash_after_any_step_of_a_checkpoint_changes_nothing(self) -> None:
         """A query crashes after one step in each of its batches; if it has too few batches for all steps, another world goes on."""
@@ -48,7 +48,7 @@ class CheckpointTests(Subject):
                 engine = self._engine(more)
                 reached = [step for step in left if engine.run(crash_after=step, in_batch=len(engine.offsets))]
                 engine.run()
-                self._same(expected, engine, f"after crashes when {'; when '.join(step.value for step in reached)}")
+                self._same(options, expected, engine, f"after crashes when {'; when '.join(step.value for step in reached)}")
             assert reached, f"options() must make more rows: no batch comes as far as that {left[0].value}"
             left = [step for step in left if step not in reached]
 
@@ -63,7 +63,7 @@ class CheckpointTests(Subject):
             keeps(Source, len(expected) > len(before), "grow() must add rows")
             engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
             engine.run()
-            self._same(expected, engine, "after rows were added")
+            self._same(options, expected, engine, "after rows were added")
 
     def _small(self) -> Mapping[str, str]:
         """Return the options that make batches of one row."""
@@ -79,7 +79,8 @@ class CheckpointTests(Subject):
     def _engine(self, options: Mapping[str, str]) -> MicroBatchEngine:
         return MicroBatchEngine(lambda: self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED))
 
-    def _same(self, expected: list[dict[str, Any]], engine: MicroBatchEngine, when: str = "") -> None:
-        lost, double = count_rows(expected) - count_rows(engine.rows), count_rows(engine.rows) - count_rows(expected)
+    def _same(self, options: Mapping[str, str], expected: list[dict[str, Any]], engine: MicroBatchEngine, when: str = "") -> None:
+        due, come = self.count_rows(options, expected), self.count_rows(options, engine.rows)
+        lost, double = due - come, come - due
         message = f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, {double.total()} came too often"
         keeps(Source, not lost and not double, f"{message}; for example {next(iter(lost or double), None)}")

@@ -35,33 +35,34 @@ class OffsetTests(Subject):
             keeps(Source, again.schema().equals(source.schema()), "a source is pickled to Spark's runner and to every task")
 
     def test_positions_are_small_json_and_only_go_forward(self) -> None:
-        options = self.options()
-        configured = self.configure(options)
-        source = configured.source
-        for piece in self.ranges(configured):
-            last = piece.start
-            for position, _ in read_range(source, piece).positions:
-                text = dumps(position)
-                keeps(Split, len(text) <= MOST_POSITION_BYTES, f"a position is small; one of {piece.split.split_id} has {len(text)} characters")
-                backwards = source.rows_between(position, last) > 0 if is_planned(source) else source.is_before(position, last)  # type: ignore[attr-defined]
-                keeps(Split, not backwards, f"positions go forward; split {piece.split.split_id} came from {last!r} to {position!r}")
-                last = position
+        with self.readable() as configured:
+            source = configured.source
+            for piece in self.ranges(configured):
+                last = piece.start
+                for position, _ in read_range(source, piece).positions:
+                    text = dumps(position)
+                    keeps(Split, len(text) <= MOST_POSITION_BYTES, f"a position is small; one of {piece.split.split_id} has {len(text)} characters")
+                    backwards = source.rows_between(position, last) > 0 if is_planned(source) else source.is_before(position, last)  # type: ignore[attr-defined]
+                    keeps(Split, not backwards, f"positions go forward; split {piece.split.split_id} came from {last!r} to {position!r}")
+                    last = position
 
     def test_positions_can_be_counted_in_both_directions(self) -> None:
-        configured = self.configure(self.options())
-        source = configured.source
-        if not is_planned(source):
-            return
-        for piece in self.ranges(configured):
-            rows = source.rows_between(piece.start, piece.stop)
-            keeps(Source.rows_between, rows >= 0 and source.rows_between(piece.stop, piece.start) == 0, f"is 0 if stop is not after start; {piece}")
-            keeps(Source.position_after, source.position_after(piece.start, rows, piece.stop) == piece.stop, f"comes to the stop of {piece}")
-            for count in {0, 1, rows // 2}:
-                position = source.position_after(piece.start, count, piece.stop)
-                between = source.rows_between(piece.start, position)
-                keeps(Source.position_after, source.rows_between(position, piece.start) == 0, f"never before the start of {piece}: {position!r}")
-                keeps(Source.position_after, between <= rows, f"never after the stop of {piece}: {position!r}")
-                keeps(Source.position_after, not rows or not count or between > 0, f"moves forward for {count} rows of {piece}")
+        with self.readable() as configured:
+            source = configured.source
+            if not is_planned(source):
+                return
+            for piece in self.ranges(configured):
+                rows = source.rows_between(piece.start, piece.stop)
+                keeps(
+                    Source.rows_between, rows >= 0 and source.rows_between(piece.stop, piece.start) == 0, f"is 0 if stop is not after start; {piece}"
+                )
+                keeps(Source.position_after, source.position_after(piece.start, rows, piece.stop) == piece.stop, f"comes to the stop of {piece}")
+                for count in {0, 1, rows // 2}:
+                    position = source.position_after(piece.start, count, piece.stop)
+                    between = source.rows_between(piece.start, position)
+                    keeps(Source.position_after, source.rows_between(position, piece.start) == 0, f"never before the start of {piece}: {position!r}")
+                    keeps(Source.position_after, between <= rows, f"never after the stop of {piece}: {position!r}")
+                    keeps(Source.position_after, not rows or not count or between > 0, f"moves forward for {count} rows of {piece}")
 
     def _splits(self) -> tuple[Source[Any, Any, Any], list[Any]]:
         options = self.options()

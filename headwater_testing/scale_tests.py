@@ -5,7 +5,7 @@ from __future__ import annotations
 from headwater_core.jsons import dumps
 from headwater_core.source import Boundedness, Source
 from headwater_testing.contracts import keeps
-from headwater_testing.engine import MicroBatchEngine, count_rows, read_batch
+from headwater_testing.engine import MicroBatchEngine, read_batch
 from headwater_testing.subject import Subject
 
 __all__ = ["ScaleTests"]
@@ -26,7 +26,8 @@ class ScaleTests(Subject):
             largest = max(map(len, engine.offsets))
             each = largest // _SPLITS
             keeps(Source.serialize_splits, each <= _MOST_BYTES_PER_SPLIT, f"is small: an offset has {each} bytes a split, {largest} for {_SPLITS}")
-            keeps(Source, count_rows(engine.rows) == count_rows(expected), f"each of {len(expected)} rows once; {len(engine.rows)} came")
+            due = self.count_rows(options, expected)
+            keeps(Source, self.count_rows(options, engine.rows) == due, f"each of {len(expected)} rows once; {len(engine.rows)} came")
             logged = dumps(engine.offsets[-1])
             engine.run()
-            keeps(Source, dumps(engine.offsets[-1]) == logged or count_rows(engine.rows) == count_rows(expected), "a run without work reads nothing")
+            keeps(Source, dumps(engine.offsets[-1]) == logged or self.count_rows(options, engine.rows) == due, "a run without work reads nothing")

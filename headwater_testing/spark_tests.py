@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from headwater_core.source import Source
 from headwater_testing.contracts import keeps
-from headwater_testing.engine import count_rows
 from headwater_testing.subject import Subject
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ class SparkTests(Subject):
         keeps(Source, batch, "options() must make a world with some rows, for other processes too; spark.read finds none")
         with tempfile.TemporaryDirectory(prefix="headwater-spark-") as folder, self.stream_options(options) as more:
             self._stream(spark, more, folder)
-            self._check(spark, folder, batch, "in the first run")
+            self._check(spark, folder, options, batch, "in the first run")
             self._stream(spark, more, folder)
-            self._check(spark, folder, batch, "after a restart")
+            self._check(spark, folder, options, batch, "after a restart")
 
     def _load(self, reader: Any, options: Mapping[str, str]) -> DataFrame:
         if isinstance(self.source, str):
@@ -55,9 +54,9 @@ class SparkTests(Subject):
         finally:
             query.stop()
 
-    def _check(self, spark: SparkSession, folder: str, batch: list[dict[str, Any]], when: str) -> None:
-        written = self._rows(spark.read.parquet(f"{folder}/rows"))
-        lost, double = count_rows(batch) - count_rows(written), count_rows(written) - count_rows(batch)
+    def _check(self, spark: SparkSession, folder: str, options: Mapping[str, str], batch: list[dict[str, Any]], when: str) -> None:
+        due, come = self.count_rows(options, batch), self.count_rows(options, self._rows(spark.read.parquet(f"{folder}/rows")))
+        lost, double = due - come, come - due
         keeps(Source, not lost and not double, f"each row once {when}: {lost.total()} are lost, {double.total()} came too often")
 
     @staticmethod

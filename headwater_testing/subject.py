@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from connector.registry import ConfiguredSource, source_factory
 from connector.user_sources import SourceClass, UserSource, options_of
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.source import Boundedness, Source
 from headwater_core.split import SplitRange
+from headwater_testing.engine import count_rows
 
 __all__ = ["Subject"]
 
@@ -47,6 +49,22 @@ class Subject:
         return replace(configured, source=configured.source.with_schema(configured.source.schema(), given=False))
 
     @contextmanager
+    def readable(self) -> Iterator[ConfiguredSource]:
+        """Make a world, and yield the source as the suites read its splits, more than once: a batch's.
+
+        Of a source that stages what it reads (`BarrierSource.is_staged`) only a query promises that: it comes as a stream's, with a state location
+        and a folder of one query, where each reading finds what those before it staged.
+        """
+        options = self.options()
+        configured = self.configure(options)
+        if not (isinstance(configured.source, BarrierSource) and configured.source.is_staged):
+            yield configured
+            return
+        with self.stream_options(options) as more:
+            staged = self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED)
+            yield replace(staged, source=cast("BarrierSource[Any, Any]", staged.source).for_query("conformance"))
+
+    @contextmanager
     def stream_options(self, options: Mapping[str, str]) -> Iterator[dict[str, str]]:
         """Yield the options of a stream: in barrier mode with a state location of its own."""
         if not self.is_barrier(options):
@@ -58,6 +76,12 @@ class Subject:
     def is_barrier(self, options: Mapping[str, str]) -> bool:
         """Whether the source is in barrier mode."""
         return isinstance(self.configure(options).source, BarrierSource)
+
+    def count_rows(self, options: Mapping[str, str], rows: list[dict[str, Any]]) -> Counter[str]:
+        """Return how often each row comes, without the columns that tell of its delivery (`BarrierSource.delivery_columns`)."""
+        source = self.configure(options).source
+        left_out = source.delivery_columns if isinstance(source, BarrierSource) else frozenset()
+        return count_rows([{name: value for name, value in row.items() if name not in left_out} for row in rows])
 
     def declared_options(self) -> list[Any]:
         """Return the options that the source declares itself; none are known of a source that is given by name."""

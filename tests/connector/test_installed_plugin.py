@@ -37,7 +37,8 @@ def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(spark_
     for name, count in (("one", 5), ("two", 1)):
         (lines / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(count)))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])}
-    conf = {**spark_conf, "spark.executor.memory": "512m"}
+    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+    conf = {**spark_conf, "spark.executor.memory": "512m"} | {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     command = [sys.executable, "-c", PROGRAM, json.dumps(conf), str(lines)]
     done = subprocess.run(command, cwd=lines, env=environment, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr[-4_000:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from examples.http_server import Api, serving
 from headwater_testing import SourceTests
 from local_kafka import LocalKafka
+from local_mqtt import LocalMqtt
 
 
 class TestHttp(SourceTests):
@@ -83,3 +85,33 @@ class TestKafka(SourceTests):
         self.kafka.create_topic(topic, partitions=partitions)
         self.kafka.produce(topic, [b"value %d" % number for number in range(records)])
         return {"kafka.bootstrap.servers": self.kafka.bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest"}
+
+
+@pytest.fixture(scope="module")
+def mqtt() -> Iterator[LocalMqtt]:
+    with LocalMqtt() as running:
+        yield running
+
+
+class TestMqtt(SourceTests):
+    """The messages are retained ones: the broker gives them to a batch read and, once, to a new session."""
+
+    source = "mqtt"
+    numbers: ClassVar[Iterator[int]] = itertools.count()
+
+    @pytest.fixture(autouse=True)
+    def broker(self, mqtt: LocalMqtt) -> None:
+        self.mqtt = mqtt
+
+    def options(self) -> Mapping[str, str]:
+        world = f"world-{next(self.numbers)}"
+        self.publish(world, "first", 12)
+        more = {"messageKey": "payload:id", "maxInFlight": "2", "idleTimeout": "100ms"}
+        return {"broker": self.mqtt.url, "topics": f"{world}/#", "clientId": world, **more}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        self.publish(options["clientId"], "more", 5)
+
+    def publish(self, world: str, name: str, count: int) -> None:
+        messages = ((f"{world}/{name}/{number}", json.dumps({"id": f"{name}-{number}"}).encode()) for number in range(count))
+        self.mqtt.publish(messages, retain=True)
