@@ -102,8 +102,8 @@ class ReaderTests(Subject):
 
     def test_a_reader_that_is_closed_leaves_no_thread(self) -> None:
         with self.readable() as configured:
-            piece = self.some_range(configured)
             before = set(threading.enumerate())
+            piece = self.some_range(configured)  # reads to the end
             for fetches in (0, 1):
                 with closing(configured.source.create_reader()) as reader:
                     reader.handle_splits_changes([piece])

@@ -137,6 +137,12 @@ def configured(broker: str, **options: str) -> MqttSource:
     return made
 
 
+def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
+    source = configure_mqtt({"broker": "mqtt://x", "topics": "a", "clientid": "mine"}, Boundedness.BOUNDED).source
+    assert isinstance(source, MqttSource)
+    assert source.client_ids != ("mine",)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
