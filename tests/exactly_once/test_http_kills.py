@@ -23,7 +23,7 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "2"))
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    made = Api(0, items=3_000, page=40, grow_per_s=50, busy_every=50)
+    made = Api(0, items=1_000, page=40, grow_per_s=50, busy_every=50)
     serving(made)
     yield made
     made.shutdown()
