@@ -12,10 +12,10 @@ import pyarrow.json as pajson
 
 from enumerators.files.split import FileStatus
 from readers.files.block import FileBlock
-from readers.files.compression import decompressed, is_compressed
+from readers.files.compression import decompressed
 from readers.files.corrupt import BadLines, without_bad_lines
-from readers.files.file_format import FileFormat
 from readers.files.line_blocks import line_blocks
+from readers.files.line_format import LineFormat
 from readers.files.values import parse_column, parse_leniently
 
 __all__ = ["JsonFormat"]
@@ -23,16 +23,8 @@ __all__ = ["JsonFormat"]
 _SAMPLE_BYTES = 1 << 20
 
 
-class JsonFormat(FileFormat):
+class JsonFormat(LineFormat):
     """Members that the schema does not name are skipped; those that a line lacks are null."""
-
-    def is_splittable(self, url: str) -> bool:
-        return not is_compressed(url)
-
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
-        if is_compressed(status.url):
-            return line_blocks(decompressed(status.url, file), 0, None, status.url)
-        return line_blocks(file, start, stop, status.url)
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         data = cast("bytes", block.data)

@@ -11,25 +11,15 @@ import pyarrow.compute as pc
 from enumerators.files.split import FileStatus
 from headwater_core.errors import CorruptRecordError
 from readers.files.block import FileBlock
-from readers.files.compression import decompressed, is_compressed
-from readers.files.file_format import FileFormat
-from readers.files.line_blocks import line_blocks
+from readers.files.line_format import LineFormat
 
 __all__ = ["TextFormat"]
 
 
-class TextFormat(FileFormat):
+class TextFormat(LineFormat):
     r"""Lines end with ``\n``, ``\r\n`` or ``\r``, as for Spark; bytes that are no UTF-8 stay as they are, as for Spark."""
 
     needs_schema = False
-
-    def is_splittable(self, url: str) -> bool:
-        return not is_compressed(url)
-
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
-        if is_compressed(status.url):
-            return line_blocks(decompressed(status.url, file), 0, None, status.url)
-        return line_blocks(file, start, stop, status.url)
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes)
