@@ -6,14 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from headwater_core.errors import ContractError
-from readers.async_io.cache import MISSING, ResultCache
+from readers.async_io.cache import MISSING
 from readers.async_io.call import Call, Failure
 from readers.async_io.call_runner import CallRunner, hashable
-from readers.async_io.completions import Completions
-from readers.async_io.event_loop import LoopHost
-from readers.async_io.function_calls import FunctionCalls
-from readers.async_io.metrics import Metrics
-from readers.async_io.settings import AsyncSettings
 from readers.async_io.stream_element_queue import StreamElement
 
 __all__ = ["BatchCallRunner"]
@@ -47,19 +42,6 @@ class _BatchCall(Call):
 class BatchCallRunner(CallRunner):
     """Failures, retries, timeouts, cache and single flight row by row; capacity, rate limit and circuit breaker call by call."""
 
-    def __init__(
-        self,
-        function: FunctionCalls,
-        settings: AsyncSettings,
-        host: LoopHost,
-        completions: Completions,
-        metrics: Metrics,
-        *,
-        results: ResultCache | None,
-    ) -> None:
-        super().__init__(function, settings, host, completions, metrics, results=results)
-        self._joined: dict[Hashable, list[tuple[_BatchCall, int]]] = {}
-
     def _call(self, element: StreamElement) -> Call:
         cache = self._settings.cache
         return _BatchCall(element, [hashable(cache.key, row) for row in element.value] if cache else ())
@@ -67,19 +49,17 @@ class BatchCallRunner(CallRunner):
     def _admit(self, call: Call) -> bool:
         """Fill in what is known; return whether anything is left to ask."""
         assert isinstance(call, _BatchCall)
-        assert self._results is not None
+        assert self._flights is not None
         now, ask = self._loop.time(), []
         for index, key in enumerate(call.cache_key):
-            result = self._results.get(key, now)
+            result = self._flights.known(key, now)
             if result is not MISSING:
                 self._metrics.cache_hits += 1
                 call.results[index] = result
                 call.unresolved -= 1
-            elif key in self._joined:
+            elif self._flights.join(key, (call, index)):
                 self._metrics.joined += 1
-                self._joined[key].append((call, index))
             else:
-                self._joined[key] = []
                 ask.append(index)
         call.leading = set(ask)
         call.ask(ask)
@@ -101,7 +81,7 @@ class BatchCallRunner(CallRunner):
 
     def _all_count(self, results: Sequence[Any]) -> bool:
         """Return whether the results need no look at each."""
-        simple = self._results is None and self._policy.believes_all
+        simple = self._flights is None and self._policy.believes_all
         return simple and not any(issubclass(kind, BaseException) for kind in set(map(type, results)))
 
     def _sort_out(self, call: _BatchCall, results: Sequence[Any]) -> None:
@@ -150,8 +130,5 @@ class BatchCallRunner(CallRunner):
         if index not in call.leading:
             return ()
         call.leading.discard(index)
-        assert self._results is not None
-        key = call.cache_key[index]
-        if result is not MISSING and not isinstance(result, Failure):
-            self._results.put(key, result, self._loop.time())
-        return self._joined.pop(key)
+        assert self._flights is not None
+        return self._flights.land(call.cache_key[index], result, self._loop.time())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from headwater_core.errors import AsyncCallError, CircuitOpenError, ContractError
@@ -55,7 +55,7 @@ class CallRunner:
         *,
         results: ResultCache | None,
     ) -> None:
-        self._function, self._settings, self._results = function, settings, results
+        self._function, self._settings = function, settings
         self._host, self._loop, self._completions, self._metrics = host, host.loop, completions, metrics
         self._name, self._invoke = function.name, function.invoke
         self._backlog = KeyedBacklog() if settings.mode is OutputMode.KEYED else Backlog()
@@ -63,7 +63,7 @@ class CallRunner:
         self._deadlines = Deadlines(host.loop, timeout_s, self._expire)
         self._policy = FailurePolicy(function.name, settings, completions, metrics)
         self._gate = Gate(settings) if settings.rate_limit or settings.circuit_breaker else None
-        self._flights = Flights(results) if results is not None else None
+        self._flights: Flights[Any] | None = None if results is None else Flights(results)
         self._workers: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[None]] = []
         self._retrying: set[Call] = set()
@@ -237,7 +237,7 @@ class CallRunner:
             task.cancel()
 
     def _settle_expired(self, call: Call) -> None:
-        followers = self._flights.land(call) if self._flights is not None else ()
+        followers = self._land(call)
         self._settle(call, self._substitute(call.element.value, call.attempts))
         for follower in followers:
             self._settle_expired(follower)
@@ -258,9 +258,16 @@ class CallRunner:
     def _settle(self, call: Call, result: Any) -> None:
         """Give a call, and those that joined it, its result."""
         self._conclude(call, self._policy.outcome(call.element.value, result) if isinstance(result, Failure) else result)
-        if self._flights is not None:
-            for follower in self._flights.land(call, result, self._loop.time()):
-                self._settle(follower, result)
+        for follower in self._land(call, result):
+            self._settle(follower, result)
+
+    def _land(self, call: Call, result: Any = MISSING) -> Sequence[Call]:
+        """End the flight that a call leads, if it leads one; return the calls that followed."""
+        if not call.leads:
+            return ()
+        call.leads = False
+        assert self._flights is not None
+        return self._flights.land(call.cache_key, result, self._loop.time())
 
     def _conclude(self, call: Call, outcome: Any) -> None:
         """Hand a call's outcome over. Once per call."""
@@ -277,12 +284,14 @@ class CallRunner:
     def _admit(self, call: Call) -> bool:
         """Return whether a call has to be made: its result is not known, and no call for an equal key is in flight."""
         assert self._flights is not None
-        result = self._flights.admit(call, self._loop.time())
+        result = self._flights.known(call.cache_key, self._loop.time())
         if result is not MISSING:
             self._metrics.cache_hits += 1
             self._settle(call, result)
-        elif not call.leads:
+        elif self._flights.join(call.cache_key, call):
             self._metrics.joined += 1
+        else:
+            call.leads = True
         return call.leads
 
 

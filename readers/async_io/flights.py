@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from readers.async_io.cache import MISSING, ResultCache
-from readers.async_io.call import Call, Failure
+from readers.async_io.call import Failure
 
 __all__ = ["Flights"]
 
+Follower = TypeVar("Follower")
 
-class Flights:
-    """A call *leads* the flight of its key, or joins it. Owned by the loop's thread."""
+
+class Flights(Generic[Follower]):
+    """Who asks first for a key *leads* its flight and lands it; whoever comes meanwhile follows. Owned by the loop's thread."""
 
     def __init__(self, cache: ResultCache) -> None:
         self._cache = cache
-        self._followers: dict[Hashable, list[Call]] = {}
+        self._followers: dict[Hashable, list[Follower]] = {}
 
-    def admit(self, call: Call, now: float) -> Any:
-        """Return the known result of a call's key, or MISSING: the call then leads (``call.leads``), or is settled with the one that leads."""
-        result = self._cache.get(call.cache_key, now)
-        if result is MISSING:
-            followers = self._followers.get(call.cache_key)
-            if followers is None:
-                self._followers[call.cache_key] = []
-                call.leads = True
-            else:
-                followers.append(call)
-        return result
+    def known(self, key: Hashable, now: float) -> Any:
+        """Return the result that is remembered for a key, or MISSING."""
+        return self._cache.get(key, now)
 
-    def land(self, call: Call, result: Any = MISSING, now: float = 0.0) -> Sequence[Call]:
-        """End the flight that a call leads, remember its result if it is one, and return those that joined."""
-        if not call.leads:
-            return ()
-        call.leads = False
+    def join(self, key: Hashable, follower: Follower) -> bool:
+        """Return whether there is a flight for the key, which is then followed; if not, one begins, and whoever asked leads it."""
+        followers = self._followers.get(key)
+        if followers is None:
+            self._followers[key] = []
+            return False
+        followers.append(follower)
+        return True
+
+    def land(self, key: Hashable, result: Any, now: float) -> Sequence[Follower]:
+        """End a flight, remember its result if it is one (neither MISSING nor a `Failure`), and return those that followed. Once, by the leader."""
         if result is not MISSING and not isinstance(result, Failure):
-            self._cache.put(call.cache_key, result, now)
-        return self._followers.pop(call.cache_key)
+            self._cache.put(key, result, now)
+        return self._followers.pop(key)
