@@ -62,7 +62,7 @@ class EpochTask:
 
 
 class EpochReading(Protocol):
-    """The dataflow of a task, seen from outside (`readers.runtime.epoch.reader.EpochReader`)."""
+    """The dataflow of a task, seen from outside (`readers.runtime.epoch.epoch_reader.EpochReader`)."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
 
