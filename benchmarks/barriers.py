@@ -53,7 +53,7 @@ class NothingToRead:
         )
 
 
-def nothing_to_read(_: object, task: EpochTask, **_rest: object) -> NothingToRead:
+def nothing_to_read(_: object, task: EpochTask, __: object) -> NothingToRead:
     """Stand in for `readers.runtime.epoch.open_reader.open_epoch_reader`."""
     return NothingToRead(task)
 
@@ -80,7 +80,7 @@ def tasks(folder: Path) -> list[float]:
     for _ in range(ROUNDS):
         end = driver.plan_next(start, limited=True)
         (task,) = driver.tasks(start, end)
-        found.append(timed_ms(lambda task=task: list(read_epoch(source, task, store, nothing_to_read))))  # type: ignore[misc,arg-type]
+        found.append(timed_ms(lambda task=task: list(read_epoch(source, task, store, nothing_to_read))))  # type: ignore[misc]
         start = end
     driver.close()
     return found
@@ -93,15 +93,15 @@ def recoveries(folder: Path) -> list[float]:
     for _ in range(10):
         end = driver.plan_next(start, limited=True)
         for task in driver.tasks(start, end):
-            list(read_epoch(source, task, store, nothing_to_read))  # type: ignore[arg-type]
+            list(read_epoch(source, task, store, nothing_to_read))
         driver.close()
         _, driver, store = query(folder, SPLITS, 8)
         began = time.perf_counter()
         start = driver.plan_next(end, limited=True)
-        list(read_epoch(source, driver.tasks(end, start)[0], store, nothing_to_read))  # type: ignore[arg-type]
+        list(read_epoch(source, driver.tasks(end, start)[0], store, nothing_to_read))
         found.append((time.perf_counter() - began) * 1000)
         for task in driver.tasks(end, start)[1:]:
-            list(read_epoch(source, task, store, nothing_to_read))  # type: ignore[arg-type]
+            list(read_epoch(source, task, store, nothing_to_read))
     driver.close()
     return found
 

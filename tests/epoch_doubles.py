@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
 from headwater_core.barrier_source import BarrierSource
-from headwater_core.clock import Clock, ManualClock
+from headwater_core.clock import ManualClock
 from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
-from headwater_core.epoch import EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
+from headwater_core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
 from headwater_core.epoch_records import EpochRecord
 from headwater_core.jsons import JsonValue
 from headwater_core.reader import SplitReader
 from headwater_core.source import Boundedness
 from headwater_core.split import Path
-from readers.runtime.epoch.metrics import EpochMetrics
-from readers.runtime.epoch_task import EpochTask
+from readers.runtime.epoch_task import EpochTask, ReadingContext
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 __all__ = ["LogEnumerator", "LogSource", "Logs", "MainThreadClock", "PlainReading", "open_plain_reader", "rows_batch", "rows_of"]
@@ -191,18 +190,9 @@ class PlainReading:
             self._progress[split.path] = SplitProgress(split, position, SplitStatus.FINISHED)
 
 
-def open_plain_reader(
-    source: Any,
-    task: EpochTask,
-    *,
-    stop_at: EpochState | None,
-    restored: tuple[InFlight, ...],
-    on_snapshot: Callable[[EpochState], None] | None,
-    metrics: EpochMetrics,
-    clock: Clock,
-) -> PlainReading:
+def open_plain_reader(source: Any, task: EpochTask, context: ReadingContext) -> PlainReading:
     """Make a `PlainReading`, as `read_epoch` asks for it."""
-    return PlainReading(source, task, stop_at)
+    return PlainReading(source, task, context.stop_at)
 
 
 def rows_batch(label: str, number: int) -> pa.RecordBatch:

@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from readers.runtime.epoch.metrics import EpochMetrics
 from readers.runtime.manifests import Manifest, decode_manifest, encode_manifest
 from readers.runtime.places import Place
 
-__all__ = ["EpochReading", "EpochTask", "OpenReader", "read_epoch"]
+__all__ = ["EpochReading", "EpochTask", "OpenReader", "ReadingContext", "read_epoch"]
 
 
 @dataclass(frozen=True)
@@ -73,20 +73,27 @@ class EpochReading(Protocol):
         """Return the state at the cut: after the iteration ended, or after `close`."""
 
 
-class OpenReader(Protocol):
-    """Makes the dataflow of a task: the source and the task are known to whoever implements it."""
+@dataclass(frozen=True)
+class ReadingContext:
+    """What an attempt adds to its task.
 
-    def __call__(
-        self,
-        source: BarrierSource[Any, Any],
-        task: EpochTask,
-        *,
-        stop_at: EpochState | None,
-        restored: tuple[InFlight, ...],
-        on_snapshot: Callable[[EpochState], None] | None,
-        metrics: EpochMetrics,
-        clock: Clock,
-    ) -> EpochReading: ...
+    Attributes:
+        clock: time.
+        stop_at: read again exactly what led to this state; None to read up to the barrier.
+        restored: rows that earlier epochs left in flight, emitted first.
+        on_snapshot: called with the state at the barrier, on the task's thread.
+        metrics: written while reading.
+    """
+
+    clock: Clock
+    stop_at: EpochState | None = None
+    restored: tuple[InFlight, ...] = ()
+    on_snapshot: Callable[[EpochState], None] | None = None
+    metrics: EpochMetrics = field(default_factory=EpochMetrics)
+
+
+OpenReader: TypeAlias = Callable[[BarrierSource[Any, Any], EpochTask, ReadingContext], EpochReading]
+"""Makes the dataflow of a task. Opens nothing: that comes with the first batch."""
 
 
 def read_epoch(
@@ -132,14 +139,15 @@ class _Run:
 
     def rows_to_the_end(self) -> Iterator[pa.RecordBatch]:
         """Read without a place, as a batch read does."""
-        with closing(self._open()) as reading:
+        with closing(self._open(ReadingContext(self.clock))) as reading:
             yield from reading
 
     def rows_as_published(self, place: Place, found: bytes) -> Iterator[pa.RecordBatch]:
         """Read exactly what a manifest says; nothing if the place was sealed: then the next epoch begins where this one did."""
         state = decode_manifest(found, self.source, f"place {place.number} of epoch {place.epoch}").state
         if state is not None:
-            with closing(self._open(stop_at=state, restored=self._restored(place.store))) as reading:
+            context = ReadingContext(self.clock, stop_at=state, restored=self._restored(place.store))
+            with closing(self._open(context)) as reading:
                 yield from reading
 
     def rows_as_first(self, claim: Claim) -> Iterator[pa.RecordBatch]:
@@ -159,8 +167,8 @@ class _Run:
         metrics = EpochMetrics()
         publisher = _Publisher(self.source, claim, metrics)
         early = publisher.write_early if self.task.mode is AlignmentMode.AT_LEAST_ONCE else None
-        restored = self._restored(claim.place.store)
-        with closing(self._open(restored=restored, on_snapshot=early, metrics=metrics)) as reading:
+        context = ReadingContext(self.clock, restored=self._restored(claim.place.store), on_snapshot=early, metrics=metrics)
+        with closing(self._open(context)) as reading:
             try:
                 for batch in reading:
                     claim.check()
@@ -171,22 +179,8 @@ class _Run:
                 raise
         publisher.publish(reading.state())
 
-    def _open(
-        self,
-        stop_at: EpochState | None = None,
-        restored: tuple[InFlight, ...] = (),
-        on_snapshot: Callable[[EpochState], None] | None = None,
-        metrics: EpochMetrics | None = None,
-    ) -> EpochReading:
-        return self.open_reader(
-            self.source,
-            self.task,
-            stop_at=stop_at,
-            restored=restored,
-            on_snapshot=on_snapshot,
-            metrics=metrics or EpochMetrics(),
-            clock=self.clock,
-        )
+    def _open(self, context: ReadingContext) -> EpochReading:
+        return self.open_reader(self.source, self.task, context)
 
     def _restored(self, store: StateStore) -> tuple[InFlight, ...]:
         """Read what earlier epochs left in flight for this task."""

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from headwater_core.barrier_source import BarrierSource
-from headwater_core.clock import Clock
-from headwater_core.epoch import EpochState, InFlight
+from headwater_core.epoch import EpochState
 from readers.runtime.epoch.calls import AsyncCalls
 from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.epoch.metrics import EpochMetrics
 from readers.runtime.epoch.shared_scan import SharedScans, SharingReader
-from readers.runtime.epoch_task import EpochReading, EpochTask
+from readers.runtime.epoch_task import EpochReading, EpochTask, ReadingContext
 from readers.runtime.fetchers.shape import ThreadShape
 
 __all__ = ["open_epoch_reader"]
 
 
-def open_epoch_reader(
-    source: BarrierSource[Any, Any],
-    task: EpochTask,
-    *,
-    stop_at: EpochState | None,
-    restored: tuple[InFlight, ...],
-    on_snapshot: Callable[[EpochState], None] | None,
-    metrics: EpochMetrics,
-    clock: Clock,
-) -> EpochReading:
+def open_epoch_reader(source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext) -> EpochReading:
     """Return the reader of one task. Opens nothing: that comes with the first batch."""
+    stop_at = context.stop_at
     scans = SharedScans(task.folder, task.place) if task.share_scans else None
     if scans is not None and stop_at is not None and (rows := scans.find(source, stop_at)) is not None:
         return _Kept(rows, stop_at)
@@ -42,14 +32,14 @@ def open_epoch_reader(
         mode=task.mode,
         alignment_timeout_ms=task.alignment_timeout_ms,
         stop_at=stop_at,
-        restored=restored,
+        restored=context.restored,
         budget_bytes=task.budget_bytes,
         threads=ThreadShape(source.fetcher_threads, source.splits_per_thread),
         events=task.events,
         calls=None if function is None else AsyncCalls(*function, source.schema()),
-        on_snapshot=on_snapshot,
-        clock=clock,
-        metrics=metrics,
+        on_snapshot=context.on_snapshot,
+        clock=context.clock,
+        metrics=context.metrics,
     )
     return reader if scans is None or stop_at is not None else SharingReader(reader, source, scans)
 

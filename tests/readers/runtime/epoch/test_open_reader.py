@@ -10,9 +10,8 @@ from headwater_core.clock import SystemClock
 from headwater_core.epoch import AlignmentMode, Barrier
 from readers.async_io.settings import AsyncSettings
 from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.epoch.metrics import EpochMetrics
 from readers.runtime.epoch.open_reader import open_epoch_reader
-from readers.runtime.epoch_task import EpochTask
+from readers.runtime.epoch_task import EpochTask, ReadingContext
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 
 
@@ -28,7 +27,7 @@ class AskingSource(PageSource):
 
 def opened(source: PageSource) -> Any:
     task = EpochTask("query/epoch-1", 0, (start_of("a"),), Barrier(), AlignmentMode.ALIGNED, None, 1 << 20, restored=(), events=())
-    return open_epoch_reader(source, task, stop_at=None, restored=(), on_snapshot=None, metrics=EpochMetrics(), clock=SystemClock())
+    return open_epoch_reader(source, task, ReadingContext(SystemClock()))
 
 
 def test_all_rows_go_through_the_sources_asynchronous_function_if_it_has_one() -> None:

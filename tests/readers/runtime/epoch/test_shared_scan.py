@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headwater_core.clock import SystemClock
 from headwater_core.epoch import AlignmentMode, Barrier, EpochState
-from readers.runtime.epoch.metrics import EpochMetrics
 from readers.runtime.epoch.open_reader import open_epoch_reader
 from readers.runtime.epoch.shared_scan import SharedScans
-from readers.runtime.epoch_task import EpochReading, EpochTask
+from readers.runtime.epoch_task import EpochReading, EpochTask, ReadingContext
 from readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 
@@ -28,8 +26,7 @@ def opened(source: PageSource, epoch: int = 1, stop_at: EpochState | None = None
     task = EpochTask(
         f"query/epoch-{epoch:03d}-x", 0, (start_of("a"),), Barrier(), AlignmentMode.ALIGNED, None, 1 << 20, restored=(), events=(), share_scans=share
     )
-    settings: dict[str, Any] = {"restored": (), "on_snapshot": None, "metrics": EpochMetrics(), "clock": SystemClock()}
-    return open_epoch_reader(source, task, stop_at=stop_at, **settings)
+    return open_epoch_reader(source, task, ReadingContext(SystemClock(), stop_at=stop_at))
 
 
 def files(host: Path) -> list[Path]:
