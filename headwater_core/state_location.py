@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater_core.clock import Clock, SystemClock
+from headwater_core.conditional_write import create_object
 from headwater_core.errors import StateLocationError
 from headwater_core.state_store import StateStore
 
@@ -160,9 +162,10 @@ class LocalStateStore(StateStore):
 class ObjectStateStore(StateStore):
     """An object store through its fsspec library."""
 
-    def __init__(self, url: str, storage_options: dict[str, Any]) -> None:
+    def __init__(self, url: str, storage_options: dict[str, Any], clock: Clock | None = None) -> None:
         self._url = url.rstrip("/")
         self._storage_options = storage_options
+        self._clock = clock or SystemClock()
         self._opened: tuple[fsspec.AbstractFileSystem, str] | None = None
 
     def __str__(self) -> str:
@@ -174,12 +177,10 @@ class ObjectStateStore(StateStore):
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
         fs, path = self._at(name)
         with self._explained(name):
-            try:
-                fs.pipe_file(path, data, mode="create")
-            except FileExistsError:
-                found: bytes = fs.cat_file(path)
-                return found
-        return data
+            if create_object(fs, path, data, location=self._url, clock=self._clock):
+                return data
+            found: bytes = fs.cat_file(path)
+        return found
 
     def put(self, name: str, data: bytes) -> None:
         fs, path = self._at(name)

@@ -1,8 +1,9 @@
-"""An S3 server in this process, which can throttle and ignore preconditions."""
+"""An S3 server in this process, which can throttle, and ignore or refuse preconditions."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -12,7 +13,6 @@ from werkzeug.serving import make_server
 __all__ = ["S3Server"]
 
 BUCKETS = ("listing", "paged", "spark", "state")
-_SLOW_DOWN = b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>'
 
 
 class S3Server:
@@ -25,6 +25,7 @@ class S3Server:
         self._writing = threading.Lock()
         self._to_throttle = 0
         self.throttled = 0
+        self._refusals: deque[tuple[int, str]] = deque()
         self.ignores_preconditions = False
 
     @property
@@ -40,6 +41,10 @@ class S3Server:
     def throttle(self, requests: int) -> None:
         """Refuse so many of the next listings with 503 SlowDown."""
         self._to_throttle, self.throttled = requests, 0
+
+    def refuse(self, *answers: tuple[int, str]) -> None:
+        """Answer the next writes with a precondition so, each with a status and an error code, and then no more."""
+        self._refusals = deque(answers)
 
     def __enter__(self) -> Self:
         import s3fs
@@ -59,15 +64,23 @@ class S3Server:
         if self._to_throttle and "list-type=2" in request["QUERY_STRING"]:
             self._to_throttle -= 1
             self.throttled += 1
-            start_response("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(_SLOW_DOWN)))])
-            return [_SLOW_DOWN]
+            return _error(503, "SlowDown", start_response)
         if request["REQUEST_METHOD"] != "PUT":
             return self._ask(request, start_response)
         if self.ignores_preconditions:
             request.pop("HTTP_IF_NONE_MATCH", None)
+        if self._refusals and "HTTP_IF_NONE_MATCH" in request:
+            request["wsgi.input"].read(int(request["CONTENT_LENGTH"]))
+            return _error(*self._refusals.popleft(), start_response)
         with self._writing:  # S3 tests a precondition and writes in one step, moto in two
             return self._ask(request, start_response)
 
     def _ask(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer: Iterable[bytes] = self._backend(request, start_response)
         return answer
+
+
+def _error(status: int, code: str, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    body = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{code}</Code><Message>Said by the test.</Message></Error>'.encode()
+    start_response(f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+    return [body]
