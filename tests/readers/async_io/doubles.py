@@ -156,6 +156,12 @@ class Service(AsyncFunction):
         self._futures[row][-1].set_exception(error)
 
 
+async def times_two(row: int) -> int:
+    """Answer after a while, which depends on the row."""
+    await asyncio.sleep(0.01 * (row % 3))
+    return row * 2
+
+
 @contextlib.contextmanager
 def operator_of(function: Any, host: LoopHost, **settings: Any) -> Iterator[AsyncWaitOperator]:
     """An open operator."""

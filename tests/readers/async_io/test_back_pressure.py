@@ -1,0 +1,121 @@
+"""Rows are taken as there is room, and whatever ends the task leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from readers.async_io.async_wait_operator import AsyncWaitOperator
+from readers.async_io.function import AsyncFunction
+from readers.async_io.settings import AsyncSettings, OutputMode
+from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
+from tests.readers.async_io.outputs import inputs_of, pairs
+
+ORDERED = OutputMode.ORDERED
+
+
+class TestBackPressureAndEnds:
+    def test_rows_are_pulled_only_as_places_are_free(self, host: ManualHost) -> None:
+        service = Service()
+        pulled: list[int] = []
+
+        def source() -> Any:
+            for n in range(100):
+                pulled.append(n)
+                yield [n]
+
+        with operator_of(service, host, capacity=2, queue_size=4) as operator:
+            outputs = operator.process(source(), linger_s=0.1)
+            host.loop.call_later(1, lambda: service.answer(*service.running))
+            first = next(outputs)
+            assert len(pulled) <= 5 + len(first)
+            assert service.peak == 2
+
+    def test_leaving_process_early_and_closing_leaves_nothing(self, host: ManualHost) -> None:
+        service = Service()
+        with operator_of(service, host, capacity=2) as operator:
+            outputs = operator.process([[1, 2, 3]])
+            host.loop.call_later(1, service.answer, 1)
+            assert next(outputs) == [(1, "1!")]
+            outputs.close()
+        assert service.running == []
+        assert service.log == ["open", "close"]
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+    def test_whatever_ends_the_task_everything_is_cancelled_and_closed(self, host: ManualHost, error: type[BaseException]) -> None:
+        service = Service()
+
+        def task() -> None:
+            with operator_of(service, host, timeout_ms=1000) as operator:
+                operator.feed([1, 2])
+                host.settle()
+                raise error
+
+        with pytest.raises(error):
+            task()
+        assert sorted(service.cancelled) == [1, 2]
+        assert service.log == ["open", "close"]
+
+    def test_waiting_can_be_ended_from_outside(self, host: ManualHost) -> None:
+        def ended() -> None:
+            raise BrokenPipeError
+
+        service = Service()
+        with AsyncWaitOperator(service, AsyncSettings(), host=host, on_wait=ended) as operator:
+            operator.feed([1])
+            began = host.loop.now
+            with pytest.raises(BrokenPipeError):
+                operator.poll(60)
+            assert host.loop.now - began <= 1
+        assert service.cancelled == [1]
+
+    def test_drain_with_a_time_limit_leaves_the_rest_to_the_snapshot(self, host: ManualHost) -> None:
+        """What a query with carry-over does at the end of a micro-batch."""
+        service = Service()
+        with operator_of(service, host) as operator:
+            operator.feed([1, 2, 3])
+            host.loop.call_later(1, service.answer, 2)
+            out = [output for outputs in operator.drain(2.0) for output in outputs]
+            assert out == [(2, "2!")]
+            assert operator.values() == [1, 3]
+
+    def test_processing_with_patience_takes_everything_in_and_leaves_the_rest_to_the_snapshot(self, host: ManualHost) -> None:
+        service = Service()
+        with operator_of(service, host, capacity=2, queue_size=2) as operator:
+            host.loop.call_later(1.5, service.answer, 1)
+            began = host.loop.now
+            out = [output for outputs in operator.process([[1, 2, 3], [4, 5]], patience_s=2.0) for output in outputs]
+            assert out == [(1, "1!")]
+            assert operator.values() == [2, 3, 4, 5]
+            assert host.loop.now - began == pytest.approx(3.5, abs=0.1), "what comes out proves that the service lives"
+
+    def test_a_queue_full_of_nothing_but_results_is_not_stuck(self, host: ManualHost) -> None:
+        with operator_of(times_two, host, queue_size=1, mode=ORDERED) as operator:
+            out = [output for outputs in operator.process([range(5), range(5, 7)]) for output in outputs]
+        assert inputs_of(out) == list(range(7))
+
+    def test_when_every_slot_is_stuck_the_rows_behind_time_out_too(self, host: ManualHost) -> None:
+        release = asyncio.Event()
+
+        class Hangs(AsyncFunction):
+            async def async_invoke(self, row: int) -> int:
+                while not release.is_set():
+                    try:
+                        await release.wait()
+                    except asyncio.CancelledError:
+                        continue
+                return row
+
+            def timeout(self, row: int) -> str:
+                return "late"
+
+        with operator_of(Hangs(), host, timeout_ms=1000, capacity=2) as operator:
+            operator.feed([1, 2, 3, 4])
+            host.advance(1)
+            assert len(operator.poll()) == 2
+            operator.feed([5])
+            host.advance(2)
+            assert sorted(pairs(operator.poll())) == [(n, "late") for n in (3, 4, 5)]
+            release.set()
