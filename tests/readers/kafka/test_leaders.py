@@ -12,14 +12,8 @@ from headwater_core.clock import ManualClock
 from headwater_core.errors import TransientSourceError
 from local_kafka import LocalKafka
 from readers.kafka.leaders import Leaders, Nowhere
-from tests.enumerators.kafka.listeners import Listen, client, listening
+from tests.enumerators.kafka.listeners import Listen, client
 from tests.scripted_kafka import NOT_LEADER, ScriptedKafka
-
-
-@pytest.fixture
-def listen() -> Iterator[Listen]:
-    with listening() as start:
-        yield start
 
 
 @pytest.fixture

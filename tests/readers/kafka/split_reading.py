@@ -1,0 +1,94 @@
+"""A split reader among scripted brokers, and what those may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from enumerators.kafka.pool import ConnectionPool
+from headwater_core.clock import ManualClock
+from headwater_core.emitter import SplitState
+from headwater_core.split import SplitRange
+from readers.kafka.emitter import KafkaRecordEmitter
+from readers.kafka.split_reader import KafkaSplitReader
+from tests.enumerators.kafka.listeners import client
+from tests.scripted_kafka import Fetch, HangUp, Part, ScriptedKafka, Surprise
+
+POLL_TIMEOUT_MS = 10_000
+
+
+class Task:
+    """A reader and what its task has emitted."""
+
+    def __init__(self, kafka: ScriptedKafka, *, loss: bool = True, **properties: str) -> None:
+        self.clock, self.pool = ManualClock(), ConnectionPool()
+        config = client(kafka.bootstrap, **{"max_partition_fetch_bytes": "1", **properties})
+        self.reader = KafkaSplitReader(config, poll_timeout_ms=POLL_TIMEOUT_MS, fail_on_data_loss=loss, clock=self.clock, pool=self.pool)
+        self.states: dict[tuple[str, ...], SplitState[Any, int]] = {}
+        self.rows: dict[tuple[str, ...], list[int]] = {}
+
+    def take(self, *ranges: SplitRange[Any, int]) -> Task:
+        self.states.update((piece.split.path, SplitState(piece)) for piece in ranges)
+        self.rows.update((piece.split.path, []) for piece in ranges)
+        self.reader.handle_splits_changes(ranges)
+        return self
+
+    def step(self) -> bool:
+        """Do what the task's loop does with one fetch; say whether there is more to do."""
+        fetched = self.reader.fetch()
+        for path, records in fetched.records.items():
+            emitter = KafkaRecordEmitter(["offset"])
+            for record in records:
+                for rows in (*emitter.emit(record, self.states[path]), *emitter.flush()):
+                    self.rows[path] += rows.column("offset").to_numpy().tolist()
+        for path in fetched.finished:
+            del self.states[path]
+        return bool(self.states)
+
+    def finish(self) -> list[list[int]]:
+        """Read to the end; return the offsets of each partition."""
+        while self.step():
+            pass
+        self.reader.close()
+        self.pool.clear()
+        return list(self.rows.values())
+
+
+def upto(*ends: int) -> list[list[int]]:
+    return [list(range(end)) for end in ends]
+
+
+def plain(_: Fetch) -> dict[int, Part]:
+    return {}
+
+
+def nothing(end: int) -> Surprise:
+    return lambda fetch: {each.partition: Part(end=end) for each in fetch.wanted}
+
+
+def waiting(clock: ManualClock, answer: Surprise = plain, wait_ms: int = 500) -> Surprise:
+    """A long poll: the answer takes a while."""
+
+    def surprise(fetch: Fetch) -> Any:
+        clock.advance(wait_ms)
+        return answer(fetch)
+
+    return surprise
+
+
+def hang_up(after_bytes: int) -> Surprise:
+    def surprise(_: Fetch) -> None:
+        raise HangUp(after_bytes)
+
+    return surprise
+
+
+def fail_once(target: object, method: str, error: Exception, *, after: int) -> None:
+    """Let a method fail once, after so many calls."""
+    original, calls = getattr(target, method), iter(range(10_000))
+
+    def failing(*args: Any) -> Any:
+        if next(calls) == after:
+            raise error
+        return original(*args)
+
+    setattr(target, method, failing)
