@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -17,6 +18,11 @@ from connector.schemas import bind_schema, spark_schema
 from headwater_core.jsons import JsonObject
 from headwater_core.source import Boundedness
 from readers.runtime.source_reader import read_ranges
+
+VALUE = pa.schema([pa.field("value", pa.string())])
+NOW_S = 1_800_000_000
+Drop = Callable[..., Path]
+"""Moves a whole file into the inbox: its name, its modification time in seconds, its text."""
 
 
 def configure(options: dict[str, str], mode: Boundedness, schema: pa.Schema | None = None) -> ConfiguredSource:
@@ -91,6 +97,17 @@ def read(configured: ConfiguredSource, tasks: Sequence[ReadTask[Any, Any]]) -> p
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
     assert isinstance(source, FilesSource)
     return pa.Table.from_batches([rows for task in tasks for rows in read_ranges(source, task.ranges)], source.schema())
+
+
+def text(inbox: Path, **options: Any) -> Query:
+    """A query on the lines of the files in a folder."""
+    return Query(VALUE, format="text", path=str(inbox), **options)
+
+
+def values(rows: pa.Table | None) -> list[str]:
+    """The column of a text file."""
+    assert rows is not None
+    return [str(value) for value in rows.column("value").to_pylist()]
 
 
 def _coordinator(configured: ConfiguredSource) -> SourceCoordinator[Any, Any]:
