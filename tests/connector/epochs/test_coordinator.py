@@ -1,12 +1,8 @@
-"""The life of epochs: opened when a split is due, taken up in one step, sealed, restored, rolled back, pruned."""
+"""The life of epochs: opened when a split is due, taken up in one step, sealed, left early, shared."""
 
 from __future__ import annotations
 
-import json
-import re
-import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,84 +10,12 @@ import pytest
 from connector.epochs.coordinator import EpochCoordinator
 from connector.epochs.plan import BarrierHints
 from headwater_core.epoch import Barrier
-from headwater_core.errors import ContractError, OffsetError, StateLocationError
-from headwater_core.jsons import JsonObject, canonical
 from headwater_core.retry import Backoff
-from headwater_core.state_location import LocalStateStore
 from headwater_core.state_store import MemoryStateStore
 from readers.runtime.epoch_task import EpochTask, read_epoch
+from tests.connector.epochs.epoch_queries import POLL_MS, Query
 from tests.doubles import NumberSplit
 from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_reader, rows_of
-
-POLL_MS = 1_000
-WALL_MS = time.time_ns() // 1_000_000
-
-
-OPEN: list[EpochCoordinator] = []
-
-
-@pytest.fixture(autouse=True)
-def _close_coordinators() -> Iterator[None]:
-    """Drivers are killed in these tests, not stopped: what they leave behind ends with the test."""
-    yield
-    while OPEN:
-        OPEN.pop().close()
-
-
-class Query:
-    """A query on a checkpoint, as Spark drives it: an offset log, and coordinators that come and go."""
-
-    def __init__(self, outside: Logs, store: MemoryStateStore | None = None, **hints: Any) -> None:
-        self.outside, self.store = outside, store or MemoryStateStore()
-        self.clock = MainThreadClock()
-        self.hints = BarrierHints(**{"barrier": Barrier(rows=4), "parallelism": 2, "poll_interval_ms": POLL_MS, **hints})
-        self.log: list[JsonObject] = []
-        self.rows: list[tuple[str, int]] = []
-        self.restart()
-
-    def restart(self) -> None:
-        """A new driver."""
-        self.source = LogSource(self.outside)
-        self.coordinator = EpochCoordinator(
-            self.source, self.store, self.hints, Backoff(deadline_ms=100), clock=self.clock, wall_ms=lambda: WALL_MS + self.clock.monotonic_ms()
-        )
-        OPEN.append(self.coordinator)
-
-    @property
-    def start(self) -> JsonObject:
-        return self.log[-1] if self.log else self.coordinator.initial_offset()
-
-    def plan(self, *, limited: bool = True) -> JsonObject | None:
-        """Log the next offset; None if there is nothing to do."""
-        start = json.loads(json.dumps(self.start))
-        end = self.coordinator.plan_next(start, limited=limited)
-        if end == start:
-            assert list(end) == list(start)
-            return None
-        assert canonical(end) == end
-        self.log.append(end)
-        return end
-
-    def tasks(self) -> list[EpochTask]:
-        start = self.log[-2] if len(self.log) > 1 else self.coordinator.initial_offset()
-        return self.coordinator.tasks(start, self.log[-1])
-
-    def read(self, task: EpochTask) -> list[tuple[str, int]]:
-        return rows_of(read_epoch(self.source, task, self.store, open_plain_reader, self.clock))
-
-    def batch(self, *, limited: bool = True) -> list[tuple[str, int]] | None:
-        """Run one micro-batch; None if none was planned."""
-        if self.plan(limited=limited) is None:
-            return None
-        read = [row for task in self.tasks() for row in self.read(task)]
-        self.rows += read
-        return read
-
-    def drain(self) -> None:
-        """Run with AvailableNow to the end."""
-        self.coordinator.prepare_for_available_now()
-        while self.batch() is not None:
-            pass
 
 
 def test_every_row_comes_once_whatever_the_number_of_epochs() -> None:
@@ -246,31 +170,6 @@ def test_both_scans_of_a_self_join_read_the_same_rows() -> None:
     assert query.read(query.tasks()[0]) == first
 
 
-def test_a_restart_between_any_two_steps_comes_to_the_same() -> None:
-    query = Query(Logs({"a": 13, "b": 4}))
-    query.coordinator.prepare_for_available_now()
-    while query.plan() is not None:
-        query.restart()
-        query.coordinator.prepare_for_available_now()
-        read = [row for task in query.tasks() for row in query.read(task)]
-        assert read == [row for task in query.tasks() for row in query.read(task)]
-        query.rows += read
-        if not read:
-            break
-    assert sorted(query.rows) == query.outside.everything()
-
-
-def test_an_epoch_that_was_opened_and_never_logged_is_thrown_away_and_its_new_splits_given_back() -> None:
-    query = Query(Logs({"a": 8}))
-    query.plan()
-    lost = query.log.pop()
-    query.plan()
-    assert query.outside.returned == [NumberSplit("a")]
-    assert query.log[-1]["nonce"] != lost["nonce"]
-    names = query.store.list(str(query.log[-1]["query"]))
-    assert [str(lost["nonce"]) in name for name in names] == [False] or str(lost["query"]) != str(query.log[-1]["query"])
-
-
 def test_events_travel_both_ways_once_each_also_over_a_restart() -> None:
     query = Query(Logs({"a": 8}, to_send=[(("a",), "hello")]), parallelism=1)
     query.batch()
@@ -301,87 +200,6 @@ def test_two_queries_on_one_state_location_do_not_meet() -> None:
     first.drain()
     second.drain()
     assert sorted(first.rows) == sorted(second.rows) == outside.everything()
-
-
-def test_a_checkpoint_rolled_back_goes_on_from_there_in_folders_of_its_own() -> None:
-    query = Query(Logs({"a": 21}))
-    for _ in range(5):
-        query.batch()
-    kept, rows = query.log[:2], []
-    before = query.log
-    query.log = kept
-    query.restart()
-    for log in (kept[:1], kept):
-        query.log = log
-        rows += [row for task in query.tasks() for row in query.read(task)]
-    query.rows = rows
-    query.log = list(kept)
-    query.drain()
-    assert sorted(query.rows) == query.outside.everything()
-    assert {str(offset["nonce"]) for offset in query.log[2:]}.isdisjoint(str(offset["nonce"]) for offset in before[2:])
-
-
-def test_old_epochs_are_pruned_and_the_retained_ones_can_be_rolled_back_to() -> None:
-    query = Query(Logs({"a": 40}), retained_epochs=2)
-    for _ in range(6):
-        query.batch()
-    query.plan()
-    numbers = [int(name.split("-")[1]) for name in query.store.list(str(query.log[0]["query"]))]
-    assert numbers == [4, 5, 6, 7]
-
-
-def test_a_pruned_or_lost_epoch_is_an_error_and_nothing_is_read_twice() -> None:
-    query = Query(Logs({"a": 40}))
-    query.batch()
-    query.store.delete_folder(str(query.log[0]["query"]))
-    query.restart()
-    with pytest.raises(StateLocationError, match=r"does not hold epoch 1 .* Restore stateLocation from the backup"):
-        query.plan()
-    assert query.store._objects == {}
-
-
-def test_a_manifest_that_was_cut_short_is_an_error_and_nothing_is_written_over_it() -> None:
-    query = Query(Logs({"a": 40}))
-    query.batch()
-    name = next(name for name in query.store._objects if name.endswith(".manifest"))
-    query.store._objects[name] = query.store._objects[name][:-7]
-    held = dict(query.store._objects)
-    with pytest.raises(StateLocationError, match=r"place 0 .* is cut short or was changed"):
-        query.plan()
-    with pytest.raises(StateLocationError, match="is cut short or was changed"):
-        query.read(query.tasks()[0])
-    assert query.store._objects == held
-
-
-def test_an_executor_that_cannot_write_the_location_says_so(tmp_path: Path) -> None:
-    query = Query(Logs({"a": 4}))
-    query.plan()
-    (tmp_path / "state").touch()
-    with pytest.raises(StateLocationError, match=r"cannot be used from here.*driver and every executor must reach it"):
-        list(read_epoch(query.source, query.tasks()[0], LocalStateStore(tmp_path / "state"), open_plain_reader, query.clock))
-
-
-def test_a_source_that_goes_backwards_is_an_error_and_nothing_is_opened() -> None:
-    query = Query(Logs({"a": 40}))
-    query.batch()
-    query.outside.backwards = True
-    query.batch()
-    held = dict(query.store._objects)
-    with pytest.raises(ContractError, match=re.escape("went backwards: split a was to be read from 4 and came to")):
-        query.plan()
-    assert query.store._objects == held
-
-
-def test_a_checkpoint_of_another_source_or_mode_is_refused() -> None:
-    query = Query(Logs({"a": 4}))
-    refused: list[JsonObject] = [
-        {"source": "kafka", "version": 1},
-        {"source": "logs", "version": 1, "positions": {"a": 4}},
-        {"source": "logs", "version": 9},
-    ]
-    for wrong in refused:
-        with pytest.raises(OffsetError):
-            query.coordinator.plan_next(wrong, limited=True)
 
 
 def test_the_statistics_of_the_last_checkpoint_are_in_the_progress() -> None:
