@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rounds = parser.parse_args(arguments).rounds
     began = time.perf_counter()
     kernel()
-    print(f"kernel ready after {time.perf_counter() - began:.2f} s, numba's import included")
+    print(f"kernel ready after {time.perf_counter() - began:.2f} s")
     cases = _cases(random.Random(1))
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
     rows = {case.name: case.run()[0] for case in cases}

@@ -1,8 +1,8 @@
-"""The compiled kernel: Kafka's record format v2 into Arrow buffers, one pass, no allocation, without the GIL.
+"""The kernel: Kafka's record format v2 into Arrow buffers, one pass, no allocation, without the GIL.
 
-Plain functions here; `readers.kafka.kernel_cache` compiles `scan` and `decode` with the signatures at the end. Every read is checked against the
-end of its record or batch, so hostile bytes give a fault, never a read outside the buffer. Positions are int64 throughout: numba makes a float
-of a signed and an unsigned one.
+Compiled by `readers.kafka.kernel_entry`, and not imported where the compiled code is at hand. Every read is checked against the end of its record
+or batch, so hostile bytes give a fault, never a read outside the buffer. Positions are int64 throughout: numba makes a float of a signed and an
+unsigned one.
 """
 
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
@@ -18,7 +18,6 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from readers.kafka.layout import (
-    BATCH,
     BATCH_OVERHEAD,
     FAULT_BATCH_TOO_SHORT,
     FAULT_BYTES_LEFT,
@@ -45,7 +44,7 @@ from readers.kafka.layout import (
     RowBuffers,
 )
 
-__all__ = ["DECODE_SIGNATURE", "SCAN_SIGNATURE", "decode", "scan"]
+__all__ = ["decode", "scan"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -148,6 +147,7 @@ def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int,
     return 0 if pos == end else FAULT_HEADER
 
 
+@_inlined
 def decode(  # noqa: C901, PLR0911, PLR0912, PLR0917 - one loop over hot bytes; calls with many results would only hide it
     data: ByteArray, batches: BatchArray, position: int, stop: int, rows: int, out: RowBuffers, tally: Int64Array
 ) -> int:
@@ -250,6 +250,7 @@ def _read_v2(data: ByteArray, pos: int, batch: Any) -> None:
         batch.fault = FAULT_COUNT
 
 
+@_inlined
 def scan(data: ByteArray, batches: BatchArray) -> int:
     """Read the headers of all complete batches, of any format, into as many elements as there are; return how many batches there are.
 
@@ -277,14 +278,3 @@ def scan(data: ByteArray, batches: BatchArray) -> int:
             break
         pos += _LOG_OVERHEAD + length
     return found
-
-
-_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
-_BATCHES = numba.from_dtype(BATCH)[::1]
-_BINARY = types.NamedTuple([types.int32[::1], types.uint8[::1], types.uint8[::1]], BinaryBuffers)
-_HEADERS = types.NamedTuple([types.int32[::1], types.uint8[::1], _BINARY, _BINARY], HeadersBuffers)
-_ROWS = types.NamedTuple([_BINARY, _BINARY, types.int64[::1], types.int64[::1], types.int32[::1], _HEADERS], RowBuffers)
-
-SCAN_SIGNATURE = types.int64(_BYTES, _BATCHES)
-DECODE_SIGNATURE = types.int64(_BYTES, _BATCHES, types.int64, types.int64, types.int64, _ROWS, types.int64[::1])
-"""One signature each: nothing is specialised later, in the middle of a task."""

@@ -1,7 +1,8 @@
-"""Compiles the kernel once per host, and loads it from then on.
+"""Compiles the kernel once per host, and loads its machine code from then on.
 
-The kernel's source is copied into a private folder, under a name made of its own digest, and imported from there. So numba's cache beside it is
-found again wherever headwater was unpacked this time: Spark puts ``--py-files`` and ``--archives`` into a new folder for every application.
+What is kept is an object file under a name made of the kernel's own digest and the processor: so it is found again wherever headwater was unpacked
+this time (Spark puts ``--py-files`` and ``--archives`` into a new folder for every application), and a home folder may be shared by hosts that
+differ.
 """
 
 from __future__ import annotations
@@ -12,73 +13,90 @@ import functools
 import gc
 import hashlib
 import importlib.resources
-import importlib.util
 import logging
 import os
-import pickle
-import shutil
 import stat
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from headwater_core.imports import importing
-from readers.kafka.layout import BatchArray, ByteArray, Int64Array, RowBuffers
 
-__all__ = ["Kernel", "cache_folder", "kernel"]
+if TYPE_CHECKING:
+    from readers.kafka.kernel_code import Kernel
+
+__all__ = ["cache_folder", "kernel"]
 
 log = logging.getLogger(__name__)
-_MODULE = "readers.kafka.kernel"
-
-
-class Kernel(NamedTuple):
-    """The compiled functions; their contracts stand in `readers.kafka.kernel`. They run without the GIL, on the thread that calls them."""
-
-    scan: Callable[[ByteArray, BatchArray], int]
-    decode: Callable[[ByteArray, BatchArray, int, int, int, RowBuffers, Int64Array], int]
+_SOURCES = ("kernel.py", "kernel_entry.py", "layout.py")
 
 
 @functools.cache
 def kernel() -> Kernel:
-    """Return the compiled kernel: 0.1 s in a process that is the first to ask, some seconds in the first process of a host.
+    """Return the compiled kernel: 0.05 s in a process that is the first to ask, some seconds in the first process of a host.
 
-    Called late, on executors, by whoever meets the first record set; numba is imported here and nowhere before. Processes that start together
-    wait for the one that compiles. Without a folder to keep the result in, each process compiles for itself, after a warning.
+    Called late, on executors, by whoever meets the first record set. Processes that start together wait for the one that compiles. Without a
+    folder to keep the result in, each process compiles for itself, after a warning.
 
     Raises:
         MissingDependencyError: numba is not installed in this process.
     """
     loaded = _load()
-    gc.freeze()  # Spark's Python daemon collects garbage after every task, and would look through all of numba each time
+    gc.freeze()  # Spark's Python daemon collects garbage after every task, and would look through all that was imported each time
     return loaded
 
 
 def _load() -> Kernel:
     with importing("the kafka source", extra="kafka"):
-        import numba
+        from readers.kafka.kernel_code import Kernel, processor
     folder = cache_folder()
     if folder is not None:
         try:
-            return _cached_in(folder, numba.__version__)
+            return Kernel(*_cached_in(folder, processor()))
         except OSError as error:
             log.warning("%s cannot hold the compiled kernel: %s", folder, error)
     log.warning("there is no place to keep the compiled kernel; every Python worker compiles it anew, which takes seconds")
-    return _compile(importlib.import_module(_MODULE), cached=False)
+    return Kernel(*_compile())
 
 
-def _cached_in(folder: Path, numba_version: str) -> Kernel:
+def _cached_in(folder: Path, processor: str) -> tuple[str, bytes]:
     package = importlib.resources.files("readers.kafka")
-    source, layout = (package / "kernel.py").read_bytes(), (package / "layout.py").read_bytes()
-    place = folder / f"{hashlib.sha256(source + layout).hexdigest()[:16]}-numba-{numba_version}"
-    with _locked(folder / "lock"), _numba_cache_in(place):
-        try:
-            return _compile(_relocated(place, source), cached=True)
-        except (EOFError, pickle.UnpicklingError):  # a power cut left a file in halves
-            shutil.rmtree(place)
-            return _compile(_relocated(place, source), cached=True)
+    digest = hashlib.sha256(processor.encode())
+    for source in _SOURCES:
+        digest.update((package / source).read_bytes())
+    path = folder / f"kernel-{digest.hexdigest()[:32]}"
+    if found := _read(path):
+        return found
+    with _locked(folder / "lock"):
+        if found := _read(path):
+            return found
+        made = _compile()
+        _write(path, *made)
+        return made
+
+
+def _compile() -> tuple[str, bytes]:
+    with importing("the kafka source", extra="kafka"):
+        from readers.kafka.kernel_entry import compile_kernel
+    return compile_kernel()
+
+
+def _read(path: Path) -> tuple[str, bytes] | None:
+    """Return the function's name and the machine code; None if there is no file, or one that a power cut left in halves."""
+    with contextlib.suppress(FileNotFoundError):
+        digest, _, content = path.read_bytes().partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() == digest:
+            name, _, machine_code = content.partition(b"\n")
+            return name.decode(), machine_code
+    return None
+
+
+def _write(path: Path, name: str, machine_code: bytes) -> None:
+    content = name.encode() + b"\n" + machine_code
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    partial.replace(path)
 
 
 def cache_folder() -> Path | None:
@@ -119,40 +137,3 @@ def _locked(path: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):  # a network file system without locks: compile twice rather than never
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@contextlib.contextmanager
-def _numba_cache_in(folder: Path) -> Iterator[None]:
-    """Make numba cache what is compiled meanwhile in this folder, whatever its environment says."""
-    import numba
-
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
-
-
-def _relocated(place: Path, source: bytes) -> ModuleType:
-    place.mkdir(mode=0o700, exist_ok=True)
-    path = place / "kernel.py"
-    if not path.exists() or path.read_bytes() != source:
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(source)
-        partial.replace(path)
-    spec = importlib.util.spec_from_file_location(_MODULE, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[_MODULE] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _compile(module: ModuleType, *, cached: bool) -> Kernel:
-    import numba
-
-    njit: Any = numba.njit
-    # The kernel allocates nothing: without numba's runtime it counts no references either, which would take most of its time.
-    options = {"nogil": True, "cache": cached, "_nrt": False}
-    return Kernel(njit([module.SCAN_SIGNATURE], **options)(module.scan), njit([module.DECODE_SIGNATURE], **options)(module.decode))

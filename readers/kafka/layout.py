@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 __all__ = [
     "BATCH",
@@ -22,6 +23,8 @@ __all__ = [
     "FAULT_OFFSET",
     "FAULT_RECORD_LENGTH",
     "FAULT_TIMESTAMP",
+    "FUNCTION_DECODE",
+    "FUNCTION_SCAN",
     "LOG_APPEND_TIME",
     "MIN_RECORD_BYTES",
     "MOST_TIMESTAMP_MS",
@@ -38,6 +41,7 @@ __all__ = [
     "Int32Array",
     "Int64Array",
     "RowBuffers",
+    "address",
 ]
 
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
@@ -77,6 +81,12 @@ LOG_APPEND_TIME = 0x08
 MOST_TIMESTAMP_MS = ((1 << 63) - 1) // 1000
 """Spark counts microseconds in 64 bits."""
 
+FUNCTION_SCAN = 0
+FUNCTION_DECODE = 1
+
+FUNCTION_SCAN = 0
+FUNCTION_DECODE = 1
+
 FAULT_BATCH_TOO_SHORT = -1
 FAULT_MAGIC = -2
 FAULT_OFFSET = -3
@@ -93,6 +103,11 @@ TALLY_HEADERLESS = 2
 TALLY_NULL_HEADER_VALUES = 3
 TALLY_FAULTY_BATCH = 4
 TALLY_FIELDS = 5
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Return where a contiguous array lies. Arrow tells it in a fifth of the time that numpy takes."""
+    return pa.py_buffer(array.data).address
 
 
 class BinaryBuffers(NamedTuple):
@@ -121,3 +136,10 @@ class RowBuffers(NamedTuple):
     timestamp: Int64Array
     timestamp_type: Int32Array
     headers: HeadersBuffers
+
+    def addresses(self) -> Int64Array:
+        """Return where the kernel finds these buffers: of each array its address and its length. Good for as long as somebody holds the buffers."""
+        headers = self.headers
+        numbers = (self.offset, self.timestamp, self.timestamp_type, headers.offsets, headers.validity)
+        arrays: list[npt.NDArray[Any]] = [*self.key, *self.value, *numbers, *headers.key, *headers.value]
+        return np.array([part for array in arrays for part in (address(array), array.size)], np.int64)

@@ -53,6 +53,7 @@ class RowBuilder:
 
     def _reset(self) -> None:
         self._buffers: RowBuffers | None = None
+        self._addresses: Int64Array = np.empty(0, np.int64)
         self._tally: Int64Array = np.zeros(layout.TALLY_FIELDS, np.int64)
         self._runs: list[_Run] = []
         self._rows = self._bytes = self._room_rows = self._room_bytes = 0
@@ -77,8 +78,7 @@ class RowBuilder:
         """
         if self._buffers is None or not self._has_room(chunk):
             self._open(chunk.most_rows, chunk.most_bytes)
-        assert self._buffers is not None
-        rows = kernel().decode(chunk.data, chunk.batches, state.position, state.stop, self._rows, self._buffers, self._tally)
+        rows = kernel().decode(chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally)
         if rows < 0:
             base_offset = int(chunk.batches[self._tally[layout.TALLY_FAULTY_BATCH]]["base_offset"])
             self._reset()
@@ -130,7 +130,7 @@ class RowBuilder:
         for column in (buffers.key, buffers.value, buffers.headers, buffers.headers.key, buffers.headers.value):
             column.offsets[:1] = 0
             column.validity[:] = 0xFF
-        self._buffers = buffers
+        self._buffers, self._addresses = buffers, buffers.addresses()
 
 
 class _Region:

@@ -335,7 +335,7 @@ print(json.dumps(seen))
 def test_an_executor_without_a_library_names_the_line_that_installs_it(
     kafka: LocalKafka, topic: str, spark_conf: dict[str, Any], tmp_path: Path
 ) -> None:
-    """The driver and Spark's planner have it."""
+    """The driver and Spark's planner have it. No kernel was compiled on this host, so numba is needed."""
     kafka.create_topic(topic)
     kafka.produce(topic, [b"x"])
     library, driver = tmp_path / "library", tmp_path / "driver.py"
@@ -343,7 +343,8 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     (tmp_path / "sitecustomize.py").write_text(SITE.format(file=str(library)))
     driver.write_text(DRIVER)
     arguments = [json.dumps({**spark_conf, "spark.driver.memory": "512m"}), str(library), kafka.bootstrap_servers, topic]
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}"}
+    path = f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}"
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, str(driver), *arguments], env=environment, capture_output=True, text=True, check=False, timeout=110)
     assert not done.returncode, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
