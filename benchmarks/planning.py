@@ -15,7 +15,8 @@ from benchmarks.subjects import HEADWATER
 from connector.coordinator import SourceCoordinator
 from connector.kafka import configure_kafka
 from enumerators.kafka import lookup
-from enumerators.kafka.cluster import EARLIEST, ClusterMetadata, PartitionMetadata, TopicMetadata, TopicPartition
+from enumerators.kafka.cluster import ClusterMetadata, PartitionMetadata, TopicMetadata
+from enumerators.kafka.topic_partition import EARLIEST, TopicPartition
 from headwater_core.source import Boundedness
 
 __all__ = ["run", "steps"]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, cast
-
-import pyarrow as pa
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from connector.admission import ReadLimits
+from connector.kafka_options import KAFKA_OPTIONS, ending_offsets, starting_offsets, subscription
 from connector.planning import PlanningHints, default_parallelism
 from connector.registry import ConfiguredSource
+from enumerators.kafka.client_config import ClientConfig
+from enumerators.kafka.lookup_settings import LookupSettings
 from enumerators.kafka.split import KafkaPartitionSplit
 from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.errors import OffsetError, OptionError
-from headwater_core.imports import importing
+from headwater_core.imports import importing, require
 from headwater_core.jsons import JsonObject, JsonValue
 from headwater_core.reader import SplitReader
 from headwater_core.retry import Backoff
@@ -24,7 +24,8 @@ from headwater_core.source import DEFAULT_ROW_BYTES, Boundedness, Source
 from headwater_core.split import Path
 
 if TYPE_CHECKING:
-    from enumerators.kafka.lookup import LookupSettings
+    import pyarrow as pa
+
     from readers.kafka.record_set import RecordSet
 
 __all__ = ["KafkaSource", "configure_kafka"]
@@ -107,15 +108,6 @@ class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
     def position_after(self, start: int, rows: int, stop: int) -> int:
         return min(start + rows, stop)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Settings are classes of modules that need kafka-python: an executor without it is to say so, instead of failing inside of pickle."""
-        return _rebuild, (pickle.dumps({attribute.name: getattr(self, attribute.name) for attribute in fields(self)}),)
-
-
-def _rebuild(settings: bytes) -> KafkaSource:
-    with importing(_NEEDED_FOR, extra="kafka"):
-        return KafkaSource(**pickle.loads(settings))  # noqa: S301 - Spark's own pickle holds it
-
 
 def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
     """Make the Kafka source from the user's options. Opens nothing.
@@ -126,18 +118,9 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
 
     Raises:
         OptionError: an option is unknown, malformed, missing or of the other mode.
-        MissingDependencyError: a library of the ``kafka`` extra is not installed.
+        MissingDependencyError: kafka-python is not installed.
     """
-    with importing(_NEEDED_FOR, extra="kafka"):
-        from connector.kafka_options import (
-            KAFKA_OPTIONS,
-            ending_offsets,
-            starting_offsets,
-            subscription,
-        )
-        from enumerators.kafka.client_config import ClientConfig
-        from enumerators.kafka.lookup import LookupSettings
-
+    require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
     values = KAFKA_OPTIONS.parse(options, boundedness)
     mode = boundedness or Boundedness.BOUNDED
     client = ClientConfig.from_options(options)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
-from enumerators.kafka.cluster import EARLIEST, LATEST, TopicPartition
 from enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
 from enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.errors import OptionError
 from headwater_core.source import Boundedness
 

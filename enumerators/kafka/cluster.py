@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 from enumerators.kafka.client_config import BrokerAddress, ClientConfig
 from enumerators.kafka.connection import BrokerConnection
 from enumerators.kafka.errors import Permission, from_code, metadata_is_stale
-from enumerators.kafka.list_offsets import EARLIEST, LATEST, Found, list_offsets_request, read_offsets
+from enumerators.kafka.list_offsets import Found, list_offsets_request, read_offsets
 from enumerators.kafka.log_dirs import log_dirs_request, read_log_sizes
 from enumerators.kafka.metadata import (
     Broker,
     ClusterMetadata,
     PartitionMetadata,
     TopicMetadata,
-    TopicPartition,
     metadata_request,
     read_metadata,
 )
+from enumerators.kafka.topic_partition import TopicPartition
 from enumerators.kafka.transport import Deadline
 from headwater_core.clock import Clock, SystemClock
 from headwater_core.errors import TransientSourceError, UnknownSplitError
 
-__all__ = ["EARLIEST", "LATEST", "Broker", "Cluster", "ClusterMetadata", "PartitionMetadata", "TopicMetadata", "TopicPartition"]
+__all__ = ["Broker", "Cluster", "ClusterMetadata", "PartitionMetadata", "TopicMetadata"]
 
 T = TypeVar("T")
 _LEADER_NOT_AVAILABLE = 5

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from enumerators.kafka.lookup import ClusterView, KafkaLookup, LookupSettings
+from enumerators.kafka.lookup import ClusterView, KafkaLookup
+from enumerators.kafka.lookup_settings import LookupSettings
 from enumerators.kafka.split import KafkaPartitionSplit
 from headwater_core.clock import Clock, SystemClock
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext

@@ -8,15 +8,9 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
-from enumerators.kafka.metadata import TopicPartition
+from enumerators.kafka.topic_partition import TopicPartition
 
-__all__ = ["EARLIEST", "LATEST", "Found", "list_offsets_request", "read_offsets"]
-
-EARLIEST = -2
-"""The first record that is still there."""
-
-LATEST = -1
-"""The offset that the next record will get; with read_committed the last stable offset: the first record of the oldest open transaction."""
+__all__ = ["Found", "list_offsets_request", "read_offsets"]
 
 _NONE = -1
 _WITH_TIMESTAMPS = 1

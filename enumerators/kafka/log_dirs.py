@@ -10,7 +10,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.admin import DescribeLogDirsRequest
 
 from enumerators.kafka.errors import Permission, from_code
-from enumerators.kafka.metadata import TopicPartition
+from enumerators.kafka.topic_partition import TopicPartition
 
 __all__ = ["log_dirs_request", "read_log_sizes"]
 

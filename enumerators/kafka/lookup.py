@@ -7,42 +7,19 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from enumerators.kafka.client_config import ClientConfig
-from enumerators.kafka.cluster import EARLIEST, LATEST, Cluster, ClusterMetadata, TopicPartition
-from enumerators.kafka.offsets_initializer import OffsetsInitializer
+from enumerators.kafka.cluster import Cluster, ClusterMetadata
+from enumerators.kafka.lookup_settings import LookupSettings
 from enumerators.kafka.split import KafkaPartitionSplit
 from enumerators.kafka.subscription import Subscription
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.clock import Clock
 from headwater_core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater_core.split import Path
 
-__all__ = ["ClusterView", "KafkaLookup", "LookupSettings"]
+__all__ = ["ClusterView", "KafkaLookup"]
 
 log = logging.getLogger(__name__)
 _SIZES_AGE_MS = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class LookupSettings:
-    """What to look for.
-
-    Attributes:
-        client: how to reach the cluster.
-        subscription: what is read.
-        starting: where the first partitions begin.
-        ending: where a batch read ends; None in a stream.
-        num_retries: how often to look again before an odd answer (a topic gone, a log shorter than it was) is believed.
-        retry_interval_ms: how long to wait in between.
-        discovery_interval_ms: how old the list of partitions may be.
-    """
-
-    client: ClientConfig
-    subscription: Subscription
-    starting: OffsetsInitializer
-    ending: OffsetsInitializer | None
-    num_retries: int = 3
-    retry_interval_ms: int = 1_000
-    discovery_interval_ms: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,9 @@ from kafka.protocol.metadata import MetadataRequest
 
 from enumerators.kafka.errors import Permission, from_code
 from enumerators.kafka.property_values import BrokerAddress
+from enumerators.kafka.topic_partition import TopicPartition
 
-__all__ = ["Broker", "ClusterMetadata", "PartitionMetadata", "TopicMetadata", "TopicPartition", "metadata_request", "read_metadata"]
-
-
-class TopicPartition(NamedTuple):
-    """A partition of a topic, by name."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
+__all__ = ["Broker", "ClusterMetadata", "PartitionMetadata", "TopicMetadata", "metadata_request", "read_metadata"]
 
 
 class Broker(NamedTuple):

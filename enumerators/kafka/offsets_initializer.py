@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from enumerators.kafka.cluster import EARLIEST, LATEST, Cluster, TopicPartition
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.errors import OptionError, SourceError
+
+if TYPE_CHECKING:
+    from enumerators.kafka.cluster import Cluster  # loads kafka-python, which checking options does without
 
 __all__ = ["AtTimestamp", "OffsetsInitializer", "PartitionSpec"]
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from enumerators.kafka.client_config import BrokerAddress, ClientConfig
-from enumerators.kafka.cluster import Broker, Cluster, TopicMetadata, TopicPartition
+from enumerators.kafka.cluster import Broker, Cluster, TopicMetadata
 from enumerators.kafka.split import KafkaPartitionSplit
+from enumerators.kafka.topic_partition import TopicPartition
 from headwater_core.clock import Clock
 from headwater_core.errors import TransientSourceError, UnknownSplitError
 

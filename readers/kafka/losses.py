@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from enumerators.kafka.cluster import EARLIEST, LATEST
+from enumerators.kafka.topic_partition import EARLIEST, LATEST
 from headwater_core.clock import Clock
 from headwater_core.errors import DataLossError, SourceError, TransientSourceError
 from readers.kafka.fetch_session import Cursor

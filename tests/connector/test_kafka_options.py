@@ -12,9 +12,9 @@ from connector.kafka import KafkaSource
 from connector.kafka_options import KAFKA_OPTIONS, ending_offsets, render, starting_offsets, subscription
 from connector.planning import default_parallelism
 from connector.registry import ConfiguredSource
-from enumerators.kafka.cluster import EARLIEST, LATEST, TopicPartition
 from enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
 from enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.errors import OptionError
 from headwater_core.source import Boundedness
 from tests.connector.kafka_queries import configure

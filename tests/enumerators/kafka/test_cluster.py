@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from enumerators.kafka.cluster import EARLIEST, LATEST, Cluster, TopicPartition
+from enumerators.kafka.cluster import Cluster
 from enumerators.kafka.connection import BrokerConnection
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.clock import ManualClock
 from headwater_core.errors import AuthenticationError, AuthorizationError, TransientSourceError, UnknownSplitError
 from local_kafka import LocalKafka

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from enumerators.kafka.cluster import EARLIEST
 from enumerators.kafka.enumerator import KafkaSplitEnumerator
-from enumerators.kafka.lookup import ClusterView, LookupSettings
+from enumerators.kafka.lookup import ClusterView
+from enumerators.kafka.lookup_settings import LookupSettings
 from enumerators.kafka.offsets_initializer import OffsetsInitializer
 from enumerators.kafka.split import KafkaPartitionSplit
 from enumerators.kafka.subscription import TopicNames
+from enumerators.kafka.topic_partition import EARLIEST
 from headwater_core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater_core.errors import DataLossError
 from headwater_core.split import Path

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from enumerators.kafka.cluster import EARLIEST, LATEST, TopicPartition
-from enumerators.kafka.lookup import ClusterView, KafkaLookup, LookupSettings
+from enumerators.kafka.lookup import ClusterView, KafkaLookup
+from enumerators.kafka.lookup_settings import LookupSettings
 from enumerators.kafka.offsets_initializer import OffsetsInitializer
 from enumerators.kafka.split import KafkaPartitionSplit
 from enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.clock import ManualClock
 from headwater_core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater_core.split import Path

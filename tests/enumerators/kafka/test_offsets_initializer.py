@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from enumerators.kafka.cluster import EARLIEST, LATEST, TopicPartition
 from enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
+from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater_core.errors import OptionError, SourceError
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

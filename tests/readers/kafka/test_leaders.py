@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from enumerators.kafka.cluster import EARLIEST, LATEST
 from enumerators.kafka.split import KafkaPartitionSplit
+from enumerators.kafka.topic_partition import EARLIEST, LATEST
 from headwater_core.clock import ManualClock
 from headwater_core.errors import TransientSourceError
 from local_kafka import LocalKafka
