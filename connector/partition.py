@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from connector.planning import ReadTask
 from connector.registry import ConfiguredSource
-from headwater_core.barrier_source import BarrierSource
 from headwater_core.errors import ContractError
-from readers.runtime.epoch.open_reader import open_epoch_reader
-from readers.runtime.epoch_task import EpochTask, read_epoch
-from readers.runtime.source_reader import read_ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater_core.barrier_source import BarrierSource
+    from readers.runtime.epoch_task import EpochTask
 
 __all__ = ["TaskPartition", "read_partition"]
 
@@ -27,12 +28,18 @@ class TaskPartition(InputPartition):
 
 
 def read_partition(configured: ConfiguredSource, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one partition, on an executor."""
+    """Yield the rows of one partition, on an executor. Loads only the mode that the query is in."""
     task = partition.value
     if task is None:  # Spark's stand-in for a batch read that has nothing to read
         return iter(())
-    if isinstance(task, EpochTask) and configured.epochs is not None:
-        return read_epoch(cast("BarrierSource[Any, Any]", configured.source), task, configured.epochs.store, open_epoch_reader)
-    if not isinstance(task, ReadTask):
-        raise ContractError(f"a partition that headwater did not plan: {partition!r}")
-    return read_ranges(configured.source, task.ranges)
+    if isinstance(task, ReadTask):
+        from readers.runtime.source_reader import read_ranges
+
+        return read_ranges(configured.source, task.ranges)
+    if configured.epochs is not None:
+        from readers.runtime.epoch.open_reader import open_epoch_reader
+        from readers.runtime.epoch_task import EpochTask, read_epoch
+
+        if isinstance(task, EpochTask):
+            return read_epoch(cast("BarrierSource[Any, Any]", configured.source), task, configured.epochs.store, open_epoch_reader)
+    raise ContractError(f"a partition that headwater did not plan: {partition!r}")

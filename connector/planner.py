@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from connector.coordinator import SourceCoordinator
-from connector.epochs.coordinator import EpochCoordinator
 from connector.planning import ReadTask
 from connector.registry import ConfiguredSource
-from headwater_core.barrier_source import BarrierSource
 from headwater_core.jsons import JsonObject
-from readers.runtime.epoch_task import EpochTask
+
+if TYPE_CHECKING:
+    from headwater_core.barrier_source import BarrierSource
+    from readers.runtime.epoch_task import EpochTask
 
 __all__ = ["Planner", "planner_of"]
 
@@ -45,8 +45,12 @@ class Planner(Protocol):
 
 
 def planner_of(configured: ConfiguredSource) -> Planner:
-    """Return the coordinator for a source. Opens nothing."""
+    """Return the coordinator for a source. Opens nothing; loads only the mode that the query is in."""
     if configured.epochs is not None:
+        from connector.epochs.coordinator import EpochCoordinator
+
         source = cast("BarrierSource[Any, Any]", configured.source)
         return EpochCoordinator(source, configured.epochs.store, configured.epochs.hints, configured.backoff)
+    from connector.coordinator import SourceCoordinator
+
     return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -71,6 +70,8 @@ def source_factory(name: str | None) -> SourceFactory:
         module, function = _BUILT_IN[name.lower()]
         factory: SourceFactory = getattr(import_module(module), function)
         return factory
+    from importlib.metadata import entry_points
+
     offered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     target = next((value for offer, value in offered.items() if offer.lower() == name.lower()), name)
     if ":" not in target:
