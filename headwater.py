@@ -7,11 +7,10 @@ driver and on every executor.
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
-from pathlib import Path as _Path
 from typing import TYPE_CHECKING
 from typing import Any as _Any
+
+from headwater_packages import check_package, check_packages
 
 if TYPE_CHECKING:
     import headwater_testing
@@ -104,21 +103,17 @@ __all__ = [
 ]
 
 
-def _check_sibling(package: str, error: type[ImportError]) -> None:
-    """Raise ``error`` if ``package`` is not the one beside this file: its name is an ordinary word, and a user's folder may be called the same."""
-    if package in sys.modules:
-        found = getattr(sys.modules[package], "__file__", None)
-    else:
-        spec = importlib.util.find_spec(package)
-        found = spec.origin if spec else None
-    here = _Path(__file__).resolve().parent
-    if found is None or _Path(found).resolve().parent.parent != here:
-        advice = "rename that one, or start Python from another folder" if found else "install headwater anew"
-        raise error(f"headwater needs its own package {package!r} in {here}, but Python finds {found or 'none'}: {advice}")
+check_packages()
 
-
-_check_sibling("headwater_core", ImportError)
-
+from connector import options
+from connector.async_io.failures import split_failures
+from connector.async_io.metrics import AsyncMetrics
+from connector.async_io.options import AsyncOptions
+from connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
+from connector.conf import recommended_conf
+from connector.lag import LagListener, QueryLag
+from connector.register import register
+from connector.user_sources import FromOptions, options_of
 from headwater_core.abilities import Acknowledges, EstimatesSizes, FindsTimestamps, Heads, InfersSchema, PushesFilters
 from headwater_core.barrier_source import BarrierSource
 from headwater_core.emitter import RecordEmitter, SplitState
@@ -153,19 +148,6 @@ from headwater_core.reader import RecordsWithSplitIds, SplitReader
 from headwater_core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater_core.source import Boundedness, Source
 from headwater_core.split import Path, Split, SplitRange
-
-for _package in ("enumerators", "readers", "connector"):
-    _check_sibling(_package, InstallationError)
-
-from connector import options
-from connector.async_io.failures import split_failures
-from connector.async_io.metrics import AsyncMetrics
-from connector.async_io.options import AsyncOptions
-from connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
-from connector.conf import recommended_conf
-from connector.lag import LagListener, QueryLag
-from connector.register import register
-from connector.user_sources import FromOptions, options_of
 from readers.async_io.function import (
     AsyncBatchFunction,
     AsyncFunction,
@@ -184,5 +166,5 @@ def __getattr__(name: str) -> _Any:
     """Load ``headwater.testing`` when somebody asks for it: only tests need it."""
     if name != "testing":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _check_sibling("headwater_testing", InstallationError)
+    check_package("headwater_testing", InstallationError)
     return importlib.import_module("headwater_testing")

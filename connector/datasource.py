@@ -1,7 +1,7 @@
 """``format("headwater")``: what Spark sees. Translates; decides nothing.
 
 Imported by Spark in every process that looks for Python data sources, also by versions of Spark that are too old: so this module imports only what
-every version has, and the readers come late.
+every version has, and next to nothing of headwater.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 from pyspark.sql.datasource import DataSource
 
-from connector.registry import ConfiguredSource, SourceFactory, source_factory
 from headwater_core.errors import HeadwaterError, InstallationError
-from headwater_core.source import Boundedness
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from connector.batch_reader import BatchReader
+    from connector.registry import ConfiguredSource, SourceFactory
     from connector.stream_reader import StreamReader
+    from headwater_core.source import Boundedness
 
 __all__ = ["HeadwaterDataSource", "require_spark"]
 
@@ -48,6 +48,7 @@ class HeadwaterDataSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         from connector.batch_reader import BatchReader
+        from headwater_core.source import Boundedness
 
         configured = self._bind(Boundedness.BOUNDED, schema)
         if configured.push_filters:
@@ -58,6 +59,7 @@ class HeadwaterDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         from connector.stream_reader import RefusedStream, StreamReader
+        from headwater_core.source import Boundedness
 
         try:
             return StreamReader(self._bind(Boundedness.CONTINUOUS_UNBOUNDED, schema))
@@ -75,6 +77,8 @@ class HeadwaterDataSource(DataSource):
 
     def _factory(self, options: dict[str, Any]) -> SourceFactory:
         """Return what makes the source, and take the option that names it."""
+        from connector.registry import source_factory
+
         return source_factory(options.pop("source", None))
 
 

@@ -52,12 +52,13 @@ def test_looking_for_sources_loads_nothing_heavy() -> None:
     assert json.loads(done.stdout) == []
 
 
+@pytest.mark.parametrize("module", ["headwater", "pyspark_headwater"])
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_folder_that_hides_one_of_the_packages_is_named(package: str, tmp_path: Path) -> None:
+def test_a_folder_that_hides_one_of_the_packages_is_named(package: str, module: str, tmp_path: Path) -> None:
     hiding = tmp_path / package / "__init__.py"
     hiding.parent.mkdir()
     hiding.touch()
-    program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import headwater"
+    program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import {module}"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode
     assert re.search(rf"(Installation|Import)Error: headwater needs its own package '{package}' .* finds {hiding}: rename that one", done.stderr)
@@ -77,7 +78,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     sources = [file for package in SHIPPED for file in (ROOT / package).rglob("*") if file.suffix == ".py" or file.name == "py.typed"]
-    expected = {str(file.relative_to(ROOT)) for file in sources} | {"headwater.py", "pyspark_headwater.py"}
+    expected = {str(file.relative_to(ROOT)) for file in sources} | {"headwater.py", "headwater_packages.py", "pyspark_headwater.py"}
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
     assert expected >= {f"{package}/py.typed" for package in PACKAGES}
 
