@@ -41,10 +41,13 @@ class HeadwaterDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Called only where the user gave none; Spark then pickles this instance to where readers are made."""
+        self._schema_is_given = False
+        configured = self._configure(None)
+        if configured.spark_schema is not None:
+            return configured.spark_schema
         from connector.schemas import spark_schema
 
-        self._schema_is_given = False
-        return spark_schema(self._configure(None).source.schema())
+        return spark_schema(configured.source.schema())
 
     def reader(self, schema: StructType) -> BatchReader:
         from connector.batch_reader import BatchReader

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from pyspark.sql.types import StructType
+
 from connector.admission import ReadLimits
+from connector.kafka_columns import KAFKA_TYPE
 from connector.kafka_options import KAFKA_OPTIONS, ending_offsets, starting_offsets, subscription
 from connector.planning import PlanningHints, default_parallelism
 from connector.registry import ConfiguredSource
@@ -143,18 +146,18 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
             deadline_ms=(client.default_api_timeout_ms + values["fetchOffset.retryIntervalMs"]) * (1 + values["fetchOffset.numRetries"]),
             most_ms=max(50, values["fetchOffset.retryIntervalMs"]),
         ),
+        spark_schema=StructType([KAFKA_TYPE[name] for name in source.columns]),
     )
 
 
 def _columns(values: Mapping[str, object]) -> tuple[str, ...]:
-    from readers.kafka.columns import KAFKA_COLUMNS
-
+    every = KAFKA_TYPE.names
     if values["columns"] is None:
-        return KAFKA_COLUMNS if values["includeHeaders"] else tuple(name for name in KAFKA_COLUMNS if name != "headers")
+        return tuple(every if values["includeHeaders"] else every[:-1])
     columns = cast("tuple[str, ...]", values["columns"])
-    by_lower = {name.lower(): name for name in KAFKA_COLUMNS}
+    by_lower = {name.lower(): name for name in every}
     if unknown := [name for name in columns if name.lower() not in by_lower]:
-        raise OptionError(f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(KAFKA_COLUMNS)}", option="columns")
+        raise OptionError(f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(every)}", option="columns")
     found = tuple(by_lower[name.lower()] for name in columns)
     if twice := [name for at, name in enumerate(found) if name in found[:at]]:
         raise OptionError(f"{twice[0]!r} comes twice", option="columns")

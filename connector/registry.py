@@ -15,6 +15,8 @@ from headwater_core.retry import Backoff
 from headwater_core.source import Boundedness, Source
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
     from connector.epochs.plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
 
 __all__ = ["ENTRY_POINTS", "ConfiguredSource", "SourceFactory", "source_factory"]
@@ -37,6 +39,7 @@ class ConfiguredSource:
     Attributes:
         epochs: how a source in barrier mode is run, None for one in planned mode; limits and hints then say nothing.
         push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark refuses such a reader by default.
+        spark_schema: the source's schema in Spark's types, where it is known without loading Arrow; None if it is to be made of the source's.
     """
 
     source: Source[Any, Any, Any]
@@ -45,6 +48,7 @@ class ConfiguredSource:
     backoff: Backoff
     epochs: Epochs | None = None
     push_filters: bool = False
+    spark_schema: StructType | None = None
 
 
 class SourceFactory(Protocol):

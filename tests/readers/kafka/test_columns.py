@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import StructType
 
+from connector.kafka_columns import KAFKA_TYPE
+from connector.schemas import spark_schema
 from readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
-
-SPARK = StructType(
-    [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
-        StructField("headers", ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))),
-    ]
-)
 
 
 def test_the_schema_is_sparks() -> None:
-    assert kafka_schema(KAFKA_COLUMNS).equals(to_arrow_schema(SPARK, timezone="UTC"), check_metadata=True)
+    assert kafka_schema(KAFKA_COLUMNS).equals(to_arrow_schema(KAFKA_TYPE, timezone="UTC"), check_metadata=True)
+    assert spark_schema(kafka_schema(KAFKA_COLUMNS)) == KAFKA_TYPE
 
 
 def test_columns_come_in_the_order_asked_for() -> None:
-    wanted = StructType([SPARK["timestamp"], SPARK["value"], SPARK["headers"]])
+    wanted = StructType([KAFKA_TYPE["timestamp"], KAFKA_TYPE["value"], KAFKA_TYPE["headers"]])
     assert kafka_schema(["timestamp", "value", "headers"]).equals(to_arrow_schema(wanted, timezone="UTC"))
 
 
