@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import shutil
 import subprocess
@@ -42,14 +41,6 @@ def test_every_error_is_public() -> None:
 def test_spark_finds_the_source_by_itself() -> None:
     assert pyspark_headwater.DefaultSource is HeadwaterDataSource
     assert HeadwaterDataSource.name() == "headwater"
-
-
-def test_looking_for_sources_loads_nothing_heavy() -> None:
-    """Spark imports the module in every session, also in those that never use it."""
-    heavy = {"kafka", "numba", "pandas", "pyarrow"}
-    program = f"import json, sys, pyspark_headwater; print(json.dumps(sorted({heavy} & sys.modules.keys())))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == []
 
 
 @pytest.mark.parametrize("module", ["headwater", "pyspark_headwater"])

@@ -1,0 +1,82 @@
+"""Spark starts a Python process for each step of a query: each loads only what its step needs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PROGRAM = """
+import contextlib, importlib, json, pickle, sys
+
+loaded = {}
+
+def done(step):
+    loaded[step] = sorted(sys.modules)
+
+import pyspark_headwater
+assert pyspark_headwater.DefaultSource.name() == "headwater"
+done("look up")
+
+at_once = {"kafka.default.api.timeout.ms": "1", "kafkaConsumer.pollTimeoutMs": "1", "fetchOffset.numRetries": "0", "fetchOffset.retryIntervalMs": "0"}
+options = {"source": "kafka", "subscribe": "orders", "kafka.bootstrap.servers": "127.0.0.1:1", **at_once}
+source = pyspark_headwater.DefaultSource(options)
+schema = source.schema()
+pickle.dumps(source)
+done("create")
+
+importlib.import_module("pyspark.sql.worker.plan_data_source_read")
+pickle.dumps(source.streamReader(schema))
+reader = source.reader(schema)
+pickle.dumps(reader)
+done("make readers")
+
+from connector.partition import TaskPartition
+from connector.planning import ReadTask
+from enumerators.kafka.split import KafkaPartitionSplit
+from headwater_core.errors import SourceError
+from headwater_core.split import SplitRange
+task = TaskPartition(ReadTask((SplitRange(KafkaPartitionSplit("orders", 0), 0, 1),)))
+with contextlib.suppress(SourceError):
+    reader.partitions() if sys.argv[1] == "plan" else list(reader.read(task))
+done(sys.argv[1])
+print(json.dumps(loaded))
+"""
+
+ALWAYS = {"asyncio", "connector.epochs", "fsspec", "headwater", "numba", "readers.async_io", "readers.files", "readers.runtime.epoch"}
+"""What no step of a Kafka query loads, as long as no record comes."""
+NOT_LOADED = {
+    "look up": {*ALWAYS, "connector.registry", "enumerators", "importlib.metadata", "kafka", "numpy", "pandas", "pyarrow", "readers"},
+    "create": {*ALWAYS, "connector.coordinator", "importlib.metadata", "kafka", "numpy", "pandas", "pyarrow", "readers"},
+    "make readers": {*ALWAYS, "connector.coordinator", "crc32c", "kafka", "readers.runtime"},
+    "plan": {*ALWAYS, "readers.kafka.split_reader", "readers.runtime"},
+    "read": {*ALWAYS, "connector.coordinator", "enumerators.kafka.lookup"},
+}
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """All modules that are loaded after each step. No cluster is there: planning and reading come as far as the attempt to connect."""
+    command = [sys.executable, "-c", PROGRAM]
+    started = [subprocess.Popen([*command, last], cwd=ROOT, stdout=subprocess.PIPE, text=True) for last in ("plan", "read")]
+    found = {}
+    for process in started:
+        output, _ = process.communicate(timeout=60)
+        assert not process.returncode
+        found.update(json.loads(output))
+    return {step: set(modules) for step, modules in found.items()}
+
+
+@pytest.mark.parametrize("step", NOT_LOADED)
+def test_a_step_loads_only_what_it_needs(step: str, loaded: dict[str, set[str]]) -> None:
+    assert sorted(NOT_LOADED[step] & loaded[step]) == []
+
+
+def test_planning_and_reading_came_as_far_as_to_connect(loaded: dict[str, set[str]]) -> None:
+    assert {"kafka", "enumerators.kafka.lookup"} <= loaded["plan"]
+    assert {"kafka", "readers.kafka.split_reader", "readers.kafka.emitter"} <= loaded["read"]
