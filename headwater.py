@@ -96,6 +96,7 @@ __all__ = [
     "options_of",
     "ordered_wait",
     "recommended_conf",
+    "recommended_environment",
     "register",
     "split_failures",
     "testing",
@@ -110,7 +111,7 @@ from connector.async_io.failures import split_failures
 from connector.async_io.metrics import AsyncMetrics
 from connector.async_io.options import AsyncOptions
 from connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
-from connector.conf import recommended_conf
+from connector.conf import recommended_conf, recommended_environment
 from connector.lag import LagListener, QueryLag
 from connector.register import register
 from connector.user_sources import FromOptions, options_of

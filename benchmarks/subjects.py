@@ -1,4 +1,4 @@
-"""What is compared: Spark's JVM source, headwater, and the ceiling; and the Spark that they run in."""
+"""What is compared: Spark's JVM source, headwater, and what bounds it; and the Spark that they run in."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
-__all__ = ["CEILING", "HEADWATER", "JVM", "read_batch", "read_stream", "spark_session"]
+__all__ = ["CEILING", "EMPTY", "HEADWATER", "JVM", "read_batch", "read_stream", "spark_session"]
 
-JVM, HEADWATER, CEILING = "JVM source", "headwater", "ceiling"
-_FORMATS = {JVM: "kafka", HEADWATER: "headwater", CEILING: "headwater-ceiling"}
+JVM, HEADWATER, CEILING, EMPTY = "JVM source", "headwater", "ceiling", "empty Python source"
+_FORMATS = {JVM: "kafka", HEADWATER: "headwater", CEILING: "headwater-ceiling", EMPTY: "headwater-empty"}
 
 
 def spark_session(conf: Mapping[str, str], jars: Sequence[str] = ()) -> SparkSession:

@@ -14,7 +14,7 @@ from headwater_core.clock import SystemClock
 from headwater_core.emitter import RecordEmitter
 from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater_core.epoch_records import EpochRecord
-from headwater_core.errors import OffsetError
+from headwater_core.errors import ContractError, OffsetError
 from headwater_core.jsons import JsonValue
 from headwater_core.outside import outside
 from headwater_core.reader import SplitReader
@@ -56,11 +56,18 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return self.mode
 
     def schema(self) -> pa.Schema:
-        user = self.user
+        import pyarrow as pa
+
+        user, what = self.user, f"{type(self.user).__name__}.schema"
         if isinstance(user, InfersSchema) and "schema" not in vars(user):
+            what = f"what {type(user).__name__}.infer_schema returns"
             with outside(f"{type(user).__name__}.infer_schema", source=user.name):
-                return user.infer_schema()
-        return user.schema
+                found: object = user.infer_schema()
+        else:
+            found = getattr(user, "schema", None)
+        if not isinstance(found, pa.Schema):
+            raise ContractError(f"source {user.name!r}: {what} must be a pyarrow.Schema, such as pa.schema([('id', pa.int64())]), not {found!r}")
+        return found
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         """Tell a copy that infers its schema what it was; one that the user gave is compared with it."""

@@ -70,6 +70,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     sources = [file for package in SHIPPED for file in (ROOT / package).rglob("*") if file.suffix == ".py" or file.name == "py.typed"]
     expected = {str(file.relative_to(ROOT)) for file in sources} | {"headwater.py", "headwater_packages.py", "pyspark_headwater.py"}
+    expected.add(f"headwater-{headwater.__version__}.data/scripts/headwater-python")
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
     assert expected >= {f"{package}/py.typed" for package in PACKAGES}
 

@@ -205,6 +205,16 @@ def test_a_schema_is_inferred_once_and_told_to_the_tasks() -> None:
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("schema", [None, "id long", dict])
+def test_a_schema_that_is_none_is_named(schema: object) -> None:
+    class Wrong(LogSource):
+        pass
+
+    Wrong.schema = schema  # type: ignore[assignment]
+    with pytest.raises(ContractError, match=r"source 'logs': Wrong\.schema must be a pyarrow\.Schema, such as .*, not "):
+        UserSource(Wrong)(logs(a=[1]), None).source.schema()
+
+
 def test_filters_of_a_batch_come_to_a_source_that_takes_them() -> None:
     class Filtered(LogSource, PushesFilters):
         filters: tuple[Any, ...] = ()
