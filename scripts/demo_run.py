@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+import headwater as hw
 from local_kafka import LocalKafka
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,7 +94,8 @@ class Driver:
         self._log = (folder / "driver.log").open("ab")
         command = [sys.executable, str(ROOT / "scripts" / "demo_driver.py"), kafka.bootstrap_servers, str(folder)]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        environment = {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        python = {"PYSPARK_PYTHON": sys.executable} | hw.recommended_environment()
+        environment = {**os.environ, **python, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
         self._process = subprocess.Popen(
             command, env=environment, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, start_new_session=True
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+import headwater as hw
 from local_kafka import LocalKafka
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SEED = int(os.environ.get("HEADWATER_SEED") or secrets.randbelow(1_000_000))
 HEAP_MB = 1024
 
 # Spark's Python processes import what this one does, from where it does, and have the same clock.
-os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ.update(dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable) | hw.recommended_environment())
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +49,24 @@ done(sys.argv[1])
 print(json.dumps(loaded))
 """
 
+DECODE = """
+import sys
+from enumerators.kafka.split import KafkaPartitionSplit
+from headwater_core.emitter import SplitState
+from headwater_core.split import SplitRange
+from readers.kafka.columns import KAFKA_COLUMNS
+from readers.kafka.emitter import KafkaRecordEmitter
+from readers.kafka.record_set import RecordSet
+
+emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
+for topic in ("orders", "returns"):
+    state = SplitState(SplitRange(KafkaPartitionSplit(topic, 0), 0, 2))
+    assert not list(emitter.emit(RecordSet(bytes.fromhex(sys.argv[1])), state))
+(batch,) = emitter.flush()
+batch.validate(full=True)
+print(*batch["topic"], *sys.modules)
+"""
+
 ALWAYS = {"asyncio", "connector.epochs", "fsspec", "headwater", "numba", "readers.async_io", "readers.files", "readers.runtime.epoch"}
 """What no step of a Kafka query loads, as long as no record comes."""
 NOT_LOADED = {
@@ -80,3 +99,14 @@ def test_a_step_loads_only_what_it_needs(step: str, loaded: dict[str, set[str]])
 def test_planning_and_reading_came_as_far_as_to_connect(loaded: dict[str, set[str]]) -> None:
     assert {"kafka", "enumerators.kafka.lookup"} <= loaded["plan"]
     assert {"kafka", "readers.kafka.split_reader", "readers.kafka.emitter"} <= loaded["read"]
+
+
+def test_decoding_does_not_load_pandas_which_takes_longer_than_everything_else() -> None:
+    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 20)
+    for offset in range(2):
+        builder.append(offset, 1_000, b"key", b"value", [("header", b"x")])
+    command = [sys.executable, "-c", DECODE, bytes(builder.build()).hex()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    *topics, _ = done.stdout.split(maxsplit=4)
+    assert topics == ["orders", "orders", "returns", "returns"]
+    assert not {"numba", "pandas"} & set(done.stdout.split())

@@ -110,7 +110,7 @@ class RowBuilder:
                 return self._topics.column([run.topic for run in self._runs], [run.rows for run in self._runs])
             case "partition":
                 partitions = np.array([run.partition for run in self._runs], np.int32)
-                return pa.array(np.repeat(partitions, [run.rows for run in self._runs]))
+                return arrays.fixed(pa.int32(), np.repeat(partitions, [run.rows for run in self._runs]))
             case "offset":
                 return arrays.fixed(pa.int64(), buffers.offset[:rows])
             case "timestamp":

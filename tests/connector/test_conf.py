@@ -70,8 +70,8 @@ def said(prefix: Path, path: str | None, *arguments: str) -> list[str]:
 
 def test_a_pyspark_that_pip_installed_is_taken_from_its_folder(prefix: Path) -> None:
     home = unpacked(prefix / "lib" / "site-packages" / "pyspark")
-    spark = f"{home}/{ZIP}:{home}/{PY4J}:/spark-core.jar"
-    assert said(prefix, f"{spark}:{spark}:/of the user:/more", "-m", "a b") == ["/spark-core.jar:/spark-core.jar:/of the user:/more", "-m", "a b"]
+    spark = f"{home}/{ZIP}:{home}/{PY4J}:{home}/jars/spark-core_2.13-4.2.0.jar"
+    assert said(prefix, f"{spark}:{spark}:/of the user:/more.jar", "-m", "a b") == ["/of the user:/more.jar", "-m", "a b"]
 
 
 def test_it_is_found_behind_links_too(prefix: Path, tmp_path: Path) -> None:

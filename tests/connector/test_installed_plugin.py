@@ -36,7 +36,9 @@ def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(spark_
     lines.mkdir()
     for name, count in (("one", 5), ("two", 1)):
         (lines / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(count)))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])}
+    path = os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])
+    plain = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)  # no setting of headwater's is needed
+    environment = {**os.environ, **plain, "PYTHONPATH": path}
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
     conf = {**spark_conf, "spark.executor.memory": "512m"} | {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
     command = [sys.executable, "-c", PROGRAM, json.dumps(conf), str(lines)]
