@@ -80,5 +80,5 @@ class TopicColumn:
 def _repeated(text: str, times: int) -> pa.Array[Any]:
     """Return ``pa.repeat`` of a string, which imports pandas for its scalar: a tenth of a second in every new worker."""
     encoded = text.encode()
-    ends = np.arange(0, times * len(encoded) + 1, len(encoded), np.int32)
+    ends = np.arange(0, times * len(encoded) + 1, len(encoded), dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), times, [None, pa.py_buffer(ends.data), pa.py_buffer(encoded * times)], 0)
