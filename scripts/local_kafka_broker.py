@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -117,9 +118,10 @@ class Broker:
         self.start()
 
     def pause(self) -> None:
-        """Freeze the process (SIGSTOP): connections stay open and nothing answers, as in a network outage."""
+        """Freeze the process (SIGSTOP): connections stay open and nothing answers, as in a network outage. Returns when all threads stand."""
         if self.pid is not None:
             self._signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
 
     def resume(self) -> None:
         """End a `pause`. Does nothing if there is none."""
