@@ -35,8 +35,7 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"
 time.tzset()
 
-# A busy machine is no failure: the tests themselves have time-outs.
-hypothesis.settings.register_profile("headwater", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("headwater", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("headwater")
 
 

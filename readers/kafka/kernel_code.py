@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from readers.kafka import layout
@@ -53,5 +54,5 @@ class Kernel:
 
 
 def processor() -> str:
-    """Return what machine code depends on: the processor with all that it can do, and the LLVM that made the code."""
-    return f"{llvm.llvm_version_info} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    """Return what machine code depends on: the processor with all that it can do, and what made the code (each llvmlite goes with one numba)."""
+    return f"{llvmlite.__version__} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"

@@ -118,9 +118,9 @@ class TestOnABroker:
                 connection.call(any_metadata(), timeout_ms=200)
             assert not connection.is_open
             broker.resume()
-            assert connection.call(any_metadata()).topics == []  # its list of brokers may be empty for a while, until it counts itself alive again
+            assert connection.call(any_metadata()).brokers
             broker.restart()
-            assert connection.call(any_metadata()).topics == []
+            assert connection.call(any_metadata()).brokers
             connection.close()
 
     def test_buffers_and_client_id_are_the_users(self, kafka: LocalKafka) -> None:

@@ -19,23 +19,17 @@ KEYED = OutputMode.KEYED
 
 class TestWrongUse:
     def test_open_that_raises_names_the_function(self, host: ManualHost) -> None:
-        class NoServer(AsyncFunction):
+        class NoServer(Service):
             async def open(self, context: OpenContext) -> None:
                 raise ConnectionError("refused")
-
-            async def async_invoke(self, row: Row) -> Result:
-                return row
 
         with pytest.raises(AsyncCallError, match=r"NoServer.open raised ConnectionError: refused"):
             AsyncWaitOperator(NoServer(), host=host).open()
 
     def test_open_that_hangs_is_given_up(self, host: ManualHost) -> None:
-        class Hangs(AsyncFunction):
+        class Hangs(Service):
             async def open(self, context: OpenContext) -> None:
                 await asyncio.sleep(1000)
-
-            async def async_invoke(self, row: Row) -> Result:
-                return row
 
         with pytest.raises(AsyncCallError, match=r"Hangs.open did not end within 60 s"):
             AsyncWaitOperator(Hangs(), host=host).open()
