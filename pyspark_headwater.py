@@ -1,9 +1,5 @@
 """Spark imports every top-level module called ``pyspark_*`` and registers its ``DefaultSource``: so ``format("headwater")`` needs no ``register``."""
 
-from headwater_packages import check_packages
-
-check_packages()
-
-from connector.datasource import HeadwaterDataSource as DefaultSource
+from headwater.connector.datasource import HeadwaterDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.function import AsyncBatchFunction
-from readers.async_io.settings import AsyncSettings, Batching, OutputMode
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.function import AsyncBatchFunction
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
 
 CAPACITY = 100
 TIMEOUT_S = 5.0

@@ -18,15 +18,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
-from connector.epochs.coordinator import EpochCoordinator
-from connector.epochs.plan import BarrierHints
-from connector.http import HttpSource, configure_http
-from headwater_core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
-from headwater_core.retry import Backoff
-from headwater_core.source import Boundedness
-from headwater_core.split import SplitRange
-from headwater_core.state_location import LocalStateStore
-from readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.connector.epochs.coordinator import EpochCoordinator
+from headwater.connector.epochs.plan import BarrierHints
+from headwater.connector.http import HttpSource, configure_http
+from headwater.core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitRange
+from headwater.core.state_location import LocalStateStore
+from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
 
 MOST_TASK_MS: Final = 15
 MOST_RECOVERY_S: Final = 1
@@ -54,7 +54,7 @@ class NothingToRead:
 
 
 def nothing_to_read(_: object, task: EpochTask, __: object) -> NothingToRead:
-    """Stand in for `readers.runtime.epoch.open_reader.open_epoch_reader`."""
+    """Stand in for `headwater.readers.runtime.epoch.open_reader.open_epoch_reader`."""
     return NothingToRead(task)
 
 

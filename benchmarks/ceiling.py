@@ -19,18 +19,18 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from connector.batch_reader import BatchReader
-from connector.datasource import HeadwaterDataSource
-from connector.kafka import KafkaSource
-from enumerators.kafka.client_config import ClientConfig
-from enumerators.kafka.cluster import Broker, Cluster
-from enumerators.kafka.connection import BrokerConnection
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.emitter import SplitState
-from headwater_core.source import Boundedness
-from headwater_core.split import SplitRange
-from readers.kafka.record_batch import next_offset
-from readers.kafka.record_set import RecordSet
+from headwater.connector.batch_reader import BatchReader
+from headwater.connector.datasource import HeadwaterDataSource
+from headwater.connector.kafka import KafkaSource
+from headwater.core.emitter import SplitState
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.enumerators.kafka.cluster import Broker, Cluster
+from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.record_batch import next_offset
+from headwater.readers.kafka.record_set import RecordSet
 
 __all__ = ["CeilingDataSource"]
 

@@ -23,13 +23,13 @@ import cramjam
 import crc32c
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.emitter import SplitState
-from headwater_core.split import SplitRange
-from readers.kafka.columns import KAFKA_COLUMNS
-from readers.kafka.emitter import KafkaRecordEmitter
-from readers.kafka.kernel_cache import kernel
-from readers.kafka.record_set import RecordSet
+from headwater.core.emitter import SplitState
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.columns import KAFKA_COLUMNS
+from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.kernel_cache import kernel
+from headwater.readers.kafka.record_set import RecordSet
 
 __all__ = ["main", "record_sets"]
 

@@ -27,7 +27,7 @@ from benchmarks.children import run_in_child
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from headwater_core.jsons import JsonObject
+    from headwater.core.jsons import JsonObject
 
 __all__ = ["main", "memory", "planning", "throughput"]
 
@@ -91,10 +91,10 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     """
     import pyarrow as pa
 
-    from connector.coordinator import SourceCoordinator
-    from connector.files import FilesSource, configure_files
-    from enumerators.files import enumerator
-    from headwater_core.source import Boundedness
+    from headwater.connector.coordinator import SourceCoordinator
+    from headwater.connector.files import FilesSource, configure_files
+    from headwater.core.source import Boundedness
+    from headwater.enumerators.files import enumerator
 
     configured = configure_files({"format": "text", "path": folder or "/simulated"}, Boundedness.CONTINUOUS_UNBOUNDED)
     assert isinstance(configured.source, FilesSource)
@@ -127,7 +127,7 @@ class _Simulated:
     """A folder without a disk: the listing costs what it costs to look at the names."""
 
     def __init__(self, files: int) -> None:
-        from enumerators.files.split import FileStatus
+        from headwater.enumerators.files.split import FileStatus
 
         self._make = FileStatus
         self._files: list[FileStatus] = []
@@ -163,10 +163,10 @@ class _Folder:
 
 def memory(path: str, kind: str) -> Iterator[float]:
     """In a process of its own: read a file as a task does; yield the peak of resident memory in MiB."""
-    from connector.batch_reader import BatchReader
-    from connector.files import configure_files
-    from connector.schemas import bind_schema
-    from headwater_core.source import Boundedness
+    from headwater.connector.batch_reader import BatchReader
+    from headwater.connector.files import configure_files
+    from headwater.connector.schemas import bind_schema
+    from headwater.core.source import Boundedness
 
     options = {"format": kind, "path": path, "parallelism": "1"}
     schema = _spark_ddl(DDL)

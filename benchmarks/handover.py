@@ -20,18 +20,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
-from headwater_core.epoch import AlignmentMode, Barrier
-from headwater_core.epoch_records import EpochRecord, EpochRecords
-from headwater_core.jsons import JsonValue, dumps
-from headwater_core.reader import SplitReader
-from headwater_core.split import Path as SplitPath
-from headwater_core.split import SplitRange
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
-from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from readers.runtime.partitions.events import EndOfPartition
-from readers.runtime.partitions.partition_id import ResultPartitionId
-from readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.jsons import JsonValue, dumps
+from headwater.core.reader import SplitReader
+from headwater.core.split import Path as SplitPath
+from headwater.core.split import SplitRange
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
+from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.events import EndOfPartition
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
+from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 from tests.pages import PageSource
 

@@ -18,16 +18,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.decode import record_sets
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.emitter import SplitState
-from headwater_core.reader import RecordsWithSplitIds
-from headwater_core.split import SplitRange
-from readers.kafka.columns import KAFKA_COLUMNS
-from readers.kafka.emitter import KafkaRecordEmitter
-from readers.kafka.record_set import RecordSet
-from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from readers.runtime.partitions.partition_id import ResultPartitionId
-from readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.core.emitter import SplitState
+from headwater.core.reader import RecordsWithSplitIds
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.columns import KAFKA_COLUMNS
+from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
+from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 
 __all__ = ["main"]
 

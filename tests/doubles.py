@@ -8,12 +8,12 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from headwater_core.emitter import RecordEmitter, SplitState
-from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
-from headwater_core.jsons import JsonValue
-from headwater_core.reader import RecordsWithSplitIds, SplitReader
-from headwater_core.source import Boundedness, Source
-from headwater_core.split import Path, Split, SplitRange
+from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.source import Boundedness, Source
+from headwater.core.split import Path, Split, SplitRange
 
 
 @dataclass(frozen=True, slots=True)

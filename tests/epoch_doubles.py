@@ -10,17 +10,17 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from headwater_core.barrier_source import BarrierSource
-from headwater_core.clock import ManualClock
-from headwater_core.emitter import RecordEmitter
-from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
-from headwater_core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
-from headwater_core.epoch_records import EpochRecord
-from headwater_core.jsons import JsonValue
-from headwater_core.reader import SplitReader
-from headwater_core.source import Boundedness
-from headwater_core.split import Path
-from readers.runtime.epoch_task import EpochTask, ReadingContext
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.clock import ManualClock
+from headwater.core.emitter import RecordEmitter
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.epoch_records import EpochRecord
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import SplitReader
+from headwater.core.source import Boundedness
+from headwater.core.split import Path
+from headwater.readers.runtime.epoch_task import EpochTask, ReadingContext
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 __all__ = ["LogEnumerator", "LogSource", "Logs", "MainThreadClock", "PlainReading", "open_plain_reader", "rows_batch", "rows_of"]

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from headwater_core.barrier_source import BarrierSource
-from headwater_core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
-from headwater_core.epoch import FoundSplit
-from headwater_core.epoch_records import EpochRecord, EpochRecords
-from headwater_core.jsons import JsonValue
-from headwater_core.reader import SplitReader
-from headwater_core.source import Boundedness
-from headwater_core.split import Path, Split, SplitRange
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.epoch import FoundSplit
+from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import SplitReader
+from headwater.core.source import Boundedness
+from headwater.core.split import Path, Split, SplitRange
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 

@@ -15,9 +15,9 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequ
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from enumerators.kafka.client_config import BrokerAddress
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.split import SplitRange
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.client_config import BrokerAddress
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from tests.enumerators.kafka.listeners import Listen
 
 FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18

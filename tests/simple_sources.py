@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from connector.options import Option, integer, text
-from headwater_core.abilities import EstimatesSizes, FindsTimestamps, Heads
-from headwater_core.simple_source import Finished, NamedSplit, Page, SimpleSource
-from headwater_testing import MemorySystem
+from headwater.connector.options import Option, integer, text
+from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads
+from headwater.core.simple_source import Finished, NamedSplit, Page, SimpleSource
+from headwater.testing import MemorySystem
 
 FIELDS: list[pa.Field[Any]] = [pa.field("log", pa.string()), pa.field("number", pa.int64())]
 SYSTEM = Option("system", text, None, "The name of a MemorySystem.", required=True)

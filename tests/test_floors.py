@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = ("headwater_core", "enumerators", "readers", "connector")
+FLOORS = ("core", "enumerators", "readers", "connector")
 SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
-KAFKA_ROOMS = ("enumerators.kafka", "readers.kafka")
+KAFKA_ROOMS = ("headwater.enumerators.kafka", "headwater.readers.kafka")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Module:
 
     @property
     def floor(self) -> int:
-        return FLOORS.index(self.name.partition(".")[0])
+        return FLOORS.index(self.name.split(".")[1])
 
     @property
     def in_kafka_room(self) -> bool:
@@ -62,7 +62,7 @@ class Module:
 
 def _modules() -> Iterator[Module]:
     for floor in FLOORS:
-        for file in sorted((ROOT / floor).rglob("*.py")):
+        for file in sorted((ROOT / "headwater" / floor).rglob("*.py")):
             name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
             yield Module(name, ast.parse(file.read_text()))
 
@@ -77,8 +77,10 @@ def test_every_floor_is_looked_at() -> None:
 
 @each_module
 def test_imports_point_down(module: Module) -> None:
-    above = set(FLOORS[module.floor + 1 :]) | {"headwater", "headwater_packages", "headwater_testing", "pyspark_headwater"}
-    assert not module.packages() & above
+    above = {f"headwater.{floor}" for floor in (*FLOORS[module.floor + 1 :], "testing")}
+    assert not {other for other, _ in module.imports() if ".".join(other.split(".")[:2]) in above}
+    assert not module.packages() & {*FLOORS, "pyspark_headwater"}, "a link at the top of the repository is no package"
+    assert "headwater" not in {other for other, _ in module.imports()}, "the public names are for users"
 
 
 @each_module
@@ -93,7 +95,7 @@ def test_only_kafkas_own_rooms_know_its_libraries(module: Module) -> None:
 
 @each_module
 def test_only_mqtts_own_room_knows_its_library(module: Module) -> None:
-    assert module.name.startswith("readers.mqtt.") or "paho" not in module.packages()
+    assert module.name.startswith("headwater.readers.mqtt.") or "paho" not in module.packages()
 
 
 @each_module
@@ -127,9 +129,9 @@ def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
 
 def test_without_kafkas_libraries_the_kafka_source_names_the_install_line() -> None:
     said = _run("""
-from connector.registry import source_factory
-from headwater_core.errors import MissingDependencyError
-from headwater_core.source import Boundedness
+from headwater.connector.registry import source_factory
+from headwater.core.errors import MissingDependencyError
+from headwater.core.source import Boundedness
 try:
     made = source_factory("kafka")({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}, Boundedness.BOUNDED)
     made.source.create_reader()
@@ -141,9 +143,9 @@ except MissingDependencyError as error:
 
 def test_without_mqtts_library_the_mqtt_source_names_the_install_line() -> None:
     said = _run("""
-from connector.registry import source_factory
-from headwater_core.errors import MissingDependencyError
-from headwater_core.source import Boundedness
+from headwater.connector.registry import source_factory
+from headwater.core.errors import MissingDependencyError
+from headwater.core.source import Boundedness
 sys.modules["paho"] = None
 try:
     source_factory("mqtt")({"broker": "mqtt://127.0.0.1", "topics": "orders"}, Boundedness.BOUNDED).source.create_reader()

@@ -14,11 +14,9 @@ import pytest
 
 import headwater
 import pyspark_headwater
-from connector.datasource import HeadwaterDataSource
+from headwater.connector.datasource import HeadwaterDataSource
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("connector", "enumerators", "headwater_core", "readers")
-SHIPPED = (*PACKAGES, "headwater_testing")
 
 
 def test_all_is_sorted_and_each_name_is_there() -> None:
@@ -35,7 +33,7 @@ def test_every_error_is_public() -> None:
     errors = [headwater.HeadwaterError]
     for error in errors:
         errors += error.__subclasses__()
-    assert {error.__name__ for error in errors if error.__module__.startswith("headwater_core")} <= set(headwater.__all__)
+    assert {error.__name__ for error in errors if error.__module__.startswith("headwater.core")} <= set(headwater.__all__)
 
 
 def test_spark_finds_the_source_by_itself() -> None:
@@ -43,24 +41,12 @@ def test_spark_finds_the_source_by_itself() -> None:
     assert HeadwaterDataSource.name() == "headwater"
 
 
-@pytest.mark.parametrize("module", ["headwater", "pyspark_headwater"])
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_folder_that_hides_one_of_the_packages_is_named(package: str, module: str, tmp_path: Path) -> None:
-    hiding = tmp_path / package / "__init__.py"
-    hiding.parent.mkdir()
-    hiding.touch()
-    program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import {module}"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode
-    assert re.search(rf"(Installation|Import)Error: headwater needs its own package '{package}' .* finds {hiding}: rename that one", done.stderr)
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """The wheel, built from a copy of the project: building leaves folders behind."""
     folder = tmp_path_factory.mktemp("wheel")
     copy = folder / "project"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info"))
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info"))
     build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", build, str(folder)], cwd=copy, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stdout + done.stderr
@@ -68,11 +54,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
-    sources = [file for package in SHIPPED for file in (ROOT / package).rglob("*") if file.suffix == ".py" or file.name == "py.typed"]
-    expected = {str(file.relative_to(ROOT)) for file in sources} | {"headwater.py", "headwater_packages.py", "pyspark_headwater.py"}
+    sources = [file for file in (ROOT / "headwater").rglob("*") if file.suffix == ".py" or file.name == "py.typed"]
+    expected = {str(file.relative_to(ROOT)) for file in sources} | {"pyspark_headwater.py"}
     expected.add(f"headwater-{headwater.__version__}.data/scripts/headwater-python")
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
-    assert expected >= {f"{package}/py.typed" for package in PACKAGES}
+    assert "headwater/py.typed" in expected
 
 
 def test_the_wheel_names_its_version_license_and_extras(wheel: zipfile.ZipFile) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.options import OptionTable
-from connector.source_options import option_table
+from headwater.connector.options import OptionTable
+from headwater.connector.source_options import option_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

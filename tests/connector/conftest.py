@@ -13,8 +13,8 @@ from tests.connector.files_queries import Drop
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step waits for a whole new listing, however slow the machine is."""
-    monkeypatch.setattr("enumerators.files.enumerator._PATIENCE_MS", 60_000)
-    monkeypatch.setattr("enumerators.files.discovery._SHORT_MS", 60_000)
+    monkeypatch.setattr("headwater.enumerators.files.enumerator._PATIENCE_MS", 60_000)
+    monkeypatch.setattr("headwater.enumerators.files.discovery._SHORT_MS", 60_000)
 
 
 @pytest.fixture

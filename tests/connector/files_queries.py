@@ -10,14 +10,14 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from connector.coordinator import SourceCoordinator
-from connector.files import FilesSource, configure_files
-from connector.planning import ReadTask
-from connector.registry import ConfiguredSource
-from connector.schemas import bind_schema, spark_schema
-from headwater_core.jsons import JsonObject
-from headwater_core.source import Boundedness
-from readers.runtime.source_reader import read_ranges
+from headwater.connector.coordinator import SourceCoordinator
+from headwater.connector.files import FilesSource, configure_files
+from headwater.connector.planning import ReadTask
+from headwater.connector.registry import ConfiguredSource
+from headwater.connector.schemas import bind_schema, spark_schema
+from headwater.core.jsons import JsonObject
+from headwater.core.source import Boundedness
+from headwater.readers.runtime.source_reader import read_ranges
 
 VALUE = pa.schema([pa.field("value", pa.string())])
 NOW_S = 1_800_000_000

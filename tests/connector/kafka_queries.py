@@ -11,13 +11,13 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from connector.coordinator import SourceCoordinator
-from connector.kafka import KafkaSource, configure_kafka
-from connector.planning import ReadTask
-from connector.registry import ConfiguredSource
-from headwater_core.jsons import JsonObject
-from headwater_core.source import Boundedness
-from readers.runtime.source_reader import read_ranges
+from headwater.connector.coordinator import SourceCoordinator
+from headwater.connector.kafka import KafkaSource, configure_kafka
+from headwater.connector.planning import ReadTask
+from headwater.connector.registry import ConfiguredSource
+from headwater.core.jsons import JsonObject
+from headwater.core.source import Boundedness
+from headwater.readers.runtime.source_reader import read_ranges
 
 
 def configure(options: dict[str, str], mode: Boundedness | None, *, discovery_interval_ms: int = 0) -> ConfiguredSource:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.admission import Admission, ReadLimits, share_budget
-from headwater_core.clock import ManualClock
+from headwater.connector.admission import Admission, ReadLimits, share_budget
+from headwater.core.clock import ManualClock
 
 backlogs = st.lists(st.integers(0, 10**12), max_size=50)
 

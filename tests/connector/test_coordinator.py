@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from connector.admission import ReadLimits
-from connector.coordinator import SourceCoordinator
-from connector.planning import PlanningHints
-from headwater_core.clock import ManualClock
-from headwater_core.errors import DeadlineError, OffsetError, SourceError, TransientSourceError
-from headwater_core.jsons import JsonObject
-from headwater_core.retry import Backoff
+from headwater.connector.admission import ReadLimits
+from headwater.connector.coordinator import SourceCoordinator
+from headwater.connector.planning import PlanningHints
+from headwater.core.clock import ManualClock
+from headwater.core.errors import DeadlineError, OffsetError, SourceError, TransientSourceError
+from headwater.core.jsons import JsonObject
+from headwater.core.retry import Backoff
 from tests.doubles import NumberSource, NumberSplit
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from connector.coordinator_loop import CoordinatorLoop
-from headwater_core.clock import ManualClock
-from headwater_core.errors import TransientSourceError
-from headwater_core.retry import Backoff
+from headwater.connector.coordinator_loop import CoordinatorLoop
+from headwater.core.clock import ManualClock
+from headwater.core.errors import TransientSourceError
+from headwater.core.retry import Backoff
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from enumerators.files import seen
-from headwater_core.errors import DataLossError, OffsetError, OptionError, SourceError
+from headwater.core.errors import DataLossError, OffsetError, OptionError, SourceError
+from headwater.enumerators.files import seen
 from tests.connector.files_queries import NOW_S, Drop, text, values
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -66,7 +66,7 @@ def test_available_now_ends_at_what_was_there_when_it_began(inbox: Path, drop: D
 
 
 def test_a_plan_that_would_not_fit_into_the_offset_is_cut(inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connector.files._MOST_PLAN_BYTES", 1_000)
+    monkeypatch.setattr("headwater.connector.files._MOST_PLAN_BYTES", 1_000)
     for number in range(20):
         drop(f"{number:03}", NOW_S)
     with text(inbox, available_now=True) as query:

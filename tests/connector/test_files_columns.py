@@ -12,7 +12,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
-from headwater_core.errors import CorruptRecordError, OptionError, SourceError, UnknownSplitError
+from headwater.core.errors import CorruptRecordError, OptionError, SourceError, UnknownSplitError
 from tests.connector.files_queries import NOW_S, VALUE, Drop, Query, batch, text, values
 
 pytestmark = pytest.mark.usefixtures("patience")

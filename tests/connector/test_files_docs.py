@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from connector.files_options import render
+from headwater.connector.files_options import render
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "files.md"
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from enumerators.files import listing
-from enumerators.files.filesystem import open_file_system
-from headwater_core.errors import AuthorizationError, DataLossError, UnknownSplitError
+from headwater.core.errors import AuthorizationError, DataLossError, UnknownSplitError
+from headwater.enumerators.files import listing
+from headwater.enumerators.files.filesystem import open_file_system
 from tests.connector.files_queries import Query, batch_and_tasks
 from tests.s3_server import S3Server
 

@@ -13,7 +13,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
-from headwater_core.errors import CorruptRecordError, OptionError, StateLocationError
+from headwater.core.errors import CorruptRecordError, OptionError, StateLocationError
 from tests.connector.files_queries import NOW_S, VALUE, Drop, Query, batch, batch_and_tasks, text, values
 
 pytestmark = pytest.mark.usefixtures("patience")

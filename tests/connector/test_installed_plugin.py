@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from connector.new_source import new_source
+from headwater.connector.new_source import new_source
 
 PROGRAM = """
 import json, sys

@@ -18,9 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from connector.partition import TaskPartition
-from headwater_core.errors import AuthenticationError, HeadwaterError
-from headwater_core.source import Boundedness
+from headwater.connector.partition import TaskPartition
+from headwater.core.errors import AuthenticationError, HeadwaterError
+from headwater.core.source import Boundedness
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.connector.kafka_queries import Query, batch_and_tasks, configure, values
@@ -77,10 +77,10 @@ def complaint(action: Callable[[], object]) -> str:
         action()
     seen = str(caught.value)
     assert SECRET not in seen
-    ours = [line for line in seen.splitlines() if line.startswith("headwater_core.errors.")]
+    ours = [line for line in seen.splitlines() if line.startswith("headwater.core.errors.")]
     assert len(ours) == 1, seen
     assert "another exception occurred" not in seen
-    return ours[0].removeprefix("headwater_core.errors.")
+    return ours[0].removeprefix("headwater.core.errors.")
 
 
 class TestOptions:
@@ -349,9 +349,9 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     assert not done.returncode, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     for name in ("numba", "kafka"):
-        assert seen[name].count("headwater_core.errors.") == 1, seen[name]
+        assert seen[name].count("headwater.core.errors.") == 1, seen[name]
         assert (
-            f"headwater_core.errors.MissingDependencyError: the kafka source needs {name}, which is not installed in this Python (driver and every "
+            f"headwater.core.errors.MissingDependencyError: the kafka source needs {name}, which is not installed in this Python (driver and every "
             "executor need it): pip install 'headwater[kafka]'"
         ) in seen[name]
 

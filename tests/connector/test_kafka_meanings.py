@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from connector.planning import ReadTask
-from headwater_core.errors import DataLossError, OptionError, SourceError, UnknownSplitError
+from headwater.connector.planning import ReadTask
+from headwater.core.errors import DataLossError, OptionError, SourceError, UnknownSplitError
 from local_kafka import LocalKafka
 from tests.connector.kafka_queries import Query, batch, batch_and_tasks, places, values
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from connector.kafka import KafkaSource
-from connector.kafka_options import KAFKA_OPTIONS, ending_offsets, render, starting_offsets, subscription
-from connector.planning import default_parallelism
-from connector.registry import ConfiguredSource
-from enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
-from enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
-from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
-from headwater_core.errors import OptionError
-from headwater_core.source import Boundedness
+from headwater.connector.kafka import KafkaSource
+from headwater.connector.kafka_options import KAFKA_OPTIONS, ending_offsets, render, starting_offsets, subscription
+from headwater.connector.planning import default_parallelism
+from headwater.connector.registry import ConfiguredSource
+from headwater.core.errors import OptionError
+from headwater.core.source import Boundedness
+from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
+from headwater.enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
+from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from tests.connector.kafka_queries import configure
 
 BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED
@@ -46,7 +46,7 @@ def refusal(mode: Boundedness | None = STREAM, /, **given: str) -> str:
 
 def test_the_page_is_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "options.md").read_text()
-    assert page == render(), "write it anew: python -m connector.kafka_options > docs/options.md"
+    assert page == render(), "write it anew: python -m headwater.connector.kafka_options > docs/options.md"
 
 
 class TestWhatIsRead:
@@ -299,7 +299,7 @@ class TestKafkasOwn:
         assert "did you mean kafka.isolation.level?" in refusal(kafka_isolation_levle="read_committed")
 
     def test_a_group_is_not_joined_and_that_is_said_once(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("enumerators.kafka.client_config._named", set())
+        monkeypatch.setattr("headwater.enumerators.kafka.client_config._named", set())
         with caplog.at_level(logging.WARNING):
             configured(kafka_group_id="mine")
             configured(kafka_group_id="mine")

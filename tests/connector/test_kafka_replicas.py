@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.source import Boundedness
-from headwater_core.split import SplitRange
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.split_reader import KafkaSplitReader
 from local_kafka import LocalKafka
-from readers.kafka.split_reader import KafkaSplitReader
 from tests.connector.kafka_queries import batch, configure, values
 
 RECORDS = [b"%03d" % i + b"x" * 1_000 for i in range(300)]

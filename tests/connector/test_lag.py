@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from connector.lag import LagListener
+from headwater.connector.lag import LagListener
 
 
 def progress(*sources: SimpleNamespace, name: str = "orders") -> Any:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from connector.mqtt import MqttSource, configure_mqtt
-from enumerators.mqtt.split import MqttSessionSplit
-from headwater_core.source import Boundedness
+from headwater.connector.mqtt import MqttSource, configure_mqtt
+from headwater.core.source import Boundedness
+from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.readers.mqtt.client import MqttClient
 from local_mqtt import LocalMqtt
-from readers.mqtt.client import MqttClient
 from tests.exactly_once.barrier_driver import start
 
 

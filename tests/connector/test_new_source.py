@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connector.new_source import main
+from headwater.connector.new_source import main
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.offsets import OffsetCodec, SourceOffset
-from headwater_core.errors import OffsetError
-from headwater_core.split import Path, SplitRange
+from headwater.connector.offsets import OffsetCodec, SourceOffset
+from headwater.core.errors import OffsetError
+from headwater.core.split import Path, SplitRange
 from tests.doubles import NumberSource, NumberSplit
 
 CODEC = OffsetCodec(NumberSource())

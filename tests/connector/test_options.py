@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from connector.datasource import HeadwaterDataSource, require_spark
-from connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
-from headwater_core.errors import InstallationError, OptionError
-from headwater_core.source import Boundedness
+from headwater.connector.datasource import HeadwaterDataSource, require_spark
+from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
+from headwater.core.errors import InstallationError, OptionError
+from headwater.core.source import Boundedness
 
 BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED
 TABLE = OptionTable(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.planning import LARGE_TASK_BYTES, PlanningHints, ReadTask, plan_tasks
-from headwater_core.split import SplitRange
+from headwater.connector.planning import LARGE_TASK_BYTES, PlanningHints, ReadTask, plan_tasks
+from headwater.core.split import SplitRange
 from tests.doubles import NumberSource, NumberSplit
 
 SOURCE = NumberSource()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from connector.http import HTTP_OPTIONS
-from connector.mqtt import MQTT_OPTIONS
-from connector.options import OptionTable
+from headwater.connector.http import HTTP_OPTIONS
+from headwater.connector.mqtt import MQTT_OPTIONS
+from headwater.connector.options import OptionTable
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

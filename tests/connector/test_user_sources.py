@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from connector.options import Option, integer, text
-from connector.registry import source_factory
-from connector.simple import BarrierSimpleSource, PlannedSimpleSource
-from connector.user_sources import UserSource, options_of
-from headwater_core.abilities import Acknowledges, FindsTimestamps, Heads, InfersSchema, PushesFilters
-from headwater_core.errors import ContractError, OptionError
-from headwater_core.jsons import JsonValue
-from headwater_core.simple_source import NamedSplit, SimpleSource
-from headwater_core.source import Boundedness
-from headwater_testing import MemorySystem, MicroBatchEngine, SourceTests, read_batch
+from headwater.connector.options import Option, integer, text
+from headwater.connector.registry import source_factory
+from headwater.connector.simple import BarrierSimpleSource, PlannedSimpleSource
+from headwater.connector.user_sources import UserSource, options_of
+from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, InfersSchema, PushesFilters
+from headwater.core.errors import ContractError, OptionError
+from headwater.core.jsons import JsonValue
+from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.source import Boundedness
+from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, read_batch
 from tests.doubles import Numbers, NumberSource
 from tests.simple_sources import LogSource, TailSource
 

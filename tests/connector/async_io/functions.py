@@ -9,8 +9,8 @@ from typing import Any
 
 import aiohttp
 
-from readers.async_io.function import AsyncBatchFunction, AsyncFunction, BlockingFunction, OpenContext
-from readers.async_io.shared_cache import SharedCache
+from headwater.readers.async_io.function import AsyncBatchFunction, AsyncFunction, BlockingFunction, OpenContext
+from headwater.readers.async_io.shared_cache import SharedCache
 
 __all__ = ["BulkLookup", "HttpCache", "Lookup", "NoServer", "Sleeps", "blocks_the_loop", "customer", "wrong_type"]
 

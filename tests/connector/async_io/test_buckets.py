@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from connector.async_io.buckets import bucket_keys, bucket_of, pack, packed, unpack, unpacked
-from headwater_core.errors import OptionError
+from headwater.connector.async_io.buckets import bucket_keys, bucket_of, pack, packed, unpack, unpacked
+from headwater.core.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,9 +17,9 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 import headwater as hw
-from connector.async_io.buckets import pack, unpack
-from connector.async_io.carry_over import CarryOver
-from headwater_core.errors import OptionError
+from headwater.connector.async_io.buckets import pack, unpack
+from headwater.connector.async_io.carry_over import CarryOver
+from headwater.core.errors import OptionError
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService
 from tests.connector.async_io.test_task import batches, wait_of

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from connector.async_io.input_rows import InputRows
+from headwater.connector.async_io.input_rows import InputRows
 
 
 def batch(start: int, count: int) -> pa.RecordBatch:

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import headwater as hw
-from connector.async_io.limits import Share
-from headwater_core.errors import OptionError
-from readers.async_io.settings import RateLimit
+from headwater.connector.async_io.limits import Share
+from headwater.core.errors import OptionError
+from headwater.readers.async_io.settings import RateLimit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from connector.async_io.results import ResultColumns, flatten
-from headwater_core.errors import ContractError
-from readers.async_io.call import Failure
+from headwater.connector.async_io.results import ResultColumns, flatten
+from headwater.core.errors import ContractError
+from headwater.readers.async_io.call import Failure
 
 FIELDS: dict[str, pa.DataType] = {"name": pa.string(), "tier": pa.int32()}
 SCHEMA = pa.schema(FIELDS)

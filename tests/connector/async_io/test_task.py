@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from connector.async_io.task import AsyncWait
-from headwater_core.errors import AsyncCallError, ContractError
-from readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
+from headwater.connector.async_io.task import AsyncWait
+from headwater.core.errors import AsyncCallError, ContractError
+from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
 from tests.connector.async_io.functions import NoServer, wrong_type
 
 
@@ -57,9 +57,9 @@ def test_each_result_stands_beside_its_input(keep_input: bool) -> None:
 
 
 def test_a_task_says_in_one_line_what_it_counted(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "connector.async_io.task"):
+    with caplog.at_level("INFO", "headwater.connector.async_io.task"):
         list(wait_of(twice).run(batches(0)))
-    [line] = [record.message for record in caplog.records if record.name == "connector.async_io.task"]
+    [line] = [record.message for record in caplog.records if record.name == "headwater.connector.async_io.task"]
     assert line.startswith("twice")
     assert "requests 100, in_flight 0" in line
 

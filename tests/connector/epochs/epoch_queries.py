@@ -6,13 +6,13 @@ import json
 import time
 from typing import Any
 
-from connector.epochs.coordinator import EpochCoordinator
-from connector.epochs.plan import BarrierHints
-from headwater_core.epoch import Barrier
-from headwater_core.jsons import JsonObject, canonical
-from headwater_core.retry import Backoff
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.connector.epochs.coordinator import EpochCoordinator
+from headwater.connector.epochs.plan import BarrierHints
+from headwater.core.epoch import Barrier
+from headwater.core.jsons import JsonObject, canonical
+from headwater.core.retry import Backoff
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
 from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_reader, rows_of
 
 POLL_MS = 1_000

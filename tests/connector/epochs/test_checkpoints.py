@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.epochs.checkpoints import CheckpointCoordinator
-from connector.epochs.offsets import EpochId
-from connector.epochs.pending_checkpoint import Acknowledgement, PendingCheckpoint
-from connector.epochs.plan import deal
-from headwater_core.epoch import EpochState
-from headwater_core.errors import StateLocationError
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.claims import STALE_MS, Claim, Entrance
-from readers.runtime.manifests import SEALED, Manifest, encode_manifest
-from readers.runtime.places import Place
+from headwater.connector.epochs.checkpoints import CheckpointCoordinator
+from headwater.connector.epochs.offsets import EpochId
+from headwater.connector.epochs.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from headwater.connector.epochs.plan import deal
+from headwater.core.epoch import EpochState
+from headwater.core.errors import StateLocationError
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.claims import STALE_MS, Claim, Entrance
+from headwater.readers.runtime.manifests import SEALED, Manifest, encode_manifest
+from headwater.readers.runtime.places import Place
 from tests.epoch_doubles import LogSource, MainThreadClock
 
 FIRST, SECOND = EpochId("q", 1, "a"), EpochId("q", 2, "b")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from connector.epochs.coordinator import EpochCoordinator
-from connector.epochs.plan import BarrierHints
-from headwater_core.epoch import Barrier
-from headwater_core.retry import Backoff
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.connector.epochs.coordinator import EpochCoordinator
+from headwater.connector.epochs.plan import BarrierHints
+from headwater.core.epoch import Barrier
+from headwater.core.retry import Backoff
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
 from tests.connector.epochs.epoch_queries import POLL_MS, Query
 from tests.doubles import NumberSplit
 from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_reader, rows_of

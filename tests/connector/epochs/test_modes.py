@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from connector.epochs.coordinator import EpochCoordinator
-from connector.http import HttpSource, configure_http
 from examples.http_server import Api, serving
-from headwater_core.epoch import AlignmentMode, Barrier
-from headwater_core.retry import Backoff
-from headwater_core.source import Boundedness
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.epoch.open_reader import open_epoch_reader
-from readers.runtime.epoch_task import EpochTask, read_epoch
-from readers.runtime.manifests import decode_manifest
+from headwater.connector.epochs.coordinator import EpochCoordinator
+from headwater.connector.http import HttpSource, configure_http
+from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
+from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.readers.runtime.manifests import decode_manifest
 
 MOST_EPOCHS = 200
 

@@ -20,16 +20,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from connector.epochs.coordinator import EpochCoordinator
-from connector.epochs.plan import BarrierHints
-from headwater_core.clock import ManualClock
-from headwater_core.epoch import Barrier
-from headwater_core.errors import FencedError
-from headwater_core.jsons import JsonObject
-from headwater_core.retry import Backoff
-from headwater_core.state_store import MemoryStateStore, StateStore
-from readers.runtime.claims import Claim
-from readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.connector.epochs.coordinator import EpochCoordinator
+from headwater.connector.epochs.plan import BarrierHints
+from headwater.core.clock import ManualClock
+from headwater.core.epoch import Barrier
+from headwater.core.errors import FencedError
+from headwater.core.jsons import JsonObject
+from headwater.core.retry import Backoff
+from headwater.core.state_store import MemoryStateStore, StateStore
+from headwater.readers.runtime.claims import Claim
+from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
 from tests.epoch_doubles import Logs, LogSource, open_plain_reader, rows_of
 
 T = TypeVar("T")

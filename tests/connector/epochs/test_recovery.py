@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater_core.errors import ContractError, OffsetError, StateLocationError
-from headwater_core.jsons import JsonObject
-from headwater_core.state_location import LocalStateStore
-from readers.runtime.epoch_task import read_epoch
+from headwater.core.errors import ContractError, OffsetError, StateLocationError
+from headwater.core.jsons import JsonObject
+from headwater.core.state_location import LocalStateStore
+from headwater.readers.runtime.epoch_task import read_epoch
 from tests.connector.epochs.epoch_queries import Query
 from tests.doubles import NumberSplit
 from tests.epoch_doubles import Logs, open_plain_reader

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from enumerators.files.backlog import Backlog, BatchLimits
-from enumerators.files.split import FileStatus
+from headwater.enumerators.files.backlog import Backlog, BatchLimits
+from headwater.enumerators.files.split import FileStatus
 
 
 def file(name: str, modified_us: int, size: int = 10) -> FileStatus:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from enumerators.files.discovery import FileDiscovery
-from enumerators.files.listing import FileLister
-from enumerators.files.selection import FileSelection
-from enumerators.files.split import FileStatus
-from headwater_core.clock import ManualClock
-from headwater_core.errors import SourceError, TransientSourceError
+from headwater.core.clock import ManualClock
+from headwater.core.errors import SourceError, TransientSourceError
+from headwater.enumerators.files.discovery import FileDiscovery
+from headwater.enumerators.files.listing import FileLister
+from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.split import FileStatus
 
 FOREVER_MS = 60_000
 

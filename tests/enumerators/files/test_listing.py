@@ -9,14 +9,8 @@ from typing import Any
 
 import pytest
 
-from enumerators.files import listing
-from enumerators.files.cleaner import CleanSource, FileCleaner
-from enumerators.files.filesystem import file_errors, open_file_system
-from enumerators.files.listing import FileLister, S3Lister, lister_for, present_status
-from enumerators.files.selection import SelectedPath
-from enumerators.files.split import FileStatus
-from headwater_core.clock import ManualClock
-from headwater_core.errors import (
+from headwater.core.clock import ManualClock
+from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
     HeadwaterError,
@@ -25,7 +19,13 @@ from headwater_core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
-from headwater_core.retry import Backoff, retrying
+from headwater.core.retry import Backoff, retrying
+from headwater.enumerators.files import listing
+from headwater.enumerators.files.cleaner import CleanSource, FileCleaner
+from headwater.enumerators.files.filesystem import file_errors, open_file_system
+from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for, present_status
+from headwater.enumerators.files.selection import SelectedPath
+from headwater.enumerators.files.split import FileStatus
 from tests.s3_server import S3Server
 
 NAMES = {"a.csv", "k=1/b.csv", "k=1/l=2/c.csv", "sub/d.csv", "_hidden", "k=1/.x"}

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting, TooManyNames, segment_of
-from enumerators.files.spill import NameStore
-from enumerators.files.split import FileStatus
-from headwater_core.errors import OffsetError
-from headwater_core.state_store import MemoryStateStore
+from headwater.core.errors import OffsetError
+from headwater.core.state_store import MemoryStateStore
+from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting, TooManyNames, segment_of
+from headwater.enumerators.files.spill import NameStore
+from headwater.enumerators.files.split import FileStatus
 
 DAY_MS = 24 * 3600 * 1000
 NOW_MS = 1_800_000_000_000

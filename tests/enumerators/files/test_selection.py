@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from enumerators.files.patterns import compile_name
-from enumerators.files.selection import FileSelection, SelectedPath, partition_values
+from headwater.enumerators.files.patterns import compile_name
+from headwater.enumerators.files.selection import FileSelection, SelectedPath, partition_values
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
-from enumerators.kafka.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.client_config import BrokerAddress, ClientConfig
 
 Handler = Callable[[socket.socket], object]
 Listen = Callable[[Handler], BrokerAddress]

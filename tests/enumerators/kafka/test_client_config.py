@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from enumerators.kafka import client_config
-from enumerators.kafka.client_config import BrokerAddress, ClientConfig
-from enumerators.kafka.properties import PROPERTIES, Harmless, Refused
-from headwater_core.errors import OptionError
+from headwater.core.errors import OptionError
+from headwater.enumerators.kafka import client_config
+from headwater.enumerators.kafka.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.properties import PROPERTIES, Harmless, Refused
 
 PLAIN_JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hunter2";'
 SCRAM_JAAS = 'kafkashaded.org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="hunter2";'
@@ -247,7 +247,7 @@ def test_the_key_of_a_cache_tells_credentials_apart() -> None:
 
 
 def test_options_are_read_without_importing_kafka_python() -> None:
-    code = "import enumerators.kafka.client_config, sys; sys.exit('kafka' in sys.modules)"
+    code = "import headwater.enumerators.kafka.client_config, sys; sys.exit('kafka' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
 
 

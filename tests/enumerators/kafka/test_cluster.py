@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from enumerators.kafka.cluster import Cluster
-from enumerators.kafka.connection import BrokerConnection
-from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
-from headwater_core.clock import ManualClock
-from headwater_core.errors import AuthenticationError, AuthorizationError, TransientSourceError, UnknownSplitError
+from headwater.core.clock import ManualClock
+from headwater.core.errors import AuthenticationError, AuthorizationError, TransientSourceError, UnknownSplitError
+from headwater.enumerators.kafka.cluster import Cluster
+from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.enumerators.kafka.conftest import PASSWORDS

@@ -10,9 +10,9 @@ import pytest
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from enumerators.kafka.client_config import BrokerAddress
-from enumerators.kafka.connection import BrokerConnection, ReceiveBuffer
-from headwater_core.errors import CorruptRecordError, HeadwaterError, SourceError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, HeadwaterError, SourceError, TransientSourceError
+from headwater.enumerators.kafka.client_config import BrokerAddress
+from headwater.enumerators.kafka.connection import BrokerConnection, ReceiveBuffer
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.enumerators.kafka.listeners import API_VERSIONS, Listen, api_versions, client, drain, metadata, read_request, respond, sending, speaking

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 
 import pytest
 
-from enumerators.kafka.enumerator import KafkaSplitEnumerator
-from enumerators.kafka.lookup import ClusterView
-from enumerators.kafka.lookup_settings import LookupSettings
-from enumerators.kafka.offsets_initializer import OffsetsInitializer
-from enumerators.kafka.split import KafkaPartitionSplit
-from enumerators.kafka.subscription import TopicNames
-from enumerators.kafka.topic_partition import EARLIEST
-from headwater_core.enumerator import Checkpoint, SplitEnumeratorContext
-from headwater_core.errors import DataLossError
-from headwater_core.split import Path
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.errors import DataLossError
+from headwater.core.split import Path
+from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
+from headwater.enumerators.kafka.lookup import ClusterView
+from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.subscription import TopicNames
+from headwater.enumerators.kafka.topic_partition import EARLIEST
 from tests.enumerators.kafka.listeners import client
 
 T = TypeVar("T")

@@ -8,10 +8,8 @@ import ssl
 import pytest
 from kafka import errors as kafka_errors
 
-from enumerators.kafka.errors import Permission, from_code, from_kafka_error, from_os_error, kind_of, metadata_is_stale
-from enumerators.kafka.property_values import BrokerAddress
-from headwater_core import errors
-from headwater_core.errors import (
+from headwater.core import errors
+from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
     CorruptRecordError,
@@ -22,6 +20,8 @@ from headwater_core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
+from headwater.enumerators.kafka.errors import Permission, from_code, from_kafka_error, from_os_error, kind_of, metadata_is_stale
+from headwater.enumerators.kafka.property_values import BrokerAddress
 
 ADDRESS = BrokerAddress("broker", 9092)
 CLASSES = [found for _, found in inspect.getmembers(kafka_errors, inspect.isclass) if issubclass(found, Exception)]

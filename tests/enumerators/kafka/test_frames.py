@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
-from enumerators.kafka.frames import ReceiveBuffer, Reply
-from headwater_core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.kafka.frames import ReceiveBuffer, Reply
 
 VERSIONS = range(4, FetchResponse.max_version + 1)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enumerators.kafka import jaas
+from headwater.enumerators.kafka import jaas
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 

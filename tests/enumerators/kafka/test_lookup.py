@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from enumerators.kafka.lookup import ClusterView, KafkaLookup
-from enumerators.kafka.lookup_settings import LookupSettings
-from enumerators.kafka.offsets_initializer import OffsetsInitializer
-from enumerators.kafka.split import KafkaPartitionSplit
-from enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
-from enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
-from headwater_core.clock import ManualClock
-from headwater_core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
-from headwater_core.split import Path
+from headwater.core.clock import ManualClock
+from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.split import Path
+from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
+from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.enumerators.kafka.listeners import Listen, client

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from kafka.protocol.metadata import MetadataRequest
 
-from enumerators.kafka.client_config import ClientConfig
-from enumerators.kafka.connection import BrokerConnection
-from enumerators.kafka.pool import POOL, ConnectionPool
-from headwater_core.clock import ManualClock
-from headwater_core.errors import TransientSourceError
+from headwater.core.clock import ManualClock
+from headwater.core.errors import TransientSourceError
+from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.pool import POOL, ConnectionPool
 from local_kafka import LocalKafka
 from tests.enumerators.kafka.listeners import API_VERSIONS, Listen, client, speaking
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from enumerators.kafka.properties import PROPERTIES, Harmless, Mapped, Refused, render
+from headwater.enumerators.kafka.properties import PROPERTIES, Harmless, Mapped, Refused, render
 from local_kafka_jars import classpath, java
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ public class Names {
 
 def test_the_documentation_is_the_table() -> None:
     page = (ROOT / "docs" / "kafka-properties.md").read_text()
-    assert page == render(), "write it anew: python -m enumerators.kafka.properties > docs/kafka-properties.md"
+    assert page == render(), "write it anew: python -m headwater.enumerators.kafka.properties > docs/kafka-properties.md"
 
 
 def test_every_property_of_the_java_clients_is_in_the_table(tmp_path: Path) -> None:
@@ -62,5 +62,5 @@ def test_every_default_passes_its_own_check(name: str) -> None:
 
 
 def test_the_page_can_be_printed() -> None:
-    printed = subprocess.run([sys.executable, "-m", "enumerators.kafka.properties"], cwd=ROOT, capture_output=True, text=True, check=True)
+    printed = subprocess.run([sys.executable, "-m", "headwater.enumerators.kafka.properties"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert printed.stdout == render()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import MetadataRequest
 
-from enumerators.kafka import security
-from enumerators.kafka.connection import BrokerConnection
-from enumerators.kafka.security_config import SaslConfig, TlsConfig
-from headwater_core.clock import ManualClock
-from headwater_core.errors import AuthenticationError, HeadwaterError, OptionError, SourceError, TransientSourceError
+from headwater.core.clock import ManualClock
+from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError, SourceError, TransientSourceError
+from headwater.enumerators.kafka import security
+from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.security_config import SaslConfig, TlsConfig
 from local_kafka import KEY_PASSWORD, LocalKafka, TlsFiles, unsecured_token
 from tests.enumerators.kafka.conftest import PASSWORDS
 from tests.enumerators.kafka.listeners import client

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from headwater.enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
 
 NAMED = TopicNames(frozenset({"orders", "audit"}))
 PATTERN = TopicPattern("order.*")

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
-from headwater_core.errors import CallTimeoutError
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.event_loop import LoopHost
-from readers.async_io.function import AsyncFunction, OpenContext, Result, Row
-from readers.async_io.settings import AsyncSettings
+from headwater.core.errors import CallTimeoutError
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.event_loop import LoopHost
+from headwater.readers.async_io.function import AsyncFunction, OpenContext, Result, Row
+from headwater.readers.async_io.settings import AsyncSettings
 
 T = TypeVar("T")
 

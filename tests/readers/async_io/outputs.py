@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from readers.async_io.async_wait_operator import AsyncWaitOperator, Output
-from readers.async_io.stream_element_queue import Watermark
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator, Output
+from headwater.readers.async_io.stream_element_queue import Watermark
 
 
 def drained(operator: AsyncWaitOperator) -> list[Output]:

@@ -6,11 +6,11 @@ from collections import defaultdict
 
 import pytest
 
-from headwater_core.errors import AsyncCallError, CallTimeoutError
-from readers.async_io.async_wait_operator import Output
-from readers.async_io.function import AsyncFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row
-from readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
-from readers.async_io.stream_element_queue import Watermark
+from headwater.core.errors import AsyncCallError, CallTimeoutError
+from headwater.readers.async_io.async_wait_operator import Output
+from headwater.readers.async_io.function import AsyncFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row
+from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.function import AsyncFunction
-from readers.async_io.settings import AsyncSettings, OutputMode
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.function import AsyncFunction
+from headwater.readers.async_io.settings import AsyncSettings, OutputMode
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import inputs_of, pairs
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater_core.errors import AsyncCallError, ContractError, OptionError
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.call import Failure
-from readers.async_io.function import AsyncBatchFunction
-from readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
-from readers.async_io.stream_element_queue import Watermark
+from headwater.core.errors import AsyncCallError, ContractError, OptionError
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.function import AsyncBatchFunction
+from headwater.readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.readers.async_io.doubles import ManualHost, operator_of
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.cache import MISSING, ResultCache, kept_cache
-from readers.async_io.function import AsyncBatchFunction
-from readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
-from readers.async_io.shared_cache import SharedCache
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.cache import MISSING, ResultCache, kept_cache
+from headwater.readers.async_io.function import AsyncBatchFunction
+from headwater.readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.shared_cache import SharedCache
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from headwater_core.errors import ContractError
-from readers.async_io.call import Failure
-from readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
+from headwater.core.errors import ContractError
+from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 from tests.readers.async_io.outputs import drained, pairs
 

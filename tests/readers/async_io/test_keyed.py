@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from readers.async_io.function import AsyncFunction
-from readers.async_io.settings import CacheSettings, OutputMode, RetryPolicy
+from headwater.readers.async_io.function import AsyncFunction
+from headwater.readers.async_io.settings import CacheSettings, OutputMode, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import inputs_of
 

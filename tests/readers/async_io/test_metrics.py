@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.async_io.metrics import Metrics, MetricsSnapshot
+from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
 
 
 def test_snapshots_of_tasks_add_up() -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater_core.errors import AsyncCallError
-from readers.async_io.function import AsyncFunction
-from readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
+from headwater.core.errors import AsyncCallError
+from headwater.readers.async_io.function import AsyncFunction
+from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 

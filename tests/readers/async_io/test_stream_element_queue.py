@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.async_io.stream_element_queue import (
+from headwater.readers.async_io.stream_element_queue import (
     OrderedStreamElementQueue,
     StreamElement,
     StreamElementQueue,

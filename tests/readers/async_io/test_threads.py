@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from headwater_core.errors import AsyncCallError, CallTimeoutError, OptionError
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.event_loop import acquire_loop, release_loop
-from readers.async_io.function import AsyncFunction, BlockingFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row, Scope
-from readers.async_io.opened_functions import close_shared_functions
-from readers.async_io.settings import AsyncSettings, CacheSettings, OnFailure, OutputMode, RateLimit, RetryPolicy
+from headwater.core.errors import AsyncCallError, CallTimeoutError, OptionError
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.event_loop import acquire_loop, release_loop
+from headwater.readers.async_io.function import AsyncFunction, BlockingFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row, Scope
+from headwater.readers.async_io.opened_functions import close_shared_functions
+from headwater.readers.async_io.settings import AsyncSettings, CacheSettings, OnFailure, OutputMode, RateLimit, RetryPolicy
 
 
 def ask(function: Any, rows: list[Any], **settings: Any) -> tuple[list[Any], AsyncWaitOperator]:
@@ -256,7 +256,7 @@ def test_the_watchdog_names_a_function_that_blocks_the_loop(caplog: pytest.LogCa
         named.wait(20)  # blocks, as a client without await does
         return row
 
-    log = logging.getLogger("readers.async_io.watchdog")
+    log = logging.getLogger("headwater.readers.async_io.watchdog")
     log.addHandler(handler := Handler())
     try:
         out, operator = ask(reads_a_file, [1], block_warning_ms=20)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from headwater_core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
-from readers.async_io.async_wait_operator import AsyncWaitOperator
-from readers.async_io.function import AsyncFunction, OpenContext, Result, Row
-from readers.async_io.settings import AsyncSettings, OnFailure, OutputMode, RetryPolicy
+from headwater.core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.function import AsyncFunction, OpenContext, Result, Row
+from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
 KEYED = OutputMode.KEYED

@@ -11,15 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from enumerators.files.listing import LocalLister
-from enumerators.files.selection import SelectedPath
-from enumerators.files.split import FileSplit
-from headwater_core.emitter import SplitState
-from headwater_core.split import SplitRange
-from readers.files.emitter import FilesRecordEmitter
-from readers.files.formats import make_format
-from readers.files.settings import CsvSettings, ReadSettings
-from readers.files.split_reader import FilesSplitReader
+from headwater.core.emitter import SplitState
+from headwater.core.split import SplitRange
+from headwater.enumerators.files.listing import LocalLister
+from headwater.enumerators.files.selection import SelectedPath
+from headwater.enumerators.files.split import FileSplit
+from headwater.readers.files.emitter import FilesRecordEmitter
+from headwater.readers.files.formats import make_format
+from headwater.readers.files.settings import CsvSettings, ReadSettings
+from headwater.readers.files.split_reader import FilesSplitReader
 
 __all__ = ["infer", "read", "settings"]
 

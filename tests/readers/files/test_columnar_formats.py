@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from enumerators.files.listing import LocalLister
-from enumerators.files.selection import SelectedPath
-from headwater_core.errors import CorruptRecordError
-from readers.files.inference import infer_schema
-from readers.files.pruning import drop_failing
+from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.files.listing import LocalLister
+from headwater.enumerators.files.selection import SelectedPath
+from headwater.readers.files.inference import infer_schema
+from headwater.readers.files.pruning import drop_failing
 from tests.readers.files.reading import read, settings
 
 NUMBERS = pa.schema([pa.field("n", pa.int64())])

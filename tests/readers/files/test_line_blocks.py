@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater_core.errors import CorruptRecordError
-from readers.files import line_blocks as module
-from readers.files.line_blocks import first_line, line_blocks
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.files import line_blocks as module
+from headwater.readers.files.line_blocks import first_line, line_blocks
 
 PIECES = st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\r", b"\xc3\xa9" * 3, b" "]), max_size=30).map(b"".join)
 

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from headwater_core.errors import CorruptRecordError
-from readers.files import line_blocks
-from readers.files.settings import CsvSettings
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.files import line_blocks
+from headwater.readers.files.settings import CsvSettings
 from tests.readers.files.reading import infer, read, settings
 
 BORDERS = st.lists(st.integers(1, 400), max_size=4)

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from connector.http import HttpSource, configure_http
-from enumerators.http.split import ROOT, HttpSplit, PagePosition
 from examples.http_server import Api, serving
-from headwater_core.clock import ManualClock, SystemClock
-from headwater_core.epoch import Barrier, EpochState, SplitStatus
-from headwater_core.errors import (
+from headwater.connector.http import HttpSource, configure_http
+from headwater.core.clock import ManualClock, SystemClock
+from headwater.core.epoch import Barrier, EpochState, SplitStatus
+from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
     CorruptRecordError,
@@ -26,11 +25,12 @@ from headwater_core.errors import (
     SourceError,
     UnknownSplitError,
 )
-from headwater_core.source import Boundedness
-from headwater_core.split import SplitRange
-from readers.http.settings import HttpSettings
-from readers.http.split_reader import HttpSplitReader
-from readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitRange
+from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
+from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.split_reader import HttpSplitReader
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 
 Answer = tuple[int, dict[str, str], bytes]
 

@@ -14,12 +14,12 @@ import crc32c
 import pyarrow as pa
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.emitter import SplitState
-from headwater_core.split import SplitRange
-from readers.kafka.columns import KAFKA_COLUMNS
-from readers.kafka.emitter import KafkaRecordEmitter
-from readers.kafka.record_set import RecordSet
+from headwater.core.emitter import SplitState
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.columns import KAFKA_COLUMNS
+from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.record_set import RecordSet
 
 SPLIT = KafkaPartitionSplit("orders", 3)
 FOREVER = 1 << 62

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from enumerators.kafka.pool import ConnectionPool
-from headwater_core.clock import ManualClock
-from headwater_core.emitter import SplitState
-from headwater_core.split import SplitRange
-from readers.kafka.emitter import KafkaRecordEmitter
-from readers.kafka.split_reader import KafkaSplitReader
+from headwater.core.clock import ManualClock
+from headwater.core.emitter import SplitState
+from headwater.core.split import SplitRange
+from headwater.enumerators.kafka.pool import ConnectionPool
+from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.split_reader import KafkaSplitReader
 from tests.enumerators.kafka.listeners import client
 from tests.scripted_kafka import Fetch, HangUp, Part, ScriptedKafka, Surprise
 

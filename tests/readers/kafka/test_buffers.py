@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from readers.kafka.buffers import BufferPool, Scratch
+from headwater.readers.kafka.buffers import BufferPool, Scratch
 
 MIB = 1 << 20
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from headwater_core.errors import CorruptRecordError
-from readers.kafka.checksum import verify
-from readers.kafka.record_batch import as_bytes, scan
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka.checksum import verify
+from headwater.readers.kafka.record_batch import as_bytes, scan
 from tests.readers.kafka.record_sets import Record, batch, emitted, java_record_sets
 
 

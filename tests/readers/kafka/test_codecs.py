@@ -11,9 +11,9 @@ import cramjam
 import numpy as np
 import pytest
 
-from headwater_core.errors import CorruptRecordError
-from readers.kafka.buffers import BufferPool, Scratch
-from readers.kafka.codecs import decompress, most_inflated_bytes
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka.buffers import BufferPool, Scratch
+from headwater.readers.kafka.codecs import decompress, most_inflated_bytes
 from tests.readers.kafka.record_sets import COMPRESS, GZIP, LZ4, NO_CODEC, SNAPPY, ZSTD, xerial
 
 MIB = 1 << 20

@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from connector.kafka_columns import KAFKA_TYPE
-from connector.schemas import spark_schema
-from readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
+from headwater.connector.kafka_columns import KAFKA_TYPE
+from headwater.connector.schemas import spark_schema
+from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 
 
 def test_the_schema_is_sparks() -> None:

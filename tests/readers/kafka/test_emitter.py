@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.emitter import SplitState
-from headwater_core.errors import CorruptRecordError
-from readers.kafka.buffers import BufferPool
-from readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
-from readers.kafka.emitter import KafkaRecordEmitter
-from readers.kafka.record_set import RecordSet
+from headwater.core.emitter import SplitState
+from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.buffers import BufferPool
+from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
+from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.record_set import RecordSet
 from tests.readers.kafka.record_sets import (
     COMPRESS,
     FOREVER,

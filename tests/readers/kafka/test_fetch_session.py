@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from enumerators.kafka.client_config import ClientConfig
-from enumerators.kafka.connection import BrokerConnection
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.clock import ManualClock
-from headwater_core.errors import TransientSourceError
+from headwater.core.clock import ManualClock
+from headwater.core.errors import TransientSourceError
+from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.fetch_session import Cursor, FetchSession
+from headwater.readers.kafka.record_batch import next_offset
+from headwater.readers.kafka.record_set import RecordSet
 from local_kafka import LocalKafka
-from readers.kafka.fetch_session import Cursor, FetchSession
-from readers.kafka.record_batch import next_offset
-from readers.kafka.record_set import RecordSet
 from tests.enumerators.kafka.listeners import client
 
 

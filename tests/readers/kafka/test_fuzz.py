@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from headwater_core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError
 from tests.readers.kafka.record_sets import (
     COMPRESS,
     HEADER,

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers.kafka import kernel_cache
-from readers.kafka.kernel_cache import cache_folder, kernel
-from readers.kafka.kernel_entry import compile_kernel
-from readers.kafka.layout import BATCH
+from headwater.readers.kafka import kernel_cache
+from headwater.readers.kafka.kernel_cache import cache_folder, kernel
+from headwater.readers.kafka.kernel_entry import compile_kernel
+from headwater.readers.kafka.layout import BATCH
 
 ROOT = Path(__file__).resolve().parents[3]
 
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from readers.kafka.kernel_cache import kernel
+from headwater.readers.kafka.kernel_cache import kernel
 kernel()
 print("compiled" if "numba" in sys.modules else "loaded")
 """
@@ -85,14 +85,13 @@ def test_the_kernel_is_private(first_loads: tuple[Path, list[str]]) -> None:
 def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(warm: Path) -> None:
     moved = warm / "somewhere" / "else"
     moved.mkdir(parents=True)
-    for floor in ("headwater_core", "readers"):
-        (moved / floor).symlink_to(ROOT / floor)
+    (moved / "headwater").symlink_to(ROOT / "headwater")
     assert said(start(warm, moved)) == "loaded"
 
 
 def test_another_processor_has_machine_code_of_its_own(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set((warm / "cache" / "headwater").iterdir())
-    kernel_code = importlib.import_module("readers.kafka.kernel_code")
+    kernel_code = importlib.import_module("headwater.readers.kafka.kernel_code")
     monkeypatch.setattr(kernel_code, "processor", lambda: "a processor that can do less")
     kernel_cache.kernel.__wrapped__()
     assert len(set((warm / "cache" / "headwater").iterdir()) - before) == 1
@@ -165,9 +164,9 @@ def test_without_numba_the_first_record_set_says_what_to_install(missing: str, t
     program = f"""
 import sys
 sys.modules["{missing}"] = None
-from headwater_core.errors import MissingDependencyError
-from readers.kafka.record_batch import next_offset
-from readers.kafka.record_set import RecordSet
+from headwater.core.errors import MissingDependencyError
+from headwater.readers.kafka.record_batch import next_offset
+from headwater.readers.kafka.record_set import RecordSet
 try:
     next_offset(RecordSet(bytes(100)), "orders-3")
 except MissingDependencyError as error:
@@ -180,8 +179,6 @@ except MissingDependencyError as error:
 
 
 def test_nothing_that_the_driver_imports_imports_numba() -> None:
-    program = (
-        "import sys, readers.kafka.columns, readers.kafka.record_set, readers.kafka.emitter; print({'numba', 'llvmlite'} & set(sys.modules) or None)"
-    )
+    program = "import sys, headwater.readers.kafka.columns, headwater.readers.kafka.record_set, headwater.readers.kafka.emitter; print({'numba', 'llvmlite'} & set(sys.modules) or None)"
     found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "None"

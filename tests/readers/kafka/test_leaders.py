@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from enumerators.kafka.split import KafkaPartitionSplit
-from enumerators.kafka.topic_partition import EARLIEST, LATEST
-from headwater_core.clock import ManualClock
-from headwater_core.errors import TransientSourceError
+from headwater.core.clock import ManualClock
+from headwater.core.errors import TransientSourceError
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST
+from headwater.readers.kafka.leaders import Leaders, Nowhere
 from local_kafka import LocalKafka
-from readers.kafka.leaders import Leaders, Nowhere
 from tests.enumerators.kafka.listeners import Listen, client
 from tests.scripted_kafka import NOT_LEADER, ScriptedKafka
 

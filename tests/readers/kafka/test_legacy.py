@@ -9,10 +9,10 @@ import zlib
 import pytest
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from headwater_core.errors import CorruptRecordError
-from readers.kafka.columns import KAFKA_COLUMNS
-from readers.kafka.emitter import KafkaRecordEmitter
-from readers.kafka.record_set import RecordSet
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka.columns import KAFKA_COLUMNS
+from headwater.readers.kafka.emitter import KafkaRecordEmitter
+from headwater.readers.kafka.record_set import RecordSet
 from tests.readers.kafka.record_sets import SPLIT, Record, Row, batch, emitted, java_record_sets, rows_of, state_of
 
 JAVA = {name: data for name, data in java_record_sets().items() if name[0] in "01"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from enumerators.kafka.split import KafkaPartitionSplit
-from headwater_core.clock import ManualClock
-from headwater_core.errors import TransientSourceError
-from readers.kafka.fetch_session import Cursor
-from readers.kafka.patience import Patience
+from headwater.core.clock import ManualClock
+from headwater.core.errors import TransientSourceError
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.fetch_session import Cursor
+from headwater.readers.kafka.patience import Patience
 from tests.enumerators.kafka.listeners import client
 
 AWAY = TransientSourceError("nobody is there", source="kafka")

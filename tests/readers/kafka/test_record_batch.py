@@ -7,9 +7,9 @@ import struct
 import numpy as np
 import pytest
 
-from headwater_core.errors import CorruptRecordError
-from readers.kafka.record_batch import as_bytes, before, first_batch_bytes, next_offset, scan, with_records_from
-from readers.kafka.record_set import RecordSet
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka.record_batch import as_bytes, before, first_batch_bytes, next_offset, scan, with_records_from
+from headwater.readers.kafka.record_set import RecordSet
 from tests.readers.kafka.record_sets import CONTROL, HEADER, LOG_APPEND, ZSTD, Record, batch, java_record_sets, marker
 
 TWO = batch([Record(0), Record(1)], 10) + batch([Record(0), Record(4)], 20)

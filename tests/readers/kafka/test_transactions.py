@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from headwater_core.errors import CorruptRecordError
-from readers.kafka.record_set import RecordSet
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka.record_set import RecordSet
 from tests.readers.kafka.record_sets import TRANSACTIONAL, Record, batch, emitted, java_record_sets, marker
 
 

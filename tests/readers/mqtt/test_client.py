@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from connector.mqtt import MqttSource, configure_mqtt
-from enumerators.mqtt.split import MqttSessionSplit
-from headwater_core.epoch import Barrier, EpochState, SplitStatus
-from headwater_core.errors import AuthorizationError, OptionError, TransientSourceError
-from headwater_core.source import Boundedness
-from headwater_core.split import SplitRange
+from headwater.connector.mqtt import MqttSource, configure_mqtt
+from headwater.core.epoch import Barrier, EpochState, SplitStatus
+from headwater.core.errors import AuthorizationError, OptionError, TransientSourceError
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitRange
+from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.readers.mqtt.client import MqttClient
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from local_mqtt import LocalMqtt
-from readers.mqtt.client import MqttClient
-from readers.runtime.epoch.epoch_reader import EpochReader
 
 pytestmark = pytest.mark.timeout(60)
 

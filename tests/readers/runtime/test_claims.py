@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from headwater_core.clock import ManualClock
-from headwater_core.errors import FencedError
-from headwater_core.jsons import dumps
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.claims import BEAT_MS, STALE_MS, Claim, ClaimWatch, Entrance
-from readers.runtime.places import Place
-from readers.runtime.process_identity import is_dead, this_process
+from headwater.core.clock import ManualClock
+from headwater.core.errors import FencedError
+from headwater.core.jsons import dumps
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.claims import BEAT_MS, STALE_MS, Claim, ClaimWatch, Entrance
+from headwater.readers.runtime.places import Place
+from headwater.readers.runtime.process_identity import is_dead, this_process
 
 
 @pytest.fixture
@@ -73,7 +73,9 @@ def test_an_attempt_that_gave_up_is_taken_over_at_once(place: Place, clock: Manu
 
 
 def test_an_attempt_whose_process_is_dead_is_taken_over_at_once(place: Place, clock: ManualClock) -> None:
-    program = "from readers.runtime.process_identity import this_process; from headwater_core.jsons import dumps; print(dumps(this_process()))"
+    program = (
+        "from headwater.readers.runtime.process_identity import this_process; from headwater.core.jsons import dumps; print(dumps(this_process()))"
+    )
     gone = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.strip()
     place.put_claim(1, b'{"attempt":"a","process":%s}' % gone.encode())
     assert claimed(Entrance(place, clock).step()).number == 2

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from headwater_core.errors import ContractError
-from headwater_core.reader import RecordsWithSplitIds
-from headwater_core.split import SplitRange
-from readers.runtime.source_reader import read_ranges
+from headwater.core.errors import ContractError
+from headwater.core.reader import RecordsWithSplitIds
+from headwater.core.split import SplitRange
+from headwater.readers.runtime.source_reader import read_ranges
 from tests.doubles import NumberReader, NumberSource, NumberSplit
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from headwater_core.clock import SystemClock
-from headwater_core.epoch_records import EpochRecords
-from headwater_core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
-from headwater_core.split import SplitRange
-from readers.simple.settings import SimpleReadSettings
-from readers.simple.split_reader import SimpleSplitReader
+from headwater.core.clock import SystemClock
+from headwater.core.epoch_records import EpochRecords
+from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
+from headwater.core.split import SplitRange
+from headwater.readers.simple.settings import SimpleReadSettings
+from headwater.readers.simple.split_reader import SimpleSplitReader
 from tests.simple_sources import LogSource
 
 Answers = dict[str, Sequence[Any]]

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater_core.epoch import AlignmentMode, Barrier, EpochState, InFlight
-from headwater_core.jsons import JsonValue
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
+from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight
+from headwater.core.jsons import JsonValue
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 

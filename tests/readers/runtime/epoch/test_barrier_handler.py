@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from headwater_core.clock import ManualClock
-from headwater_core.epoch import AlignmentMode
-from readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
-from readers.runtime.epoch.metrics import EpochMetrics
+from headwater.core.clock import ManualClock
+from headwater.core.epoch import AlignmentMode
+from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
+from headwater.readers.runtime.epoch.metrics import EpochMetrics
 
 
 class Handled:

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from headwater_core.clock import ManualClock
-from headwater_core.epoch import Barrier, FoundSplit, SplitProgress, SplitStatus
-from headwater_core.errors import ContractError
-from headwater_core.jsons import JsonValue
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape
+from headwater.core.clock import ManualClock
+from headwater.core.epoch import Barrier, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
@@ -91,7 +91,7 @@ def test_splits_that_were_found_and_not_begun_are_the_loops_log() -> None:
 
 
 def test_too_many_found_splits_cut_an_epoch_that_has_a_limit_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readers.runtime.epoch.epoch_reader.MOST_FOUND", 3)
+    monkeypatch.setattr("headwater.readers.runtime.epoch.epoch_reader.MOST_FOUND", 3)
     children = "uvwxyz"
 
     def library() -> Library:

@@ -12,12 +12,12 @@ from typing import Any
 import hypothesis
 import hypothesis.strategies as st
 
-from headwater_core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
-from headwater_core.split import SplitRange
-from readers.async_io.settings import AsyncSettings
-from readers.runtime.epoch.calls import AsyncCalls
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
+from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
+from headwater.core.split import SplitRange
+from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.runtime.epoch.calls import AsyncCalls
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
 from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from readers.runtime.epoch.feedback import FeedbackLoop
-from readers.runtime.partitions.events import CheckpointBarrier
+from headwater.readers.runtime.epoch.feedback import FeedbackLoop
+from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from tests.pages import start_of
 
 

@@ -11,13 +11,13 @@ from typing import IO
 
 import pytest
 
-from headwater_core.epoch import Barrier
-from headwater_core.epoch_records import EpochRecords
-from headwater_core.errors import ContractError, SourceError
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.epoch.ipc import read_batches
-from readers.runtime.fetchers.shape import INLINE, ThreadShape
-from readers.runtime.partitions.manager import PROCESS_PARTITIONS
+from headwater.core.epoch import Barrier
+from headwater.core.epoch_records import EpochRecords
+from headwater.core.errors import ContractError, SourceError
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.ipc import read_batches
+from headwater.readers.runtime.fetchers.shape import INLINE, ThreadShape
+from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
     SHAPES,

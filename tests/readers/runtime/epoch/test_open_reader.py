@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from headwater_core.clock import SystemClock
-from headwater_core.epoch import AlignmentMode, Barrier
-from readers.async_io.settings import AsyncSettings
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.epoch.open_reader import open_epoch_reader
-from readers.runtime.epoch_task import EpochTask, ReadingContext
+from headwater.core.clock import SystemClock
+from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
+from headwater.readers.runtime.epoch_task import EpochTask, ReadingContext
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater_core.emitter import RecordEmitter, SplitState
-from headwater_core.epoch import Barrier, EpochState, SplitStatus
-from headwater_core.epoch_records import EpochRecord
-from headwater_core.errors import ContractError, SourceError
-from headwater_core.jsons import JsonValue
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, ThreadShape, thread_per_split
+from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.epoch import Barrier, EpochState, SplitStatus
+from headwater.core.epoch_records import EpochRecord
+from headwater.core.errors import ContractError, SourceError
+from headwater.core.jsons import JsonValue
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, ThreadShape, thread_per_split
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headwater_core.epoch import EpochState, SplitProgress, SplitStatus
-from headwater_core.errors import DataLossError
-from headwater_core.jsons import JsonValue
+from headwater.core.epoch import EpochState, SplitProgress, SplitStatus
+from headwater.core.errors import DataLossError
+from headwater.core.jsons import JsonValue
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, pages
 from tests.readers.runtime.epoch.rig import (

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from headwater_core.epoch import Barrier, InFlight
-from headwater_core.errors import ContractError
-from readers.async_io.settings import AsyncSettings
-from readers.runtime.epoch.calls import AsyncCalls
-from readers.runtime.epoch.epoch_reader import EpochReader
-from readers.runtime.fetchers.shape import ONE_THREAD
+from headwater.core.epoch import Barrier, InFlight
+from headwater.core.errors import ContractError
+from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.runtime.epoch.calls import AsyncCalls
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.fetchers.shape import ONE_THREAD
 from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, Page, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (

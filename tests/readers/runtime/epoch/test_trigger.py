@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from headwater_core.clock import ManualClock
-from headwater_core.epoch import Barrier
-from readers.runtime.epoch.trigger import BarrierTrigger
+from headwater.core.clock import ManualClock
+from headwater.core.epoch import Barrier
+from headwater.readers.runtime.epoch.trigger import BarrierTrigger
 
 A, B = ("a",), ("b",)
 

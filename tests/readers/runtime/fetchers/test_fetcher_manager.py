@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from headwater_core.clock import SystemClock
-from headwater_core.epoch import Barrier
-from headwater_core.epoch_records import EpochRecords
-from headwater_core.errors import OptionError, SourceError
-from headwater_core.reader import SplitReader
-from readers.runtime.epoch.trigger import BarrierTrigger
-from readers.runtime.fetchers.events import Fetched
-from readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
-from readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
-from readers.runtime.fetchers.split_fetcher import FetcherWork
-from readers.runtime.partitions.buffer_pool import BufferPool
-from readers.runtime.partitions.partition_id import ResultPartitionId
-from readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.core.clock import SystemClock
+from headwater.core.epoch import Barrier
+from headwater.core.epoch_records import EpochRecords
+from headwater.core.errors import OptionError, SourceError
+from headwater.core.reader import SplitReader
+from headwater.readers.runtime.epoch.trigger import BarrierTrigger
+from headwater.readers.runtime.fetchers.events import Fetched
+from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
+from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
+from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, start_of
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from headwater_core.clock import ManualClock
-from headwater_core.epoch import Barrier
-from headwater_core.epoch_records import EpochRecords
-from headwater_core.errors import ContractError
-from headwater_core.split import Path, SplitRange
-from readers.runtime.epoch.trigger import BarrierTrigger
-from readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
-from readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
-from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from readers.runtime.partitions.events import CheckpointBarrier, Event
-from readers.runtime.partitions.partition_id import ResultPartitionId
-from readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.core.clock import ManualClock
+from headwater.core.epoch import Barrier
+from headwater.core.epoch_records import EpochRecords
+from headwater.core.errors import ContractError
+from headwater.core.split import Path, SplitRange
+from headwater.readers.runtime.epoch.trigger import BarrierTrigger
+from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
+from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
+from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 from tests.exactly_once.waiting import until
 from tests.pages import Library, Page, PageReader, pages, start_of
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from headwater_core.errors import ContractError
-from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.core.errors import ContractError
+from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from tests.exactly_once.waiting import until
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater_core.errors import ContractError, PartitionNotFoundError
-from readers.runtime.partitions.blocking_partition import BlockingResultPartition
-from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from readers.runtime.partitions.events import EndOfPartition, Event
-from readers.runtime.partitions.manager import PROCESS_PARTITIONS, ResultPartitionManager
-from readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionLocation
-from readers.runtime.partitions.result_partition import PipelinedResultPartition, ResultPartition
+from headwater.core.errors import ContractError, PartitionNotFoundError
+from headwater.readers.runtime.partitions.blocking_partition import BlockingResultPartition
+from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.events import EndOfPartition, Event
+from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS, ResultPartitionManager
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionLocation
+from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition, ResultPartition
 
 ID = ResultPartitionId("epoch-1/task-2", "attempt-0")
 ROWS = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})

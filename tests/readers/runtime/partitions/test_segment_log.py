@@ -12,11 +12,11 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 
-from headwater_core.errors import ContractError, FencedError, StateLocationError
-from headwater_core.state_location import LocalStateStore
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.partitions.partition_id import ResultPartitionLocation
-from readers.runtime.partitions.segment_log import SegmentLog
+from headwater.core.errors import ContractError, FencedError, StateLocationError
+from headwater.core.state_location import LocalStateStore
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionLocation
+from headwater.readers.runtime.partitions.segment_log import SegmentLog
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -175,8 +175,8 @@ def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> N
     log.mark(1)
     log.append([rows(1, 2), rows(3)])
     program = (
-        "import sys; from pathlib import Path; from headwater_core.state_location import LocalStateStore;"
-        "from readers.runtime.partitions.segment_log import SegmentLog;"
+        "import sys; from pathlib import Path; from headwater.core.state_location import LocalStateStore;"
+        "from headwater.readers.runtime.partitions.segment_log import SegmentLog;"
         "log = SegmentLog(LocalStateStore(Path(sys.argv[1])), 'log', 'reader');"
         "print(log.locate().value, [b.to_pydict()['n'] for b in log.view_after(1).batches()])"
     )

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater_core.errors import ContractError
-from readers.runtime.partitions.blocking import BlockingSubpartition, ReadAheadView
-from readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
-from readers.runtime.partitions.pipelined import PipelinedSubpartition
-from readers.runtime.partitions.subpartition import ResultSubpartition
+from headwater.core.errors import ContractError
+from headwater.readers.runtime.partitions.blocking import BlockingSubpartition, ReadAheadView
+from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
+from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
+from headwater.readers.runtime.partitions.subpartition import ResultSubpartition
 
 BARRIER = CheckpointBarrier(0)
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater_core.epoch_records import EpochRecords
-from headwater_core.errors import FencedError
-from headwater_core.split import Split, SplitRange
-from headwater_core.state_store import MemoryStateStore
-from readers.runtime.staging.recent_keys import RecentKeys
-from readers.runtime.staging.staged_client import Delivery, StagedClient
-from readers.runtime.staging.staged_split_reader import StagedSplitReader, Staging, segment_log
+from headwater.core.epoch_records import EpochRecords
+from headwater.core.errors import FencedError
+from headwater.core.split import Split, SplitRange
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.staging.recent_keys import RecentKeys
+from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
+from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader, Staging, segment_log
 from tests.doubles import NumberSplit
 
 PATH = ("queue",)

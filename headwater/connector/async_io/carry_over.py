@@ -1,0 +1,126 @@
+"""Requests in flight as state: what a micro-batch does not finish is asked again in the next.
+
+FLIP-12 stores the inputs of its queue in every checkpoint. Here the checkpoint is the micro-batch: it waits a while, what is then not out goes into
+Spark's state (transformWithState, RocksDB), committed with the batch, and comes back in the next one, woken by a timer if there are no new rows.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from headwater.connector.async_io.buckets import bucket_keys, bucket_of, pack, packed, unpack, unpacked
+from headwater.connector.async_io.limits import default_parallelism
+from headwater.connector.async_io.task import AsyncWait
+from headwater.connector.async_io.triggers import DRAINS, watch_triggers
+from headwater.core.errors import MissingDependencyError, OptionError
+
+if TYPE_CHECKING:
+    from headwater.connector.async_io.plan import Planned
+
+__all__ = ["CarryOver", "carrying_over"]
+
+_ROUNDS = "_headwater_rounds"
+_KEY = "_headwater_key"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_MOST_DOUBLINGS = 20
+
+
+def carrying_over(df: DataFrame, planned: Planned, carry_over_ms: int) -> DataFrame:
+    """Return the output of an operator on a stream that carries unfinished inputs over from batch to batch.
+
+    Raises:
+        OptionError: there is no time to wait, the session's state store is not RocksDB, or it is a Connect session.
+        MissingDependencyError: what Spark's Python state functions need is not installed.
+    """
+    if carry_over_ms < 1:
+        raise OptionError("must be longer than nothing: no call would ever end", option="carry_over")
+    watch_triggers(df.sparkSession)
+    _check_session(df)
+    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    keys = bucket_keys(planned.tasks or default_parallelism(df), partitions)
+    keyed = df.withColumn(_KEY, bucket_of(df, planned.wait.columns, keys)).mapInArrow(packed, "key int, rows binary")
+    processor = CarryOver(planned.wait, carry_over_ms / 1000)
+    carried = keyed.groupBy("key").transformWithState(processor, "rows binary", "Append", "ProcessingTime")
+    return carried.mapInArrow(unpacked, planned.output)
+
+
+class CarryOver(StatefulProcessor):
+    """One key is one bucket, asked by one task. Made on the driver, pickled to the tasks; Spark calls it in the task's thread.
+
+    A row that was carried over n times is waited for 2^n times as long: so a call that takes longer than the wait ends all the same, by its result or
+    by its timeout, and only a row that hangs makes a batch long.
+
+    Args:
+        wait: the operator.
+        patience_s: how long a batch waits.
+    """
+
+    def __init__(self, wait: AsyncWait, patience_s: float) -> None:
+        self._wait, self._patience_s = wait, patience_s
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._unfinished = handle.getListState("unfinished", "rows binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+        for timer in list(self._handle.listTimers()):  # else it would fire in this batch, too
+            self._handle.deleteTimer(timer)
+        fresh = (_with_rounds(unpack(bytes(row.rows))) for row in rows)
+        yield from self._ask(fresh, timerValues.getCurrentProcessingTimeInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo) -> Iterator[Row]:  # noqa: N802, N803
+        yield from self._ask((), timerValues.getCurrentProcessingTimeInMs())
+
+    def close(self) -> None:
+        """Nothing is left open between buckets."""
+
+    def _ask(self, fresh: Iterable[pa.RecordBatch], now_ms: int) -> Iterator[Row]:
+        carried = [unpack(bytes(rows)) for (rows,) in self._unfinished.get()]
+        with self._wait.opened() as task:
+            for batch in carried:
+                task.restore(batch)
+            for batch in task.process(fresh, self._patience(carried)):
+                for rows in pack(batch):
+                    yield Row(rows=rows)
+            unfinished = task.unfinished()
+        self._store(unfinished, now_ms)
+
+    def _patience(self, carried: list[pa.RecordBatch]) -> float | None:
+        context = TaskContext.get()
+        if context is not None and context.getLocalProperty(DRAINS) == "true":
+            return None
+        rounds: int = max((pc.max(batch.column(_ROUNDS)).as_py() for batch in carried), default=0)
+        return float(self._patience_s * 2 ** min(rounds, _MOST_DOUBLINGS))
+
+    def _store(self, unfinished: pa.RecordBatch | None, now_ms: int) -> None:
+        if unfinished is None:
+            self._unfinished.clear()
+            return
+        at = unfinished.schema.get_field_index(_ROUNDS)
+        once_more = unfinished.set_column(at, _ROUNDS, pc.add(unfinished.column(at), pa.scalar(1, pa.int32())))
+        self._unfinished.put([(rows,) for rows in pack(once_more)])
+        self._handle.registerTimer(now_ms + 1)
+
+
+def _with_rounds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.append_column(_ROUNDS, pa.array([0] * batch.num_rows, pa.int32()))
+
+
+def _check_session(df: DataFrame) -> None:
+    provider = df.sparkSession.conf.get(_PROVIDER) or ""
+    if "RocksDB" not in provider:
+        wanted = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        raise OptionError(f"needs Spark's RocksDB state store: set {_PROVIDER} to {wanted} (it is {provider})", option="carry_over")
+    for library in ("pandas", "google.protobuf"):
+        try:
+            importlib.import_module(library)
+        except ImportError as error:
+            raise MissingDependencyError(library, needed_for="carry_over", extra="carry-over") from error

@@ -1,0 +1,70 @@
+"""What all tasks of an operator counted, on the driver."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import SparkSession
+
+from headwater.core.errors import OptionError
+from headwater.readers.async_io.metrics import MetricsSnapshot
+
+__all__ = ["AsyncMetrics"]
+
+
+class _Sum(AccumulatorParam[MetricsSnapshot]):
+    """Adds snapshots up."""
+
+    def zero(self, value: MetricsSnapshot) -> MetricsSnapshot:
+        return MetricsSnapshot()
+
+    def addInPlace(self, value1: MetricsSnapshot, value2: MetricsSnapshot) -> MetricsSnapshot:  # noqa: N802 - Spark's name
+        return value1 + value2
+
+
+class AsyncMetrics:
+    """Requests, retries, timeouts, cache hits and latencies of an operator, added up over its tasks by a Spark accumulator.
+
+    ::
+
+        metrics = hw.AsyncMetrics(spark)
+        enriched = hw.unordered_wait(df, LookupCustomer(), schema="name string", metrics=metrics)
+        ...
+        print(metrics)    # for example in onQueryProgress of a StreamingQueryListener
+
+    A task's counts arrive when it ends; those of a task that failed are lost, those of a task that runs twice count twice. One object may be given to
+    several operators: it then counts them all.
+
+    Args:
+        spark: a classic session; Spark Connect has no accumulators.
+
+    Raises:
+        OptionError: the session is a Connect session.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        try:
+            context = spark.sparkContext
+        except Exception as error:
+            raise OptionError("need a classic session: Spark Connect has no accumulators", option="metrics") from error
+        self._accumulator = context.accumulator(MetricsSnapshot(), _Sum())
+
+    @property
+    def value(self) -> MetricsSnapshot:
+        """What the tasks that ended so far counted, since this object was made. On the driver."""
+        return self._accumulator.value
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts and the percentiles as plain values, for a metrics exporter. On the driver."""
+        snapshot = self.value
+        counts = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "latencies"}
+        return {**counts, **{f"p{round(share * 100)}_ms": snapshot.percentile_ms(share) for share in (0.5, 0.95, 0.99)}}
+
+    def add(self, counted: MetricsSnapshot) -> None:
+        """Take what a task counted. In the task, once, at its end."""
+        self._accumulator.add(counted)
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,40 @@
+"""Whether what is sent to the tasks can be sent, found out before Spark does, and with the culprit's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark import cloudpickle
+
+from headwater.core.errors import OptionError
+
+__all__ = ["check_picklable"]
+
+
+def check_picklable(value: Any, name: str) -> None:
+    """Pickle a value as Spark will.
+
+    Args:
+        value: the function, or a setting.
+        name: what the user calls it.
+
+    Raises:
+        OptionError: it cannot be pickled; names the attribute that cannot.
+    """
+    error = _error(value)
+    if error is None:
+        return
+    culprits = [attribute for attribute, held in getattr(value, "__dict__", {}).items() if _error(held) is not None]
+    where = f": its attribute {', '.join(map(repr, culprits))}" if culprits else ""
+    raise OptionError(
+        f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). Make clients, locks and loops in open(), not in __init__",
+        option="function",
+    ) from error
+
+
+def _error(value: Any) -> Exception | None:
+    try:
+        cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - pickling runs code of anybody
+        return error
+    return None

@@ -1,0 +1,64 @@
+"""Whether a query goes on for ever, told to its tasks. Spark does not tell them."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, QueryTerminatedEvent, StreamingQueryListener
+
+from headwater.core.errors import OptionError
+
+__all__ = ["DRAINS", "watch_triggers"]
+
+DRAINS = "spark.sql.headwater.asyncIO.drains"
+"""A local property of the tasks of queries that end: ``true``."""
+
+log = logging.getLogger(__name__)
+_watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+
+
+def watch_triggers(spark: SparkSession) -> None:
+    """Have the tasks of this session's queries know whether their query ends by itself (AvailableNow, Once). Idempotent.
+
+    Raises:
+        OptionError: it is a Connect session, which does not show a query's trigger.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise OptionError("needs a classic session: Spark Connect does not show a query's trigger", option="carry_over")
+    if spark not in _watched:
+        spark.streams.addListener(_TriggerListener(spark))
+        _watched.add(spark)
+
+
+class _TriggerListener(StreamingQueryListener):
+    """Spark calls `onQueryStarted` in the query's thread, before its first batch, and waits for it.
+
+    The session of the query is its own, and Spark hands its SQL settings to the tasks. Batches without new rows are switched off where the trigger
+    ends the query: with them, Spark runs empty batches for ever as long as there may be timers.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._streams = spark._jsparkSession.streams()  # noqa: SLF001 - the only way to a query's trigger
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Mark the query if it ends by itself."""
+        try:
+            query = self._streams.get(str(event.id)).streamingQuery()
+            if query.trigger().getClass().getSimpleName().startswith(("AvailableNow", "OneTime")):
+                conf = query.sparkSessionForStream().conf()
+                conf.set(DRAINS, "true")
+                conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        except Exception:
+            log.exception("the trigger of query %s cannot be seen: its inputs are carried over even if it ends by itself", event.id)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""

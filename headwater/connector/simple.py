@@ -1,0 +1,149 @@
+"""Sources in the small form as sources of the full form: in planned mode if they know their heads, else in barrier mode."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from headwater.core.abilities import EstimatesSizes, InfersSchema, PushesFilters
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.clock import SystemClock
+from headwater.core.emitter import RecordEmitter
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.epoch_records import EpochRecord
+from headwater.core.errors import ContractError, OffsetError
+from headwater.core.jsons import JsonValue
+from headwater.core.outside import outside
+from headwater.core.reader import SplitReader
+from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.source import DEFAULT_ROW_BYTES, Boundedness, Source
+from headwater.core.split import Path
+from headwater.enumerators.simple.enumerator import SimpleSplitEnumerator
+from headwater.readers.simple.settings import SimpleReadSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["BarrierSimpleSource", "PlannedSimpleSource"]
+
+
+@dataclass(frozen=True)
+class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
+    """What both modes share.
+
+    Attributes:
+        user: the source that the user wrote.
+        settings: how its pages are read.
+        mode: a batch or a stream.
+        starting_timestamp_ms: where new queries begin.
+    """
+
+    path_depth: ClassVar[int] = 1
+
+    user: SimpleSource
+    settings: SimpleReadSettings
+    mode: Boundedness
+    starting_timestamp_ms: int | None
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # one class for all names
+        return self.user.name
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.mode
+
+    def schema(self) -> pa.Schema:
+        import pyarrow as pa
+
+        user, what = self.user, f"{type(self.user).__name__}.schema"
+        if isinstance(user, InfersSchema) and "schema" not in vars(user):
+            what = f"what {type(user).__name__}.infer_schema returns"
+            with outside(f"{type(user).__name__}.infer_schema", source=user.name):
+                found: object = user.infer_schema()
+        else:
+            found = getattr(user, "schema", None)
+        if not isinstance(found, pa.Schema):
+            raise ContractError(f"source {user.name!r}: {what} must be a pyarrow.Schema, such as pa.schema([('id', pa.int64())]), not {found!r}")
+        return found
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
+        """Tell a copy that infers its schema what it was; one that the user gave is compared with it."""
+        if not isinstance(self.user, InfersSchema) or given:
+            return self
+        told = copy.copy(self.user)
+        vars(told)["schema"] = schema
+        return replace(self, user=told)
+
+    def with_filters(self, filters: Sequence[Any]) -> Self:
+        """Give filters to a copy of a source that takes some."""
+        told = copy.copy(self.user)
+        if isinstance(told, PushesFilters):
+            with outside(f"{type(told).__name__}.push_filters", source=self.name):
+                told.push_filters(tuple(filters))
+        return replace(self, user=told)
+
+    def create_enumerator(self, context: SplitEnumeratorContext[NamedSplit, Any]) -> SplitEnumerator[NamedSplit, Any]:
+        return SimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
+    ) -> SplitEnumerator[NamedSplit, Any]:
+        return SimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms, checkpoint)
+
+    def create_reader(self) -> SplitReader[EpochRecord, NamedSplit, Any]:
+        from headwater.readers.simple.split_reader import SimpleSplitReader
+
+        return SimpleSplitReader(self.user, self.schema(), self.settings, SystemClock())
+
+    def create_emitter(self) -> RecordEmitter[EpochRecord, NamedSplit, Any]:
+        from headwater.core.epoch_emitter import EpochRecordEmitter
+
+        return EpochRecordEmitter()
+
+    def serialize_splits(self, splits: Iterable[NamedSplit]) -> JsonValue:
+        """Return the infos, by name, of those splits that have one."""
+        return {split.name: split.info for split in splits if split.info is not None} or None
+
+    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NamedSplit]:
+        if not isinstance(definitions, dict | None):
+            raise OffsetError(f"the checkpoint's offset is not one of source {self.name!r}: {definitions!r}")
+        infos = definitions or {}
+        return {path: NamedSplit(path[0], infos.get(path[0])) for path in paths}
+
+
+@dataclass(frozen=True)
+class PlannedSimpleSource(_SimpleForm):
+    """A simple source that knows its heads: positions are integers, and their distance is the most rows there can be."""
+
+    def rows_between(self, start: int, stop: int) -> int:
+        return max(0, stop - start)
+
+    def position_after(self, start: int, rows: int, stop: int) -> int:
+        return min(start + rows, stop)
+
+    def row_bytes(self, split: NamedSplit, state: JsonValue) -> int:
+        if not isinstance(self.user, EstimatesSizes):
+            return DEFAULT_ROW_BYTES
+        with outside(f"{type(self.user).__name__}.row_bytes", source=self.name, split=split.name):
+            return max(1, self.user.row_bytes(split))
+
+
+@dataclass(frozen=True)
+class BarrierSimpleSource(_SimpleForm, BarrierSource[NamedSplit, Any]):
+    """A simple source whose end is found by reading.
+
+    Attributes:
+        connections: how many splits a task reads at once.
+    """
+
+    connections: int = 1
+
+    @property
+    def fetcher_threads(self) -> int:
+        return self.connections
+
+    def is_before(self, position: Any, other: Any) -> bool:
+        return self.user.is_before(position, other)

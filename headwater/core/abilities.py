@@ -1,0 +1,86 @@
+"""What a simple source may be able to do beside the necessary.
+
+Having the method is having the ability; inheriting the class adds the description and the types.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from headwater.core.jsons import JsonValue
+from headwater.core.simple_source import NamedSplit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Acknowledges", "EstimatesSizes", "FindsTimestamps", "Heads", "InfersSchema", "PushesFilters"]
+
+
+@runtime_checkable
+class Heads(Protocol):
+    """The end of a split is known without reading it: the source is in planned mode, which needs no ``stateLocation``."""
+
+    @abstractmethod
+    def head(self, split: NamedSplit) -> int:
+        """Return the position that the next record of the split will get. On the driver, for every split before every batch; may block.
+
+        Never before `SimpleSource.start`, and never before an earlier answer. The distance of two positions is the most rows there can be between
+        them: limits count by it.
+        """
+
+
+@runtime_checkable
+class FindsTimestamps(Protocol):
+    """A time leads to a position: the source gets the option ``startingTimestamp``."""
+
+    @abstractmethod
+    def position_at(self, split: NamedSplit, timestamp_ms: int) -> JsonValue:
+        """Return the position of the first record at or after a time, in ms since 1970; the end if there is none. On the driver; may block."""
+
+
+@runtime_checkable
+class EstimatesSizes(Protocol):
+    """The size of rows is known: byte limits and the cutting into tasks are as good as the estimate."""
+
+    @abstractmethod
+    def row_bytes(self, split: NamedSplit) -> int:
+        """Return about how many bytes a record has. A pure function, no I/O: the same for a batch that is planned again. Planned mode only."""
+
+
+@runtime_checkable
+class Acknowledges(Protocol):
+    """The outside wants to know what is done, for example to delete it."""
+
+    @abstractmethod
+    def acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
+        """Take note that everything before these positions, by name of split, is durably written by the sink. On the driver; may block.
+
+        Called at least once a checkpoint, in order; the last one before a stop may come only with the next start, or never. Idempotent.
+        """
+
+
+@runtime_checkable
+class InfersSchema(Protocol):
+    """The options decide what columns there are."""
+
+    @abstractmethod
+    def infer_schema(self) -> pa.Schema:
+        """Return the schema. On the driver, while Spark plans; may ask the outside. Tasks are told what it was, in `SimpleSource.schema`."""
+
+
+@runtime_checkable
+class PushesFilters(Protocol):
+    """Filters can be applied while reading.
+
+    Only in ``spark.read``, and only where the user set the option ``pushFilters``; Spark's setting ``spark.sql.python.filterPushdown.enabled`` must
+    be on.
+    """
+
+    @abstractmethod
+    def push_filters(self, filters: tuple[Any, ...]) -> None:
+        """Keep what helps of the filters (``pyspark.sql.datasource.Filter``), all of which hold. In the planner, once; before it is pickled to tasks.
+
+        Spark applies them again: letting a row through is right, dropping one that fits is not.
+        """

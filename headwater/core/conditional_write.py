@@ -1,0 +1,77 @@
+"""The first writer of an object wins: what an object store answers to a write with a condition, through its fsspec library."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from headwater.core.clock import Clock
+from headwater.core.errors import DeadlineError, StateLocationError, TransientSourceError
+from headwater.core.retry import Backoff, retrying
+
+if TYPE_CHECKING:
+    import fsspec
+
+__all__ = ["create_object"]
+
+_CONFLICTS = ("ConditionalRequestConflict", "OperationAborted")
+"""S3 was at another write of the same object, and decided nothing."""
+
+_REFUSALS = ("InvalidArgument", "InvalidRequest", "NotImplemented")
+"""What services say that do not know the header. Of the many others that s3fs maps to EINVAL, such as a wrong region, none is about it."""
+
+_BACKOFF = Backoff(deadline_ms=10_000, most_ms=1_000)
+
+
+def create_object(fs: fsspec.AbstractFileSystem, path: str, data: bytes, *, location: str, clock: Clock) -> bool:
+    """Write an object unless there is one, in one atomic step of the store's own; return whether there was none.
+
+    Args:
+        fs: a file system whose ``mode="create"`` is such a step.
+        path: of the object.
+        data: what to store.
+        location: names the store in errors.
+        clock: time, for the waits while another write of the object is under way.
+
+    Raises:
+        StateLocationError: the service does not know the condition, or other writes were under way for ten seconds.
+        OSError: whatever else the library raises.
+    """
+    what = f"creating {path}"
+    try:
+        return retrying(lambda: _create(fs, path, data, location), backoff=_BACKOFF, clock=clock, cancelled=threading.Event(), what=what)
+    except DeadlineError as error:
+        raise StateLocationError(f"{error.message}; something else keeps writing this object", location=location) from error
+
+
+def _create(fs: fsspec.AbstractFileSystem, path: str, data: bytes, location: str) -> bool:
+    try:
+        fs.pipe_file(path, data, mode="create")
+    except FileExistsError:
+        return False
+    except OSError as error:
+        code = _s3_code(error)
+        if code == "PreconditionFailed":  # of those who do not name the condition that failed, as Amazon does; it was the only one
+            return False
+        if code in _CONFLICTS:
+            raise TransientSourceError(f"another write of it is under way ({code})") from error
+        if code in _REFUSALS:
+            raise StateLocationError(
+                f"{_service(fs)} refused to write {path} with If-None-Match: * ({code}: {error}); without this header two attempts of a task "
+                "could both believe they were the first. Use a version of the service that has it, or another stateLocation",
+                location=location,
+            ) from error
+        raise
+    return True
+
+
+def _s3_code(error: OSError) -> str | None:
+    """Return the error code that S3 sent, None if the error is not S3's."""
+    response = getattr(error.__cause__, "response", None)
+    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+
+
+def _service(fs: fsspec.AbstractFileSystem) -> str:
+    endpoint: str = fs.s3.meta.endpoint_url
+    return f"the S3 service at {urlsplit(endpoint).netloc.rpartition('@')[2]}"

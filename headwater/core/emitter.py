@@ -1,0 +1,57 @@
+"""The executor half of a source, second part: raw records to Arrow rows (FLIP-27 ``RecordEmitter``)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Generic
+
+from headwater.core.reader import RecordT
+from headwater.core.split import PositionT, SplitRange, SplitT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["RecordEmitter", "SplitState"]
+
+
+class SplitState(Generic[SplitT, PositionT]):
+    """The mutable state of one split while a task reads it (FLIP-27 ``SplitStateT``).
+
+    Owned by the task's loop, on one thread, made when the split is added and handed to the emitter with its records. The split reader never
+    sees it.
+
+    Attributes:
+        split: what is read.
+        position: the next record to emit. Only the emitter advances it.
+        stop: the first record not to emit.
+    """
+
+    __slots__ = ("position", "split", "stop")
+
+    def __init__(self, assigned: SplitRange[SplitT, PositionT]) -> None:
+        self.split: SplitT = assigned.split
+        self.position: PositionT = assigned.start
+        self.stop: PositionT = assigned.stop
+
+
+class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
+    """Turns raw records into Arrow rows and advances the split's position: the only place where a position moves.
+
+    One per task, made by `Source.create_emitter`, used on the task's own thread.
+    """
+
+    @abstractmethod
+    def emit(self, record: RecordT, state: SplitState[SplitT, PositionT]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one raw record, as batches of the source's schema, and advance ``state.position`` past each batch before the next.
+
+        Yields no row before ``state.position`` (the broker sends whole batches, also from their middle) and none at or after ``state.stop``.
+        May yield nothing. A batch is valid until the next one is asked for: its buffers may be used again once nobody holds them.
+
+        Raises:
+            CorruptRecordError: the bytes are not what was written.
+        """
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Yield rows that were held back to make larger batches. Called when everything is read. Holding back nothing is the default."""
+        return iter(())

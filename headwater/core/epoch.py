@@ -1,0 +1,220 @@
+"""One epoch of barrier mode: where it is cut, and the state at the cut. What driver and tasks write for each other, as JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from headwater.core.errors import ContractError, OffsetError, OptionError
+from headwater.core.jsons import JsonObject, JsonValue, dumps
+from headwater.core.source import Source
+from headwater.core.split import Path, Split
+
+__all__ = ["MOST_STATE_BYTES", "AlignmentMode", "Barrier", "EpochState", "FoundSplit", "InFlight", "SplitProgress", "SplitStatus"]
+
+MOST_STATE_BYTES = 256 << 20
+"""The largest state that is written: what is in flight is bounded by the task's buffers, so more than this is a mistake."""
+
+_VERSION = 1
+
+
+class AlignmentMode(enum.Enum):
+    """What happens between the first and the last barrier of an epoch (Flink's ``CheckpointingMode`` and unaligned checkpoints)."""
+
+    ALIGNED = "aligned"
+    """A channel whose barrier came is not read until all came. All that was fetched before the barrier is emitted in this epoch."""
+
+    UNALIGNED = "unaligned"
+    """The first barrier overtakes what lies in the channels; that is stored with the state and emitted first in the next epoch."""
+
+    AT_LEAST_ONCE = "at-least-once"
+    """The state is copied at the first barrier, nothing is blocked. What is emitted between the first and the last may come again after a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Where an epoch is cut: at whichever comes first, but never before every split that is ready was fetched from once.
+
+    Without any limit the epoch ends when all its splits are caught up or finished, those that it finds included.
+
+    Attributes:
+        rows: so many rows were fetched by the task.
+        row_bytes: so many bytes of Arrow rows were fetched by the task.
+        duration_ms: so much monotonic time has passed since the task's first fetch.
+    """
+
+    rows: int | None = None
+    row_bytes: int | None = None
+    duration_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "row_bytes", "duration_ms"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                raise OptionError(f"must be at least 1, not {limit}", option=name)
+
+    def to_json(self) -> JsonObject:
+        """Return the limits that are set."""
+        limits = {"rows": self.rows, "row_bytes": self.row_bytes, "duration_ms": self.duration_ms}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
+    @classmethod
+    def from_json(cls, value: JsonValue) -> Barrier:
+        """Return what `to_json` wrote.
+
+        Raises:
+            OffsetError: it is something else.
+        """
+        with _reading("a barrier"):
+            return cls(**cast("dict[str, int]", value))
+
+
+class SplitStatus(enum.Enum):
+    """What a task knows about the future of a split at the end of an epoch."""
+
+    MORE = "more"
+    """There was more to read when the barrier came: due at once."""
+
+    CAUGHT_UP = "caught-up"
+    """Nothing now; more may come. Due at `SplitProgress.not_before_ms`, or at the next trigger."""
+
+    FINISHED = "finished"
+    """Read to its end for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProgress:
+    """How far a split was read.
+
+    Attributes:
+        split: which.
+        position: the next record to read: after the last one that was emitted, or that is in flight.
+        status: what is to be expected.
+        not_before_ms: of a split that is caught up: for so long after the snapshot asking is useless or impolite. A duration, since clocks differ.
+    """
+
+    split: Split
+    position: JsonValue
+    status: SplitStatus = SplitStatus.MORE
+    not_before_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSplit:
+    """A split that was found while another one was read.
+
+    Attributes:
+        split: what was found.
+        start: its first record.
+    """
+
+    split: Split
+    start: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """What was on its way between fetching and emitting when the epoch was cut. Counted as read; emitted first in the next epoch.
+
+    Attributes:
+        path: of which split; empty for requests, which belong to none.
+        start: the position before the first of ``rows``: where a second reading of the same epoch stops.
+        rows: Arrow batches of the source's schema, as one IPC stream; empty if there are none.
+        requests: inputs of asynchronous calls without an answer yet. They are made again.
+    """
+
+    path: Path
+    start: JsonValue
+    rows: bytes = b""
+    requests: tuple[JsonValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EpochState:
+    """What one task has done in one epoch: its snapshot.
+
+    Attributes:
+        progress: every split that the task was given, and those found in this epoch that were begun and are not finished.
+        found: the log of the feedback loop: splits found in this epoch that were not begun. Those that were found and finished in this very
+            epoch are nowhere: reading the epoch again finds and finishes them again.
+        in_flight: see `InFlight`; at most one entry per split and ``start``.
+        events: source events for the enumerator, in the order in which the reader sent them.
+    """
+
+    progress: tuple[SplitProgress, ...] = ()
+    found: tuple[FoundSplit, ...] = ()
+    in_flight: tuple[InFlight, ...] = ()
+    events: tuple[JsonValue, ...] = ()
+
+    def to_json(self, source: Source[Any, Any, Any]) -> JsonObject:
+        """Return the state as JSON, its splits through the source's own serializer.
+
+        Raises:
+            ContractError: it is larger than `MOST_STATE_BYTES`.
+        """
+        splits = [p.split for p in self.progress] + [f.split for f in self.found]
+        small: JsonObject = {
+            "version": _VERSION,
+            "splits": source.serialize_splits(splits),
+            "progress": [[list(p.split.path), p.position, p.status.value, p.not_before_ms] for p in self.progress],
+            "found": [[list(f.split.path), f.start] for f in self.found],
+            "events": list(self.events),
+        }
+        size_bytes = len(dumps(small)) + sum(len(held.rows) + len(dumps(list(held.requests))) for held in self.in_flight)
+        if size_bytes > MOST_STATE_BYTES:
+            raise ContractError(f"the state of one task of source {source.name} has {size_bytes} bytes: smaller splits, events or epochs are needed")
+        return {**small, "in_flight": [_in_flight_to_json(held) for held in self.in_flight]}
+
+    @classmethod
+    def from_json(cls, source: Source[Any, Any, Any], value: JsonValue) -> EpochState:
+        """Return what `to_json` wrote.
+
+        Raises:
+            OffsetError: it is something else, is cut short, or was written by a later version.
+        """
+        with _reading("the state of an epoch"):
+            whole = cast("dict[str, Any]", value)
+            if whole["version"] != _VERSION:
+                raise OffsetError(f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: install a later one")
+            splits = source.deserialize_splits(_paths(whole["progress"], whole["found"]), whole["splits"])
+            return cls(
+                tuple(_progress_from_json(entry, splits) for entry in whole["progress"]),
+                tuple(FoundSplit(splits[tuple(path)], start) for path, start in whole["found"]),
+                tuple(_in_flight_from_json(entry) for entry in whole["in_flight"]),
+                tuple(whole["events"]),
+            )
+
+
+class _reading:  # noqa: N801 - reads as a statement
+    """Turns the errors of a malformed JSON value into one that says what was read."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, KeyError | TypeError | ValueError | AttributeError | binascii.Error) and not isinstance(error, OffsetError):
+            raise OffsetError(f"{self._what} is not what headwater writes: {type(error).__name__} {error}") from error
+
+
+def _paths(*lists: Iterable[list[Any]]) -> list[Path]:
+    return [tuple(entry[0]) for entries in lists for entry in entries]
+
+
+def _progress_from_json(entry: list[Any], splits: Mapping[Path, Split]) -> SplitProgress:
+    path, position, status, not_before_ms = entry
+    return SplitProgress(splits[tuple(path)], position, SplitStatus(status), not_before_ms)
+
+
+def _in_flight_to_json(held: InFlight) -> JsonObject:
+    return {"path": list(held.path), "start": held.start, "rows": base64.b64encode(held.rows).decode(), "requests": list(held.requests)}
+
+
+def _in_flight_from_json(entry: dict[str, Any]) -> InFlight:
+    return InFlight(tuple(entry["path"]), entry["start"], base64.b64decode(entry["rows"], validate=True), tuple(entry["requests"]))

@@ -1,0 +1,50 @@
+"""What a split reader returns in barrier mode, where the end of a split is known only by reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headwater.core.epoch import FoundSplit
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import RecordsWithSplitIds
+from headwater.core.split import Path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["EpochRecord", "EpochRecords"]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """Some consecutive rows of one split, with where they end: a page, a poll, a segment. Emitted whole or not at all.
+
+    Attributes:
+        rows: as Arrow. May be empty: a position can move without rows.
+        position: the next record to read after them. Must differ from the position before them if there are rows.
+        found: splits that these rows name. They take effect with the rows, and must be the same when the rows are read again. Found twice in one
+            epoch is found once; a split that was finished in an earlier epoch and is found again is read again.
+    """
+
+    rows: pa.RecordBatch
+    position: JsonValue
+    found: tuple[FoundSplit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecords(RecordsWithSplitIds[EpochRecord]):
+    """What one fetch brought, in barrier mode. A split is named in at most one of ``finished`` and ``caught_up``.
+
+    Each statement takes effect after all of ``records`` were emitted. The reader gives nothing more of a split that it called finished or caught
+    up, until the split is added again.
+
+    Attributes:
+        caught_up: splits that have nothing now and may have more later, each with the time in ms for which asking again is useless or impolite
+            (rate limits, ``Retry-After``, a poll interval), or None if it may be asked at any time.
+        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch is complete, once each, in order.
+    """
+
+    caught_up: Mapping[Path, int | None] = field(default_factory=dict)
+    events: tuple[JsonValue, ...] = ()

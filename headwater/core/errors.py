@@ -1,0 +1,207 @@
+"""Every error that headwater raises, in one tree.
+
+::
+
+    HeadwaterError
+    ├── OptionError (ValueError)            an option is missing, unknown, malformed, or clashes with another
+    ├── MissingDependencyError (ImportError) a library that a source needs is not installed in this process
+    ├── InstallationError (ImportError)     a module of headwater was loaded from somewhere else
+    ├── OffsetError                         a checkpointed offset belongs to another source or another version
+    ├── ContractError                       a source broke a promise of its contract
+    ├── PartitionNotFoundError              a result partition is asked for that this process does not hold
+    ├── StateLocationError                  stateLocation cannot be used, or what it holds is not what it should
+    ├── FencedError                         another attempt took this task's place over
+    ├── AsyncCallError                      a call of asynchronous I/O failed for good; names function, row and attempts
+    │   ├── CallTimeoutError (TimeoutError) all attempts together took longer than the timeout
+    │   └── CircuitOpenError                not asked at all: the circuit breaker is open
+    └── SourceError                         the outside system said no; names source, split and position
+        ├── TransientSourceError            worth asking again: away, overloaded, changing its leader
+        │   └── DeadlineError               asked again until the deadline, and still no answer
+        ├── AuthenticationError             wrong credentials, or none where some are needed
+        ├── AuthorizationError              the credentials are right, the permission is missing
+        ├── UnknownSplitError               a split that was asked for does not exist
+        ├── DataLossError                   records that should have been read are gone
+        └── CorruptRecordError              bytes that fail their checksum or cannot be decoded
+
+Errors of client libraries and of the operating system are mapped into this tree in one place per system
+(``headwater/enumerators/kafka/errors.py`` for Kafka). No message ever holds a secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "AsyncCallError",
+    "AuthenticationError",
+    "AuthorizationError",
+    "CallTimeoutError",
+    "CircuitOpenError",
+    "ContractError",
+    "CorruptRecordError",
+    "DataLossError",
+    "DeadlineError",
+    "FencedError",
+    "HeadwaterError",
+    "InstallationError",
+    "MissingDependencyError",
+    "OffsetError",
+    "OptionError",
+    "PartitionNotFoundError",
+    "SourceError",
+    "StateLocationError",
+    "TransientSourceError",
+    "UnknownSplitError",
+    "nearest",
+]
+
+
+class HeadwaterError(Exception):
+    """The root: catching it catches everything that headwater itself raises."""
+
+
+class OptionError(HeadwaterError, ValueError):
+    """The reader's options do not make sense. Raised before any connection is opened.
+
+    Args:
+        message: what is wrong and what to write instead.
+        option: the name of the option as the user would write it.
+    """
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message if option is None else f"option {option!r}: {message}")
+        self.option = option
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args[0], {"option": self.option})
+
+
+class MissingDependencyError(HeadwaterError, ImportError):
+    """A library that only some sources need is missing in this process.
+
+    The message names the process (driver or executor) and the line that installs the library.
+    """
+
+    def __init__(self, library: str, *, needed_for: str, extra: str) -> None:
+        super().__init__(
+            f"{needed_for} needs {library}, which is not installed in this Python (driver and every executor need it): "
+            f"pip install 'headwater[{extra}]'"
+        )
+        self.library, self.needed_for, self.extra = library, needed_for, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_missing, (self.library, self.needed_for, self.extra)
+
+
+class InstallationError(HeadwaterError, ImportError):
+    """A module of headwater was shadowed by another module of the same name."""
+
+
+class OffsetError(HeadwaterError):
+    """A checkpoint holds an offset that this source cannot continue from."""
+
+
+class ContractError(HeadwaterError):
+    """A source broke a promise that its contract makes. The message names the contract."""
+
+
+class StateLocationError(HeadwaterError):
+    """The place where driver and executors keep what a checkpoint needs cannot be used, or holds something that was cut, changed or removed.
+
+    Args:
+        message: what is wrong and what to do about it.
+        location: the URL, for the message.
+    """
+
+    def __init__(self, message: str, *, location: str | None = None) -> None:
+        super().__init__(message if location is None else f"stateLocation {location}: {message}")
+
+
+class FencedError(HeadwaterError):
+    """Another attempt took over, because this one gave no sign of life, or was the first to publish. This one must not go on; Spark retries it."""
+
+
+class PartitionNotFoundError(HeadwaterError):
+    """A result partition was never produced here, is released, or belongs to another attempt."""
+
+
+class AsyncCallError(HeadwaterError):
+    """A call to an outside service failed and nothing is left to try. ``__cause__`` is what the user's function raised, where it raised."""
+
+
+class CallTimeoutError(AsyncCallError, TimeoutError):
+    """No result of a call before its timeout, which spans all attempts."""
+
+
+class CircuitOpenError(AsyncCallError):
+    """Too many calls failed lately: the circuit breaker lets none through until its pause is over."""
+
+
+class SourceError(HeadwaterError):
+    """The outside system refused or failed.
+
+    Args:
+        message: what happened and what to do about it.
+        source: the source's name, for example ``kafka``.
+        split: the split's id, where one is concerned.
+        position: the next record that was to be read, where one is concerned.
+    """
+
+    def __init__(self, message: str, *, source: str | None = None, split: str | None = None, position: object = None) -> None:
+        where = ", ".join(f"{name} {value}" for name, value in (("source", source), ("split", split), ("position", position)) if value is not None)
+        super().__init__(f"{message} [{where}]" if where else message)
+        self.message, self.source, self.split, self.position = message, source, split, position
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        where = {"source": self.source, "split": self.split, "position": self.position}
+        return _rebuild, (type(self), self.message, where)
+
+
+class TransientSourceError(SourceError):
+    """The same question may well be answered a moment later."""
+
+
+class DeadlineError(TransientSourceError):
+    """Asked again and again until the deadline passed. ``__cause__`` is the last answer."""
+
+
+class AuthenticationError(SourceError):
+    """The outside does not believe who we are. Asking again does not help."""
+
+
+class AuthorizationError(SourceError):
+    """The outside knows who we are and does not let us. The message names the missing permission."""
+
+
+class UnknownSplitError(SourceError):
+    """A topic, partition, file or table that was asked for does not exist."""
+
+
+class DataLossError(SourceError):
+    """Records between the position and what is left were removed before they were read."""
+
+
+class CorruptRecordError(SourceError):
+    """Bytes arrived that are not what was written: a failed checksum, a length that leads out of its buffer."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str | None:
+    """Return the valid name that looks most like ``name``, ignoring case, or None if none is near."""
+    by_lower = {candidate.lower(): candidate for candidate in valid}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def _rebuild_missing(library: str, needed_for: str, extra: str) -> MissingDependencyError:
+    return MissingDependencyError(library, needed_for=needed_for, extra=extra)
+
+
+def _rebuild(kind: type[HeadwaterError], message: str, fields: dict[str, Any]) -> HeadwaterError:
+    if issubclass(kind, OptionError):
+        error = kind.__new__(kind)
+        Exception.__init__(error, message)
+        error.option = fields["option"]
+        return error
+    return kind(message, **fields)

@@ -1,0 +1,250 @@
+"""State stores on real file systems, by URL: only those whose put-if-absent is one atomic step of the system itself."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater.core.clock import Clock, SystemClock
+from headwater.core.conditional_write import create_object
+from headwater.core.errors import StateLocationError
+from headwater.core.state_store import StateStore
+
+if TYPE_CHECKING:
+    import fsspec
+
+__all__ = ["LocalStateStore", "ObjectStateStore", "check_state_store", "open_state_store"]
+
+_OBJECT_STORES = {
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "az": "adlfs",
+    "gcs": "gcsfs",
+    "gs": "gcsfs",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+}
+"""Protocols whose library answers ``mode="create"`` with the service's own precondition: If-None-Match, or a generation of 0."""
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+
+
+def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None) -> StateStore:
+    """Return the store at a ``stateLocation``. Opens nothing.
+
+    Args:
+        url: a local folder that all processes share (``/mnt/shared/state``, ``file:///...``), or ``s3://``, ``gs://``, ``abfs://``.
+        storage_options: passed to the fsspec file system.
+
+    Raises:
+        StateLocationError: the file system has no atomic put-if-absent, as far as we know.
+    """
+    protocol, separator, rest = url.partition("://")
+    if not separator:
+        protocol, rest = "file", url.removeprefix("file:")
+    if protocol in ("file", "local"):
+        if not Path(rest).is_absolute():
+            raise StateLocationError("must be an absolute path: driver and executors work in different folders", location=url)
+        return LocalStateStore(Path(rest))
+    if protocol in _OBJECT_STORES:
+        return ObjectStateStore(url, dict(storage_options or {}))
+    raise StateLocationError(
+        f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two attempts of a task could both believe they "
+        f"were the first; use a shared local folder or one of {', '.join(f'{name}://' for name in sorted(_OBJECT_STORES))}",
+        location=url,
+    )
+
+
+def check_state_store(store: StateStore) -> None:
+    """Prove that a location can be written and that its put-if-absent lets only the first one win. Leaves nothing behind.
+
+    Raises:
+        StateLocationError: it cannot, or it does not.
+    """
+    name = f"probe-{secrets.token_hex(8)}"
+    won = store.put_if_absent(name, b"first", durable=False) == b"first"
+    lost = store.put_if_absent(name, b"second", durable=False) == b"first"
+    store.delete(name)
+    if not won or not lost:
+        raise StateLocationError(
+            "its put-if-absent let a second writer win: it cannot tell attempts apart, use another location", location=str(store)
+        )
+
+
+class LocalStateStore(StateStore):
+    """A folder of a POSIX file system: an object is written beside its place and then linked there, which fails if the name is taken."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
+        path = self._root / name
+        with self._explained(path):
+            aside = self._write_aside(path, data, durable=durable)
+            try:
+                os.link(aside, path)
+            except FileExistsError:
+                return path.read_bytes()
+            finally:
+                aside.unlink()
+            if durable:
+                _sync_folder(path.parent)
+        return data
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self._root / name
+        with self._explained(path):
+            self._write_aside(path, data, durable=False).replace(path)
+
+    def get(self, name: str) -> bytes | None:
+        path = self._root / name
+        with self._explained(path):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def list(self, folder: str) -> list[str]:
+        path = self._root / folder
+        with self._explained(path):
+            try:
+                return sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith("."))
+            except FileNotFoundError:
+                return []
+
+    def delete_folder(self, folder: str) -> None:
+        path = self._root / folder
+        with self._explained(path), contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def delete(self, name: str) -> None:
+        path = self._root / name
+        with self._explained(path):
+            path.unlink(missing_ok=True)
+
+    def _write_aside(self, path: Path, data: bytes, *, durable: bool) -> Path:
+        """Write a file of a name that nobody else has, in the same folder; a crash leaves it behind, hidden, until the folder is deleted."""
+        aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            descriptor = os.open(aside, flags, 0o666)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(aside, flags, 0o666)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+            if durable:
+                os.fsync(file.fileno())
+        return aside
+
+    @contextmanager
+    def _explained(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in _NO_LINKS and error.filename2 is not None:
+                raise StateLocationError("its file system has no hard links, so no atomic put-if-absent", location=str(self._root)) from error
+            raise _explained(error, str(self._root), str(path)) from error
+
+
+class ObjectStateStore(StateStore):
+    """An object store through its fsspec library."""
+
+    def __init__(self, url: str, storage_options: dict[str, Any], clock: Clock | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._storage_options = storage_options
+        self._clock = clock or SystemClock()
+        self._opened: tuple[fsspec.AbstractFileSystem, str] | None = None
+
+    def __str__(self) -> str:
+        return self._url
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
+        fs, path = self._at(name)
+        with self._explained(name):
+            if create_object(fs, path, data, location=self._url, clock=self._clock):
+                return data
+            found: bytes = fs.cat_file(path)
+        return found
+
+    def put(self, name: str, data: bytes) -> None:
+        fs, path = self._at(name)
+        with self._explained(name):
+            fs.pipe_file(path, data)
+
+    def get(self, name: str) -> bytes | None:
+        fs, path = self._at(name)
+        with self._explained(name):
+            try:
+                found: bytes = fs.cat_file(path)
+            except FileNotFoundError:
+                return None
+        return found
+
+    def list(self, folder: str) -> list[str]:
+        fs, path = self._at(folder)
+        with self._explained(folder):
+            try:
+                found = fs.ls(path, detail=False)
+            except FileNotFoundError:
+                return []
+        return sorted({name.rstrip("/").rpartition("/")[2] for name in found})
+
+    def delete_folder(self, folder: str) -> None:
+        fs, path = self._at(folder)
+        with self._explained(folder), contextlib.suppress(FileNotFoundError):
+            fs.rm(path, recursive=True)
+
+    def delete(self, name: str) -> None:
+        fs, path = self._at(name)
+        with self._explained(name), contextlib.suppress(FileNotFoundError):
+            fs.rm_file(path)
+
+    def _at(self, name: str) -> tuple[fsspec.AbstractFileSystem, str]:
+        if self._opened is None:
+            import fsspec
+
+            try:
+                fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False, **self._storage_options)
+            except ImportError as error:
+                library = _OBJECT_STORES[self._url.partition("://")[0]]
+                raise StateLocationError(f"needs {library} on driver and executors: pip install {library}", location=self._url) from error
+            self._opened = fs, root.rstrip("/")
+        fs, root = self._opened
+        return fs, f"{root}/{name}"
+
+    @contextmanager
+    def _explained(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise _explained(error, self._url, name) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _explained(error: OSError, location: str, name: str) -> StateLocationError:
+    if isinstance(error, PermissionError):
+        return StateLocationError(f"may not be written or read here: {name}: {error}; driver and every executor need both", location=location)
+    return StateLocationError(f"cannot be used from here: {name}: {error}; driver and every executor must reach it", location=location)

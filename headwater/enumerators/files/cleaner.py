@@ -1,0 +1,92 @@
+"""``cleanSource``: what becomes of files that are read and committed."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headwater.core.errors import SourceError, UnknownSplitError
+from headwater.enumerators.files.filesystem import file_errors, open_file_system
+from headwater.enumerators.files.listing import present_status
+from headwater.enumerators.files.split import FileStatus
+
+__all__ = ["CleanSource", "FileCleaner"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CleanSource:
+    """What to do with files that are read and committed.
+
+    Attributes:
+        archive_dir: move them to below this folder, keeping their whole path; None to delete them.
+        storage_options: for the file system.
+    """
+
+    archive_dir: str | None
+    storage_options: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+class FileCleaner:
+    """Deletes or moves committed files on a thread of its own, in the order of their batches.
+
+    Best effort, as in Spark: a failure is a warning, and what was not done when the process died is done for the last batch only. A file is touched
+    only if it still is the version that was read: content that came since is never removed.
+
+    Args:
+        settings: what to do.
+    """
+
+    def __init__(self, settings: CleanSource) -> None:
+        self._settings = settings
+        self._work: queue.SimpleQueue[Sequence[FileStatus] | None] = queue.SimpleQueue()
+        self._changed = threading.Condition()
+        self._open = 0
+        self._thread: threading.Thread | None = None
+
+    def clean(self, files: Sequence[FileStatus]) -> None:
+        """Begin to clean the files of a committed batch. Does not block. Files that are gone are done with."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="headwater-cleaner", daemon=True)
+            self._thread.start()
+        with self._changed:
+            self._open += 1
+        self._work.put(files)
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Block until everything is done that was begun, or the time is over; return whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._open, timeout_ms / 1000)
+
+    def close(self) -> None:
+        """End the thread after what was begun. Does not wait."""
+        self._work.put(None)
+
+    def _run(self) -> None:
+        while (files := self._work.get()) is not None:
+            for file in files:
+                self._clean(file)
+            with self._changed:
+                self._open -= 1
+                self._changed.notify_all()
+
+    def _clean(self, file: FileStatus) -> None:
+        try:
+            with file_errors("cleanSource", file.url):
+                fs, path = open_file_system(file.url, self._settings.storage_options)
+                if not file.same_content(present_status(fs, path)):
+                    log.warning("cleanSource: %s changed since it was read; it stays", file.url)
+                elif self._settings.archive_dir is None:
+                    fs.rm_file(path)
+                else:
+                    _, target = open_file_system(f"{self._settings.archive_dir.rstrip('/')}/{path.lstrip('/')}", self._settings.storage_options)
+                    fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+                    fs.mv(path, target)
+        except UnknownSplitError:
+            log.debug("cleanSource: %s is gone already", file.url)
+        except SourceError as error:
+            log.warning("cleanSource: %s stays: %s", file.url, error)

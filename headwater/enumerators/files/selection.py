@@ -1,0 +1,117 @@
+"""Which paths are read: what ``path``, ``pathGlobFilter`` and ``recursiveFileLookup`` say."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from headwater.enumerators.files.patterns import compile_name, has_wildcard
+
+__all__ = ["FileSelection", "SelectedPath", "partition_values"]
+
+
+@dataclass(frozen=True)
+class SelectedPath:
+    """One path of the option ``path``: a file, a folder, or a pattern of them.
+
+    Attributes:
+        url: as the user wrote it, with or without a protocol, and without a slash at its end.
+        recursive: whether all folders below are read; otherwise only those whose name is ``key=value``.
+        name_filter: a pattern that the names of files must match, or None.
+    """
+
+    url: str
+    recursive: bool = False
+    name_filter: str | None = None
+
+    @property
+    def root(self) -> str:
+        """The longest beginning without a wildcard: where a listing starts."""
+        return "/".join(self._parts[: len(self._parts) - len(self._patterns)]) or "/"
+
+    def descends(self, names: Sequence[str]) -> bool:
+        """Whether files may be read below this folder, given as names below `root`."""
+        depth = len(self._patterns)
+        matched = all(pattern.fullmatch(name) for pattern, name in zip(self._patterns, names, strict=False))
+        return matched and all(_is_open(name, recursive=self.recursive) for name in names[depth:])
+
+    def takes(self, names: Sequence[str]) -> bool:
+        """Whether this file is read, given as names below `root`. A root that is a file itself has none, and is read."""
+        if not names:
+            return True
+        if len(names) < len(self._patterns) or _is_hidden(names[-1]):
+            return False
+        if self._filter is not None and not self._filter.fullmatch(names[-1]):
+            return False
+        if len(names) == len(self._patterns) and not self._patterns[-1].fullmatch(names[-1]):
+            return False
+        return self.descends(names[:-1])
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        return self.url.split("/")
+
+    @cached_property
+    def _patterns(self) -> list[re.Pattern[str]]:
+        first = next((at for at, name in enumerate(self._parts) if has_wildcard(name)), len(self._parts))
+        return [compile_name(name) for name in self._parts[first:]]
+
+    @cached_property
+    def _filter(self) -> re.Pattern[str] | None:
+        return None if self.name_filter is None else compile_name(self.name_filter)
+
+
+@dataclass(frozen=True)
+class FileSelection:
+    """All files of a source.
+
+    Attributes:
+        paths: where they are.
+        storage_options: for fsspec's file system, as the user gave them; may hold secrets, so they are not shown.
+        modified_after_us: only files changed after this time (microseconds since 1970), or None.
+        modified_before_us: only files changed before it, or None.
+        min_age_ms: only files that have not been changed for so long: those that are still being written wait.
+    """
+
+    paths: tuple[SelectedPath, ...]
+    storage_options: dict[str, object] = field(default_factory=dict, repr=False)
+    modified_after_us: int | None = None
+    modified_before_us: int | None = None
+    min_age_ms: int = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that is another one when other paths are read."""
+        said = repr([(path.url, path.recursive, path.name_filter) for path in self.paths])
+        return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+
+    def in_time(self, modified_us: int, now_us: int) -> bool:
+        """Whether a file with this modification time is read.
+
+        Args:
+            modified_us: of the file.
+            now_us: the present, by the clock of this machine.
+        """
+        if self.modified_after_us is not None and modified_us <= self.modified_after_us:
+            return False
+        if self.modified_before_us is not None and modified_us >= self.modified_before_us:
+            return False
+        return not self.min_age_ms or modified_us <= now_us - self.min_age_ms * 1000
+
+
+def partition_values(names: Sequence[str]) -> dict[str, str]:
+    """Return the raw values of the ``key=value`` folders among the names of a path, in order; the last of a key counts."""
+    found = (name.partition("=") for name in names)
+    return {key: value for key, equals, value in found if key and equals}
+
+
+def _is_open(name: str, *, recursive: bool) -> bool:
+    return "=" in name or (recursive and not _is_hidden(name))
+
+
+def _is_hidden(name: str) -> bool:
+    """Spark's rule: what others write beside the data (``_SUCCESS``, ``.crc``), and what is still being copied."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")

@@ -1,0 +1,51 @@
+"""Names of read files that do not fit into the offset, at ``stateLocation``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from headwater.core.errors import OffsetError
+from headwater.core.state_store import StateStore
+from headwater.enumerators.files.seen import NameSegment, segment_of
+
+__all__ = ["NameStore"]
+
+_FOLDER = "files-seen"
+
+
+class NameStore:
+    """Segments of names as objects that are called after their content: written twice they are the same, and no replay ever sees another one.
+
+    Every method blocks; called on the coordinator's worker thread.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._written: set[str] = set()
+
+    def write(self, data: bytes) -> NameSegment:
+        """Keep packed names; return once they are durable."""
+        segment = segment_of(data)
+        self._store.put_if_absent(f"{_FOLDER}/{segment.name}", data)
+        self._written.add(segment.name)
+        return segment
+
+    def read(self, name: str, newest_ms: int) -> NameSegment:
+        """Return a segment that a checkpoint names.
+
+        Raises:
+            OffsetError: it is not there: without it files would be read twice.
+        """
+        data = self._store.get(f"{_FOLDER}/{name}")
+        if data is None:
+            raise OffsetError(
+                f"the checkpoint needs {_FOLDER}/{name} at the stateLocation, and it is not there: give the stateLocation that the query began with"
+            )
+        self._written.add(name)
+        return NameSegment(name, newest_ms, data)
+
+    def prune(self, needed: Collection[str]) -> None:
+        """Delete what this process wrote or read and what a committed checkpoint needs no more."""
+        for name in self._written.difference(needed):
+            self._store.delete(f"{_FOLDER}/{name}")
+        self._written.intersection_update(needed)

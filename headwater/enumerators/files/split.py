@@ -1,0 +1,59 @@
+"""One version of one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from headwater.core.split import Path, Split
+
+__all__ = ["FileSplit", "FileStatus"]
+
+
+class FileStatus(NamedTuple):
+    """What a listing says of a file. Path, size, and etag or modification time together are its identity, never the path alone.
+
+    Attributes:
+        url: the whole path, with its protocol.
+        size_bytes: how long it is.
+        modified_us: modification time, microseconds since 1970 in UTC.
+        etag: what an object store calls this content, or None where there is no such thing.
+    """
+
+    url: str
+    size_bytes: int
+    modified_us: int
+    etag: str | None = None
+
+    @property
+    def modified_ms(self) -> int:
+        """The modification time, milliseconds since 1970 in UTC."""
+        return self.modified_us // 1000
+
+    def same_content(self, other: FileStatus) -> bool:
+        """Whether two statuses of one path mean the same content, as far as a listing can tell."""
+        if self.etag is not None and other.etag is not None:
+            return self.etag == other.etag and self.size_bytes == other.size_bytes
+        return self.modified_us == other.modified_us and self.size_bytes == other.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileSplit(Split):
+    """A file as a split. Its positions are byte offsets (ints): a batch reads it from 0 to its size.
+
+    Attributes:
+        number: the how manieth file of the query this is, as text of equal width: short in the offset, and never used again, so that a path whose
+            content changed is another split.
+        file: what the listing said.
+    """
+
+    number: str
+    file: FileStatus
+
+    @property
+    def path(self) -> Path:
+        return (self.number,)
+
+    @property
+    def split_id(self) -> str:
+        return self.file.url

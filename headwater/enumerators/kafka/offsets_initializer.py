@@ -1,0 +1,94 @@
+"""Where reading begins, or a batch read ends (Flink's ``OffsetsInitializer``)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headwater.core.errors import OptionError, SourceError
+from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
+
+if TYPE_CHECKING:
+    from headwater.enumerators.kafka.cluster import Cluster  # loads kafka-python, which checking options does without
+
+__all__ = ["AtTimestamp", "OffsetsInitializer", "PartitionSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimestamp:
+    """The first record whose timestamp is at or after this one, in milliseconds since 1970."""
+
+    timestamp_ms: int
+
+
+PartitionSpec: TypeAlias = int | AtTimestamp
+"""An offset, `EARLIEST` (-2), `LATEST` (-1), or a timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsInitializer:
+    """Resolves positions once in the life of a checkpoint.
+
+    Attributes:
+        option: the user's option, for errors.
+        everywhere: for partitions that ``partitions`` does not name; None if it must name all of them.
+        partitions: by partition.
+        no_match: what to do where no record is at or after the timestamp.
+    """
+
+    option: str
+    everywhere: PartitionSpec | None = None
+    partitions: Mapping[TopicPartition, PartitionSpec] = field(default_factory=dict)
+    no_match: Literal["error", "latest", "earliest"] = "error"
+
+    def resolve(self, cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return an offset for every wanted partition. Blocks; on the worker thread.
+
+        Raises:
+            OptionError: the option does not name a partition that exists, or names one that is not read.
+            SourceError: no record is at or after a timestamp, and that is to be an error.
+        """
+        self._check(wanted)
+        specs = {tp: self._spec(tp) for tp in wanted}
+        resolved = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec >= 0}
+        fixed = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec < 0}
+        timed = {tp: spec.timestamp_ms for tp, spec in specs.items() if isinstance(spec, AtTimestamp)}
+        # The fallback is asked for first: a record that arrives between the two questions must not be skipped.
+        fallback = {} if self.no_match == "error" else dict.fromkeys(timed, LATEST if self.no_match == "latest" else EARLIEST)
+        asked = cluster.list_offsets({**fixed, **fallback})
+        found = cluster.list_offsets(timed) if timed else {}
+        for tp in [*fixed, *timed]:
+            offset = found.get(tp) if tp in timed else asked[tp]
+            resolved[tp] = self._or_fallback(tp, offset, asked.get(tp), timed.get(tp))
+        return resolved
+
+    def _spec(self, tp: TopicPartition) -> PartitionSpec:
+        spec = self.partitions.get(tp, self.everywhere)
+        assert spec is not None
+        return spec
+
+    def _check(self, wanted: Collection[TopicPartition]) -> None:
+        if self.everywhere is not None:
+            return
+        if missing := sorted(set(wanted) - set(self.partitions)):
+            raise OptionError(f"must name every partition that is read; missing: {_text(missing)} (-2 is earliest, -1 latest)", option=self.option)
+        if extra := sorted(set(self.partitions) - set(wanted)):
+            raise OptionError(f"names partitions that are not read or do not exist: {_text(extra)}", option=self.option)
+
+    def _or_fallback(self, tp: TopicPartition, offset: int | None, fallback: int | None, timestamp_ms: int | None) -> int:
+        if offset is not None:
+            return offset
+        if fallback is not None:
+            return fallback
+        raise SourceError(
+            f"{self.option}: topic {tp.topic!r}, partition {tp.partition} has no record at or after the timestamp {timestamp_ms}; set "
+            "startingOffsetsByTimestampStrategy to latest or earliest to go on anyway",
+            source="kafka",
+            split=str(tp),
+        )
+
+
+def _text(partitions: list[TopicPartition]) -> str:
+    shown = ", ".join(map(str, partitions[:5]))
+    return shown + (f" and {len(partitions) - 5} more" if len(partitions) > 5 else "")

@@ -1,0 +1,29 @@
+"""One partition of one incarnation of a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.core.split import Path, Split
+
+__all__ = ["KafkaPartitionSplit"]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPartitionSplit(Split):
+    """A partition as a split; its positions are Kafka offsets (ints).
+
+    Attributes:
+        topic: the topic's name.
+        partition: the partition's number.
+        topic_id: which incarnation of the topic is meant (KIP-516, a UUID in its usual text form), or None where the brokers know none. A
+            topic that was deleted and created anew has another id: its offsets mean other records.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str | None = None
+
+    @property
+    def path(self) -> Path:
+        return (self.topic, str(self.partition))

@@ -1,0 +1,30 @@
+"""The enumerator of MQTT sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.enumerators.mqtt.split import MqttSessionSplit
+
+__all__ = ["MqttSplitEnumerator"]
+
+
+class MqttSplitEnumerator(SplitEnumerator[MqttSessionSplit, int]):
+    """Assigns the sessions that the options name. A session that is named no more stays until what it staged is read.
+
+    Args:
+        context: the coordinator.
+        client_ids: of the sessions.
+    """
+
+    def __init__(self, context: SplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]) -> None:
+        self._context, self._client_ids = context, client_ids
+
+    def start(self) -> None:
+        """Nothing to begin with."""
+
+    def refresh(self, checkpoint: Checkpoint[MqttSessionSplit, int] | None) -> None:
+        known = checkpoint.splits if checkpoint else {}
+        splits = [MqttSessionSplit(client_id) for client_id in self._client_ids]
+        self._context.assign_splits({split.path: (split, 0) for split in splits if split.path not in known})

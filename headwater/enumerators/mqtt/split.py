@@ -1,0 +1,24 @@
+"""A persistent session as a split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.core.split import Path, Split
+
+__all__ = ["MqttSessionSplit"]
+
+
+@dataclass(frozen=True, slots=True)
+class MqttSessionSplit(Split):
+    """What the broker keeps for one client while it is away.
+
+    Attributes:
+        client_id: names the session at the broker.
+    """
+
+    client_id: str
+
+    @property
+    def path(self) -> Path:
+        return (self.client_id,)

@@ -1,0 +1,61 @@
+"""One row on its way to the service and back, and what may become of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.readers.async_io.stream_element_queue import StreamElement
+
+__all__ = ["Call", "Failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The result of a row whose call failed for good.
+
+    Attributes:
+        error: what the last attempt raised, or the timeout.
+        attempts: calls that were made for the row.
+    """
+
+    error: BaseException
+    attempts: int
+
+    @property
+    def error_class(self) -> str:
+        """The name of the error's class."""
+        return type(self.error).__name__
+
+    @property
+    def message(self) -> str:
+        """What the error says."""
+        return str(self.error)
+
+
+class Call:
+    """The state of one element's call. Made by the feeding thread, from then on the loop's own.
+
+    Attributes:
+        element: the place in the queue that waits for the result.
+        question: what the next attempt asks: the row, or the rows of a bulk call that have no result yet.
+        key: rows of equal keys are called in sequence (keyed mode).
+        cache_key: rows of equal keys have equal results (cache); for a bulk call one for each row.
+        attempts: calls made so far.
+        task: the worker whose call runs now.
+        leads: whether rows with an equal ``cache_key`` wait for its result.
+        expired: whether its timeout cancelled ``task``.
+        settled: whether it has its result; the first one wins.
+        retry: the timer of the next attempt.
+    """
+
+    __slots__ = ("attempts", "cache_key", "element", "expired", "key", "leads", "question", "retry", "settled", "task")
+
+    def __init__(self, element: StreamElement, key: Hashable = None, cache_key: Any = None) -> None:
+        self.element, self.question, self.key, self.cache_key = element, element.value, key, cache_key
+        self.attempts = 0
+        self.expired = self.leads = self.settled = False
+        self.task: asyncio.Task[None] | None = None
+        self.retry: asyncio.TimerHandle | None = None

@@ -1,0 +1,79 @@
+"""What failures lead to: another attempt, a result, or the end of the task."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from typing import Any
+
+from headwater.core.errors import AsyncCallError, ContractError
+from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.completions import Completions
+from headwater.readers.async_io.metrics import Metrics
+from headwater.readers.async_io.settings import AsyncSettings, OnFailure, RetryPolicy
+
+__all__ = ["FailurePolicy"]
+
+log = logging.getLogger(__name__)
+
+
+class FailurePolicy:
+    """Retry policy and failure policy of one operator. Owned by the loop's thread. No predicate of a user's makes it raise.
+
+    Args:
+        name: the function's, for errors.
+        settings: all of them.
+        completions: hears of what fails the task.
+        metrics: counts rows that failed.
+    """
+
+    def __init__(self, name: str, settings: AsyncSettings, completions: Completions, metrics: Metrics) -> None:
+        self._name, self._settings, self._completions, self._metrics = name, settings, completions, metrics
+        self._retry = settings.retry or RetryPolicy(attempts=1, first_ms=0)
+        self._random = random.Random(settings.seed)
+        self.believes_all = self._retry.on_result is None
+
+    def wait_s(self, attempts: int) -> float:
+        """Return how long a row waits after so many attempts."""
+        return self._retry.wait_s(attempts, self._random.random())
+
+    def is_worth_a_retry(self, attempts: int, error: BaseException) -> bool:
+        """Return whether a row is asked again after an attempt that raised."""
+        if attempts >= self._retry.attempts or not isinstance(error, Exception):
+            return False
+        return self._retry.on_error is None or self._ask("on_error", self._retry.on_error, error)
+
+    def is_not_believed(self, attempts: int, result: Any) -> bool:
+        """Return whether a row is asked again though there is a result."""
+        on_result = self._retry.on_result
+        return on_result is not None and attempts < self._retry.attempts and self._ask("on_result", on_result, result)
+
+    def outcome(self, row: Any, failure: Failure) -> Failure | None:
+        """Return what a row that failed for good has as its result; fail the task if that is the policy."""
+        self._metrics.failures += 1
+        policy = self._settings.on_failure
+        if policy is OnFailure.FAIL:
+            self._completions.fail(self._error(row, failure))
+        return None if policy is OnFailure.DROP else failure
+
+    def _ask(self, name: str, predicate: Callable[[Any], bool], value: Any) -> bool:
+        try:
+            return predicate(value)
+        except Exception as error:  # noqa: BLE001 - fails the task, not the worker
+            self._completions.fail(ContractError(f"the retry policy's {name} for {self._name} raised {type(error).__name__}: {error}"))
+            return False
+
+    def _error(self, row: Any, failure: Failure) -> AsyncCallError:
+        kind = type(failure.error) if isinstance(failure.error, AsyncCallError) else AsyncCallError
+        error = kind(f"{self._name} failed{self._which(row)}, attempt {failure.attempts}: {failure.error_class}: {failure.message}")
+        error.__cause__ = failure.error
+        return error
+
+    def _which(self, row: Any) -> str:
+        describe = self._settings.describe_row
+        try:
+            return f" for {describe(row)}" if describe else ""
+        except Exception:
+            log.exception("%s: a row cannot be described", self._name)
+            return ""

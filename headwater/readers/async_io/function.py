@@ -1,0 +1,134 @@
+"""What a user writes: how to ask the service about a row. FLIP-12's ``AsyncFunction`` in its forms.
+
+A *row* is whatever the driver of the operator feeds; it should be immutable. A *result* is what becomes of it: one row (a dict, a tuple, any object),
+many (a list of rows), or none (``None`` or an empty list).
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from headwater.core.errors import CallTimeoutError
+
+__all__ = [
+    "AsyncBatchFunction",
+    "AsyncFunction",
+    "BlockingFunction",
+    "CallbackFunction",
+    "Function",
+    "OpenContext",
+    "Result",
+    "ResultFuture",
+    "Row",
+    "Scope",
+]
+
+Row: TypeAlias = Any
+Result: TypeAlias = Any
+
+
+class Scope(enum.Enum):
+    """How long an opened function lives."""
+
+    TASK = "task"  # opened when a task starts, closed when it ends
+    PROCESS = "process"  # opened by the first task in a process, used by all later ones, closed when none came for a while or the process ends
+
+
+@dataclass(frozen=True, slots=True)
+class OpenContext:
+    """What a function is told when it is opened.
+
+    Attributes:
+        function: its name, as errors and logs call it.
+        scope: whether it is opened for one task, or for all tasks in this process.
+        capacity: how many calls run at the same time at most, per task: a good size for a connection pool.
+        task: names the task that opened it, for logs; empty where there are no tasks.
+    """
+
+    function: str
+    scope: Scope
+    capacity: int
+    task: str = ""
+
+
+class ResultFuture(Protocol):
+    """Takes the result of one call, from any thread. The first completion wins; later ones, and any after the timeout, are ignored."""
+
+    def complete(self, result: Result) -> None:
+        """The service answered."""
+
+    def complete_exceptionally(self, error: BaseException) -> None:
+        """The call failed; it is asked again if the retry policy says so."""
+
+    def cancelled(self) -> bool:
+        """Return whether nobody waits any longer (timeout, or the task ends): a client that can give up a request may do so."""
+
+
+class Function:
+    """What all forms share. An instance is pickled to the tasks: clients are made in `open`, never in ``__init__``.
+
+    Everything here runs on the one event loop thread of the process. `open` and `close` are written ``async def``; as a plain ``def`` they run on a
+    thread of their own, so that they may block.
+    """
+
+    scope: ClassVar[Scope] = Scope.TASK
+
+    async def open(self, context: OpenContext) -> None:
+        """Make clients. Called once before the first call; what it raises fails the task."""
+
+    async def close(self) -> None:
+        """Close clients. Called once after the last call has ended, also after a failure, if `open` was called."""
+
+    def timeout(self, row: Row) -> Result:
+        """Return a substitute for the result that did not come in time, or raise. Called once per row at most, on the loop; must not block.
+
+        Raises:
+            CallTimeoutError: as it stands here; the failure policy then decides.
+        """
+        raise CallTimeoutError("no result within the timeout")
+
+
+class AsyncFunction(Function, ABC):
+    """A function for clients with ``async``/``await``."""
+
+    @abstractmethod
+    async def async_invoke(self, row: Row) -> Result:
+        """Return the result for a row. Called once per attempt; up to ``capacity`` calls run at once, all on the loop thread.
+
+        Must not block: a call that does stops all others (pass a plain ``def``, or a `BlockingFunction`, for clients that block).
+        At its timeout, or when the task ends, ``asyncio.CancelledError`` is raised at the ``await`` where it waits.
+        """
+
+
+class AsyncBatchFunction(Function, ABC):
+    """A function for services with bulk look-ups."""
+
+    @abstractmethod
+    async def async_invoke_batch(self, rows: Sequence[Row]) -> Sequence[Result]:
+        """Return one result per row, in the order of the rows. An exception *in place of* a result fails that row alone, one raised all of them.
+
+        Called once per attempt with at most ``Batching.size`` rows; an attempt after the first holds only the rows that are to be asked again.
+        """
+
+
+class CallbackFunction(Function, ABC):
+    """A function for clients that call back, from threads of their own."""
+
+    @abstractmethod
+    def async_invoke(self, row: Row, result_future: ResultFuture) -> None:
+        """Start a request and register ``result_future`` with the client; must not block. What it raises completes the call exceptionally."""
+
+
+class BlockingFunction(Function, ABC):
+    """A function for clients that block: each call has a thread of a pool as large as the capacity.
+
+    A thread cannot be cancelled: a call past its timeout has its row completed, but keeps its thread until it returns.
+    """
+
+    @abstractmethod
+    def invoke(self, row: Row) -> Result:
+        """Return the result for a row. Called once per attempt, on any thread of the pool, many at once."""

@@ -1,0 +1,22 @@
+"""Calls per second: a token bucket, kept as the moment when it will be full (the generic cell rate algorithm)."""
+
+from __future__ import annotations
+
+from headwater.readers.async_io.settings import RateLimit
+
+__all__ = ["RateLimiter"]
+
+
+class RateLimiter:
+    """Owned by the loop's thread; knows no clock, is told the time."""
+
+    def __init__(self, limit: RateLimit) -> None:
+        self._interval_s = 1 / limit.requests_per_s
+        self._tolerance_s = (limit.burst - 1) * self._interval_s
+        self._full_at = float("-inf")
+
+    def reserve(self, now: float) -> float:
+        """Take a token, which may be one that comes later; return the seconds until it is there. Reservations are served in their order."""
+        full_at = max(self._full_at, now)
+        self._full_at = full_at + self._interval_s
+        return max(0.0, full_at - self._tolerance_s - now)

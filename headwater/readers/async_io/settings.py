@@ -1,0 +1,217 @@
+"""How the operator calls: capacity, timeout, retries, failures, limits, cache. Immutable values, checked when they are made, pickled to tasks."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.core.errors import OptionError
+from headwater.readers.async_io.function import Result, Row
+from headwater.readers.async_io.shared_cache import SharedCache
+
+__all__ = ["AsyncSettings", "Batching", "CacheSettings", "CircuitBreakerSettings", "OnFailure", "OutputMode", "RateLimit", "RetryPolicy", "whole_row"]
+
+
+class OutputMode(enum.Enum):
+    """In which order results come out."""
+
+    ORDERED = "ordered"  # as the rows went in
+    UNORDERED = "unordered"  # as they complete; between two watermarks, where there are watermarks
+    KEYED = "keyed"  # rows of the same key are called one after the other and come out in that order; keys do not wait for each other
+
+
+class OnFailure(enum.Enum):
+    """What becomes of a row whose call failed for good."""
+
+    FAIL = "fail"  # the operator raises `AsyncCallError`; the task fails
+    NULL = "null"  # its result is a `Failure`, which the driver shows as nulls
+    DROP = "drop"  # it has no result; metrics count it
+    ERROR_COLUMN = "error_column"  # its result is a `Failure`, which the driver shows as a column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Ask again after a failure. Each row has its own attempts and waits; the timeout spans all of them.
+
+    Attributes:
+        attempts: calls in all, the first included.
+        first_ms: wait after the first attempt.
+        multiplier: each further wait is this many times the one before.
+        most_ms: no wait is longer than this.
+        jitter: each wait is shortened by up to this share, at random, so that many rows do not ask in step.
+        on_error: which exceptions are worth another attempt. None: all.
+        on_result: which results are not to be believed yet; after the last attempt such a result counts. None: every result is believed.
+    """
+
+    attempts: int
+    first_ms: int
+    multiplier: float = 1.0
+    most_ms: int = 60_000
+    jitter: float = 0.0
+    on_error: Callable[[BaseException], bool] | None = None
+    on_result: Callable[[Result], bool] | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.attempts >= 1, "attempts", f"must be at least 1, is {self.attempts}")
+        _check(self.first_ms >= 0, "first_ms", f"must not be negative, is {self.first_ms}")
+        _check(self.multiplier >= 1, "multiplier", f"must be at least 1, is {self.multiplier}")
+        _check(0 <= self.jitter <= 1, "jitter", f"must lie between 0 and 1, is {self.jitter}")
+
+    @staticmethod
+    def fixed(attempts: int, delay_ms: int, **predicates: Any) -> RetryPolicy:
+        """Return a policy that always waits the same time."""
+        return RetryPolicy(attempts=attempts, first_ms=delay_ms, most_ms=delay_ms, **predicates)
+
+    @staticmethod
+    def exponential(
+        attempts: int, first_ms: int, most_ms: int = 60_000, multiplier: float = 2.0, jitter: float = 0.2, **predicates: Any
+    ) -> RetryPolicy:
+        """Return a policy that waits longer and longer."""
+        return RetryPolicy(attempts=attempts, first_ms=first_ms, most_ms=most_ms, multiplier=multiplier, jitter=jitter, **predicates)
+
+    def wait_s(self, attempts: int, random: float) -> float:
+        """Return the wait after this many attempts (at least one). ``random`` lies between 0 and 1."""
+        wait_ms = min(self.most_ms, self.first_ms * self.multiplier ** min(attempts - 1, 60))
+        return wait_ms * (1 - self.jitter * random) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """How rows are gathered for one bulk look-up.
+
+    Attributes:
+        size: rows per call at most.
+        linger_ms: how long a call that is not full waits for more rows. 0: it leaves with what one feed brought.
+    """
+
+    size: int
+    linger_ms: int = 0
+
+    def __post_init__(self) -> None:
+        _check(self.size >= 1, "batch size", f"must be at least 1, is {self.size}")
+        _check(self.linger_ms >= 0, "linger_ms", f"must not be negative, is {self.linger_ms}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """A token bucket: calls (attempts included) per second in the long run.
+
+    Attributes:
+        requests_per_s: tokens that come each second.
+        burst: tokens the bucket holds: calls that may start at once after a quiet time.
+    """
+
+    requests_per_s: float
+    burst: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.requests_per_s > 0, "requests_per_s", f"must be positive, is {self.requests_per_s}")
+        _check(self.burst >= 1, "burst", f"must be at least 1, is {self.burst}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitBreakerSettings:
+    """When to leave a failing service alone.
+
+    Attributes:
+        failures: the circuit opens after so many failed attempts in a row.
+        pause_ms: how long it stays open; calls then fail at once with `CircuitOpenError`.
+        probes: calls let through after the pause, one at a time; when all succeed the circuit closes, when one fails it opens again.
+    """
+
+    failures: int = 20
+    pause_ms: int = 5_000
+    probes: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self.failures >= 1, "failures", f"must be at least 1, is {self.failures}")
+        _check(self.pause_ms >= 0, "pause_ms", f"must not be negative, is {self.pause_ms}")
+        _check(self.probes >= 1, "probes", f"must be at least 1, is {self.probes}")
+
+
+def whole_row(row: Row) -> Hashable:
+    """Return the row itself: the key where nothing less is given."""
+    key: Hashable = row
+    return key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """Remember results by key, and ask once for equal keys that are in flight at the same time.
+
+    Attributes:
+        key: the part of a row on which its result depends; the default is all of it.
+        size: entries at most; the least recently used leave first. 0: remember nothing, only share what is in flight.
+        ttl_ms: how long a result counts. None: for ever.
+        negative_ttl_ms: how long "no rows" counts. None: as long as any other result. 0: never.
+        shared: a cache outside the process, asked for what this one does not know.
+    """
+
+    key: Callable[[Row], Hashable] = whole_row
+    size: int = 10_000
+    ttl_ms: int | None = None
+    negative_ttl_ms: int | None = None
+    shared: SharedCache | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.size >= 0, "cache size", f"must not be negative, is {self.size}")
+        _check(self.ttl_ms is None or self.ttl_ms > 0, "ttl_ms", f"must be positive, is {self.ttl_ms}")
+        _check(self.negative_ttl_ms is None or self.negative_ttl_ms >= 0, "negative_ttl_ms", f"must not be negative, is {self.negative_ttl_ms}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncSettings:
+    """All settings of one operator, which is one task.
+
+    Attributes:
+        mode: the order of results.
+        key: KEYED only: what orders rows.
+        capacity: calls that run at the same time, at most; with batching, bulk calls.
+        queue_size: rows and watermarks taken in and not yet given out, at most: waiting, asked, or done behind others. Several times the capacity, so
+            that the loop never waits for the next row, nor a slow call in ordered mode for long stops the others. None: 8 x capacity x batch size,
+            at least 1024. As small as ``capacity``, it is Flink's capacity.
+        timeout_ms: from the start of a row's first attempt to its result, over all attempts and waits. None: no timeout.
+        describe_row: names a row in an error by its key columns; the default names none, since a row may hold what must not be logged.
+        block_warning_ms: the watchdog names a function that keeps the loop from turning for longer than this.
+        close_timeout_ms: how long closing waits for cancelled calls and for the function's own `close`; the same for `open`.
+        seed: of the jitter; None: a random one.
+    """
+
+    mode: OutputMode = OutputMode.UNORDERED
+    key: Callable[[Row], Hashable] | None = None
+    capacity: int = 100
+    queue_size: int | None = None
+    timeout_ms: int | None = 300_000
+    retry: RetryPolicy | None = None
+    on_failure: OnFailure = OnFailure.FAIL
+    batching: Batching | None = None
+    rate_limit: RateLimit | None = None
+    circuit_breaker: CircuitBreakerSettings | None = None
+    cache: CacheSettings | None = None
+    describe_row: Callable[[Row], str] | None = None
+    block_warning_ms: int = 1_000
+    open_timeout_ms: int = 60_000
+    close_timeout_ms: int = 10_000
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.capacity >= 1, "capacity", f"must be at least 1, is {self.capacity}: nothing would ever be called")
+        _check(self.queue_size is None or self.queue_size >= 1, "queue_size", f"must be at least 1, is {self.queue_size}")
+        _check(self.timeout_ms is None or self.timeout_ms > 0, "timeout_ms", f"must be positive, is {self.timeout_ms}; None means no timeout")
+        _check((self.mode is OutputMode.KEYED) == (self.key is not None), "key", "is needed in keyed mode, and means nothing in the others")
+        _check(
+            self.mode is not OutputMode.KEYED or self.batching is None, "batching", "rows of a key go one by one in keyed mode: leave one of the two"
+        )
+
+    @property
+    def elements(self) -> int:
+        """Return how many rows the operator holds at most."""
+        size = self.batching.size if self.batching else 1
+        return max(1024, 8 * self.capacity * size) if self.queue_size is None else self.queue_size
+
+
+def _check(holds: bool, option: str, message: str) -> None:
+    if not holds:
+        raise OptionError(message, option=option)

@@ -1,0 +1,140 @@
+"""JSON lines: a line is an object, its members are columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import IO, Any, cast
+
+import pyarrow as pa
+import pyarrow.json as pajson
+
+from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.block import FileBlock
+from headwater.readers.files.compression import decompressed
+from headwater.readers.files.corrupt import BadLines, without_bad_lines
+from headwater.readers.files.line_blocks import line_blocks
+from headwater.readers.files.line_format import LineFormat
+from headwater.readers.files.values import parse_column, parse_leniently
+
+__all__ = ["JsonFormat"]
+
+_SAMPLE_BYTES = 1 << 20
+
+
+class JsonFormat(LineFormat):
+    """Members that the schema does not name are skipped; those that a line lacks are null."""
+
+    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        data = cast("bytes", block.data)
+        try:
+            yield _parse(data, columns)
+        except ValueError:
+            lines = [line for line in data.split(b"\n") if line.strip()]
+            bad = BadLines(self.settings.mode, url, block.start, lambda line: self._kept(line, columns))
+            yield from without_bad_lines(lines, lambda some: _parse(b"\n".join(some), columns), bad)
+            bad.report()
+
+    def infer(self, file: Any, status: FileStatus) -> pa.Schema:
+        """Look at the first megabyte or two. What cannot be read does not count; a member with several types is a string."""
+        blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, _SAMPLE_BYTES)
+        data = b"".join(cast("bytes", block.data) for block in islice(blocks, 2))
+        fields: dict[str, pa.DataType] = {}
+        for line in data.split(b"\n"):
+            for name, value in _members(line).items():
+                fields[name] = _wider(fields.get(name, pa.null()), _type_of(value))
+        return pa.schema([pa.field(name, kind) for name, kind in sorted(fields.items())])
+
+    def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
+        """Return the row of a bad line: what members can be read, and the line itself in the column for it."""
+        members = _members(line)
+        arrays = [_lenient(members.get(field.name), field.type) for field in columns]
+        text = pa.array([line.removesuffix(b"\r").decode("utf-8", "replace")], pa.string())
+        return pa.RecordBatch.from_arrays([*arrays, text], names=[*columns.names, self.settings.corrupt_column])
+
+
+def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
+    """Return the rows of whole lines.
+
+    Raises:
+        ArrowInvalid: a line is not one object of these types.
+    """
+    if not data or data.isspace():
+        return pa.RecordBatch.from_pylist([], schema=columns)
+    read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
+    schema = pa.schema([pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns])
+    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    table = pajson.read_json(cast("IO[bytes]", pa.BufferReader(data)), read_options=read, parse_options=parse)
+    if not _is_a_line_each(data, table.num_rows):
+        raise pa.ArrowInvalid("a line holds more or less than one object")
+    batch = table.combine_chunks().to_batches()[0]
+    arrays = [column if column.type == field.type else parse_column(column, field.type) for column, field in zip(batch.columns, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns) if arrays else batch
+
+
+def _is_a_line_each(data: bytes, objects: int) -> bool:
+    """Whether so many objects are on a line each.
+
+    Where every line begins with a brace and ends with one, none goes on in the next line: a comma would be missing.
+    """
+    if data.startswith(b"{") and data.count(b"}\n{") == objects - 1 == data.strip().count(b"\n"):
+        return True
+    lines = [line for line in map(bytes.strip, data.split(b"\n")) if line]
+    return len(lines) == objects and all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
+
+
+def _members(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _lenient(value: Any, kind: pa.DataType) -> pa.Array[Any]:
+    """Return a member as a value of a column, null if it is none. A column of strings takes anything, as the JSON that it is."""
+    if value is not None and pa.types.is_string(kind) and not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return pa.array([None], kind) if pa.types.is_nested(kind) else parse_leniently(pa.array([value], pa.string()), kind)
+    try:
+        return pa.array([value], kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None], kind)
+
+
+def _type_of(value: Any) -> pa.DataType:
+    if isinstance(value, dict):
+        return pa.struct(sorted((name, _type_of(item)) for name, item in value.items()))
+    if isinstance(value, list):
+        kind: pa.DataType = pa.null()
+        for item in value:
+            kind = _wider(kind, _type_of(item))
+        return pa.list_(kind)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return pa.int64() if -(1 << 63) <= value < 1 << 63 else pa.float64()
+    simple: dict[type, pa.DataType] = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
+    return simple.get(type(value), pa.null())
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type that holds both, string if nothing else does."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        return pa.struct(sorted(_merged(list(one), list(other)).items()))
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(_wider(one.value_type, other.value_type))
+    return pa.string()
+
+
+def _merged(one: Sequence[Any], other: Sequence[Any]) -> dict[str, pa.DataType]:
+    fields = {field.name: field.type for field in one}
+    for field in other:
+        fields[field.name] = _wider(fields.get(field.name, pa.null()), field.type)
+    return fields

@@ -1,0 +1,84 @@
+r"""Blocks of whole lines: where a byte range of a text file really begins and ends.
+
+The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that BEGIN in it, the last one to its end.
+A line begins at the start of the file, and after every ``\n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.files.block import FileBlock
+
+__all__ = ["BLOCK_BYTES", "first_line", "line_blocks"]
+
+BLOCK_BYTES = 1 << 20
+LONGEST_LINE_BYTES = 1 << 30
+_BOM = b"\xef\xbb\xbf"
+
+
+def line_blocks(file: Any, start: int, stop: int | None, url: str, block_bytes: int = BLOCK_BYTES) -> Iterator[FileBlock]:
+    """Yield the lines that begin in a range, in blocks of whole lines. A byte order mark at the start of the file is left out.
+
+    Args:
+        file: to be read; must be able to seek unless ``start`` is 0.
+        start: the first byte of the range.
+        stop: the first byte after it; None for the end of the file.
+        url: of the file, for errors.
+        block_bytes: how much to read at once; a longer line makes a longer block.
+
+    Raises:
+        CorruptRecordError: a line is longer than 1 GiB: this is no text.
+    """
+    at = 0 if not start else _next_line(file, start, block_bytes)
+    rest, step = b"", block_bytes
+    while stop is None or at < stop:
+        data = file.read(step)
+        buffer = rest + data if rest else data
+        if not data:
+            if buffer:
+                yield _block(buffer, at)
+            return
+        last = stop is not None and at + len(buffer) >= stop
+        cut = 1 + (buffer.find(b"\n", max(0, (stop or 0) - 1 - at)) if last else buffer.rfind(b"\n"))
+        if cut:
+            yield _block(buffer[:cut], at)
+            at += cut
+            rest, step = buffer[cut:], block_bytes
+        else:
+            rest, step = buffer, max(block_bytes, len(buffer))  # a long line: not read again and again
+            if len(rest) > LONGEST_LINE_BYTES:
+                raise CorruptRecordError(f"a line is longer than {LONGEST_LINE_BYTES} bytes", source="files", split=url, position=at)
+        if last and cut:
+            return
+
+
+def first_line(file: Any) -> bytes:
+    """Return the first line of a file, without its end and without a byte order mark."""
+    file.seek(0)
+    line = b""
+    while data := file.read(64 << 10):
+        line += data
+        if b"\n" in data:
+            break
+    return line.partition(b"\n")[0].removeprefix(_BOM).removesuffix(b"\r")
+
+
+def _next_line(file: Any, start: int, block_bytes: int) -> int:
+    """Return where the first line at or after ``start`` begins, and leave the file there."""
+    at = start - 1
+    file.seek(at)
+    while data := file.read(block_bytes):
+        found = data.find(b"\n")
+        if found >= 0:
+            at += found + 1
+            break
+        at += len(data)
+    file.seek(at)
+    return at
+
+
+def _block(data: bytes, at: int) -> FileBlock:
+    return FileBlock(data.removeprefix(_BOM) if at == 0 else data, at, at + len(data))

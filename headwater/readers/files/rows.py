@@ -1,0 +1,114 @@
+"""Columns of a file, of its path, and about it, put together as Spark expects them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
+from headwater.readers.files.values import parse_column
+
+__all__ = ["METADATA_TYPE", "Rows", "partition_value"]
+
+METADATA_TYPE = pa.struct(
+    [
+        pa.field("file_path", pa.string()),
+        pa.field("file_name", pa.string()),
+        pa.field("file_size", pa.int64()),
+        pa.field("file_block_start", pa.int64()),
+        pa.field("file_block_length", pa.int64()),
+        pa.field("file_modification_time", pa.timestamp("us", "UTC")),
+    ]
+)
+"""The fields of Spark's own ``_metadata``."""
+
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Rows:
+    """Makes rows of one schema out of what files hold. One for each task.
+
+    Args:
+        settings: the schema, and what the paths say.
+    """
+
+    def __init__(self, settings: ReadSettings) -> None:
+        assert settings.schema is not None
+        self._settings, self._schema = settings, settings.schema
+        self._partitions = lru_cache(maxsize=64)(settings.partitions_of)
+
+    def file_columns(self, url: str) -> pa.Schema:
+        """Return the columns of the schema that are to be found in this file."""
+        elsewhere = {METADATA_COLUMN, self._settings.corrupt_column, *self._partitions(url)}
+        return pa.schema([field for field in self._schema if field.name not in elsewhere])
+
+    def assemble(self, batch: pa.RecordBatch, file: FileStatus, start: int, stop: int) -> pa.RecordBatch:
+        """Return a batch of exactly the schema.
+
+        Args:
+            batch: columns of the file, by name; those that are missing are null.
+            file: where they come from.
+            start: where the range that is read begins, for ``_metadata``.
+            stop: where it ends.
+
+        Raises:
+            CorruptRecordError: a column does not fit the schema.
+        """
+        partitions = self._partitions(file.url)
+        columns: list[Any] = []
+        for field in self._schema:
+            if field.name in partitions and field.name not in batch.schema.names:
+                columns.append(_repeated(_partition(field, partitions, file), batch.num_rows))
+            elif field.name == METADATA_COLUMN:
+                columns.append(_metadata(file, start, stop, batch.num_rows))
+            else:
+                at = batch.schema.get_field_index(field.name)
+                columns.append(pa.nulls(batch.num_rows, field.type) if at < 0 else _cast(batch.column(at), field, file))
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+def partition_value(raw: str) -> str | None:
+    """Return the value of a ``key=value`` folder as Hive means it."""
+    return None if raw == _NULL_PARTITION else unquote(raw)
+
+
+def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileStatus) -> pa.Scalar[Any]:
+    try:
+        parsed = parse_column(pa.array([partition_value(partitions[field.name])], pa.string()), field.type)
+    except pa.ArrowInvalid as error:
+        raise CorruptRecordError(
+            f"the folder {field.name}={partitions[field.name]} is no {field.type}: {error}", source="files", split=file.url
+        ) from error
+    return cast("pa.Scalar[Any]", parsed[0])
+
+
+def _repeated(value: Any, rows: int) -> pa.Array[Any]:
+    return cast("pa.Array[Any]", pa.repeat(value, rows))
+
+
+def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[Any]:
+    name = file.url.rpartition("/")[2]
+    values = (file.url, name, file.size_bytes, start, stop - start, file.modified_ms * 1000)  # in milliseconds, as Spark has it
+    fields = list(METADATA_TYPE)
+    return pa.StructArray.from_arrays(
+        [_repeated(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)], fields=fields
+    )
+
+
+def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.Array[Any]:
+    if column.type == field.type:
+        return column
+    try:
+        if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(field.type):
+            return column.cast(field.type, safe=False)  # nanoseconds to microseconds
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise CorruptRecordError(
+            f"column {field.name!r} is {column.type} in this file and {field.type} in the schema: {error}", source="files", split=file.url
+        ) from error

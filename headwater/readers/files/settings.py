@@ -1,0 +1,83 @@
+"""What a task needs to know to read files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headwater.enumerators.files.selection import SelectedPath, partition_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["METADATA_COLUMN", "CorruptMode", "CsvSettings", "ReadSettings"]
+
+METADATA_COLUMN = "_metadata"
+
+CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
+"""What to do with a record that cannot be read, in Spark's words."""
+
+
+@dataclass(frozen=True)
+class CsvSettings:
+    """How CSV is written.
+
+    Attributes:
+        header: whether the first line of each file names the columns.
+        separator: between the values.
+        quote: around values that hold a separator; None for no quoting at all.
+        escape: before a quote inside of quotes; None for two quotes that stand for one (RFC 4180).
+        null_value: what stands for null, beside nothing at all.
+        multi_line: whether quoted values may hold line ends; such files are not split, and are read slowly.
+        infer_types: whether an inferred schema has types; otherwise all columns are strings.
+    """
+
+    header: bool = False
+    separator: str = ","
+    quote: str | None = '"'
+    escape: str | None = None
+    null_value: str = ""
+    multi_line: bool = False
+    infer_types: bool = False
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """How files become rows.
+
+    Attributes:
+        format: a name in `headwater.readers.files.formats.FORMATS`.
+        paths: what the user reads; ``key=value`` folders below them are columns.
+        schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which they come out. None until it is known.
+        mode: what to do with a record that cannot be read.
+        corrupt_column: the column that takes the text of such a record, where the schema has it.
+        ignore_missing: whether a file that vanished before it was read is skipped with a warning.
+        csv: how CSV is written.
+        storage_options: for the file system.
+        filters: rows that fail one of these (column, operator, value) need not come out.
+    """
+
+    format: str
+    paths: tuple[SelectedPath, ...]
+    schema: pa.Schema | None
+    mode: CorruptMode = "permissive"
+    corrupt_column: str = "_corrupt_record"
+    ignore_missing: bool = False
+    csv: CsvSettings = field(default_factory=CsvSettings)
+    storage_options: dict[str, object] = field(default_factory=dict, repr=False)
+    filters: tuple[tuple[str, str, object], ...] = ()
+
+    def partitions_of(self, url: str) -> Mapping[str, str]:
+        """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
+        if any(path.recursive for path in self.paths):
+            return {}
+        roots = [root for root in map(_plain, (path.root for path in self.paths)) if _plain(url).startswith(f"{root.rstrip('/')}/")]
+        longest = max(map(len, roots), default=0)
+        return partition_values(_plain(url)[longest:].split("/")[:-1])
+
+
+def _plain(url: str) -> str:
+    """Return a URL in the one form that all file systems' spellings of it share: ``s3a://b/x`` and ``s3://b/x``, ``file:/x`` and ``/x``."""
+    return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/") if ":" in url.partition("/")[0] else url

@@ -1,0 +1,76 @@
+"""The split reader of files: one range after the other, a block at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Generator, Sequence
+
+from headwater.core.errors import DataLossError, SourceError, UnknownSplitError
+from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.split import SplitRange
+from headwater.enumerators.files.split import FileSplit
+from headwater.readers.files.block import FileBlock
+from headwater.readers.files.formats import make_format
+from headwater.readers.files.opening import opened
+from headwater.readers.files.rows import Rows
+from headwater.readers.files.settings import ReadSettings
+
+__all__ = ["FilesSplitReader"]
+
+log = logging.getLogger(__name__)
+_GONE: dict[type[SourceError], str] = {UnknownSplitError: "the file vanished before it was read"}
+
+
+class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
+    """Reads its ranges in order; has one file open at a time.
+
+    Args:
+        settings: format and columns.
+    """
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self._settings = settings
+        self._format = make_format(settings)
+        self._rows = Rows(settings)
+        self._pending: deque[SplitRange[FileSplit, int]] = deque()
+        self._blocks: Generator[FileBlock] | None = None
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[FileSplit, int]]) -> None:
+        self._pending += added
+
+    def fetch(self) -> RecordsWithSplitIds[FileBlock]:
+        """Return the next block.
+
+        Raises:
+            DataLossError: a planned file is gone, or has another content.
+            CorruptRecordError: a file is not of the format.
+            SourceError: what the file system says.
+        """
+        piece = self._pending[0]
+        if self._blocks is None:
+            self._blocks = self._read(piece)
+        block = next(self._blocks, None)
+        if block is not None:
+            return RecordsWithSplitIds({piece.split.path: [block]})
+        self._blocks = None
+        self._pending.popleft()
+        return RecordsWithSplitIds(finished=frozenset([piece.split.path]))
+
+    def close(self) -> None:
+        if self._blocks is not None:
+            self._blocks.close()
+
+    def _read(self, piece: SplitRange[FileSplit, int]) -> Generator[FileBlock]:
+        file = piece.split.file
+        try:
+            with opened(file, self._settings.storage_options) as handle:
+                yield from self._format.blocks(handle, file, piece.start, piece.stop, self._rows.file_columns(file.url))
+        except (UnknownSplitError, DataLossError) as error:
+            if not self._settings.ignore_missing:
+                raise DataLossError(
+                    f"{_GONE.get(type(error), error.message)}; set ignoreMissingFiles=true to go on without such files",
+                    source="files",
+                    split=file.url,
+                ) from error
+            log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, _GONE.get(type(error), error.message))

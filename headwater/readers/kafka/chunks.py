@@ -1,0 +1,96 @@
+"""Record sets in portions that make one Arrow batch each: uncompressed, with every batch's records in one stretch of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwater.readers.kafka.buffers import Scratch
+from headwater.readers.kafka.codecs import decompress
+from headwater.readers.kafka.layout import MIN_RECORD_BYTES, BatchArray, ByteArray
+from headwater.readers.kafka.record_batch import CODEC
+
+__all__ = ["Chunk", "chunks"]
+
+_MOST_BYTES = 4 << 20
+_MOST_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Batches of format v2, ready for the kernel.
+
+    Attributes:
+        data: uncompressed records; the record set itself where nothing was compressed.
+        batches: their headers; ``start`` and ``end`` are places in ``data``.
+        most_rows: how many records there can be at the most, whatever the headers claim.
+        most_bytes: how many bytes keys, values and headers can have together at the most.
+        last_offset: the last offset of the last batch.
+    """
+
+    data: ByteArray
+    batches: BatchArray
+    most_rows: int
+    most_bytes: int
+    last_offset: int
+
+    @classmethod
+    def of(cls, data: ByteArray, batches: BatchArray) -> Chunk:
+        """Return the chunk of these batches, at least one."""
+        sizes = batches["end"] - batches["start"]
+        most_rows = np.minimum(batches["count"], sizes // MIN_RECORD_BYTES).sum()
+        return cls(data, batches, int(most_rows), int(sizes.sum()), int(batches["last_offset"][-1]))
+
+
+def chunks(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str) -> Iterator[Chunk]:
+    """Yield the batches of a record set in portions of at most 4 MiB and 65,536 records, but never less than a batch.
+
+    A chunk is valid until the next one is asked for.
+
+    Args:
+        data: the record set.
+        batches: those that are wanted, all of format v2.
+        scratch: where compressed batches go.
+        split_id: for errors.
+
+    Raises:
+        CorruptRecordError: a batch cannot be decompressed.
+    """
+    for first, last in _portions(batches):
+        portion = batches[first:last]
+        if (portion["attributes"] & CODEC).any():
+            yield from _inflated(data, portion, scratch, split_id)
+        else:
+            yield Chunk.of(data, portion)
+
+
+def _portions(batches: BatchArray) -> Iterator[tuple[int, int]]:
+    first = size = rows = 0
+    columns = zip(batches["start"].tolist(), batches["end"].tolist(), batches["count"].tolist(), strict=True)
+    for i, (start, end, count) in enumerate(columns):
+        if i > first and (size + end - start > _MOST_BYTES or rows + count > _MOST_ROWS):
+            yield first, i
+            first = i
+            size = rows = 0
+        size += end - start
+        rows += count
+    if first < len(batches):
+        yield first, len(batches)
+
+
+def _inflated(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str) -> Iterator[Chunk]:
+    view, inflated, first = data.data, batches.copy(), 0
+    scratch.clear()
+    columns = (batches[name].tolist() for name in ("start", "end", "attributes", "base_offset"))
+    for i, (start, end, attributes, base_offset) in enumerate(zip(*columns, strict=True)):
+        inflated["start"][i] = scratch.size
+        decompress(attributes & CODEC, view[start:end], scratch, split_id, base_offset)
+        inflated["end"][i] = scratch.size
+        if scratch.size >= _MOST_BYTES:
+            yield Chunk.of(scratch.bytes(), inflated[first : i + 1])
+            scratch.clear()
+            first = i + 1
+    if first < len(batches):
+        yield Chunk.of(scratch.bytes(), inflated[first:])

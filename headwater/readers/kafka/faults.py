@@ -1,0 +1,41 @@
+"""Words for bytes that are not what was written."""
+
+from __future__ import annotations
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.kafka import layout
+
+__all__ = ["corrupt", "fault"]
+
+_FAULTS = {
+    layout.FAULT_BATCH_TOO_SHORT: "is shorter than its own header",
+    layout.FAULT_MAGIC: "has a format that does not exist (magic byte)",
+    layout.FAULT_OFFSET: "has an offset outside of its batch",
+    layout.FAULT_COUNT: "claims more records than its bytes can hold",
+    layout.FAULT_RECORD_LENGTH: "has a record that reaches beyond the end of the batch",
+    layout.FAULT_FIELD: "has a key or value that reaches beyond the end of its record",
+    layout.FAULT_HEADER: "has a record with broken headers",
+    layout.FAULT_BYTES_LEFT: "has bytes left after its last record",
+    layout.FAULT_TIMESTAMP: "has a timestamp beyond Spark's range (+-292,000 years); leave the timestamp out with the option 'columns' to read on",
+}
+
+
+def corrupt(reason: str, split_id: str, offset: int) -> CorruptRecordError:
+    """Return the error for a record batch.
+
+    Args:
+        reason: goes on after "the record batch at offset 7".
+        split_id: topic and partition.
+        offset: the batch's first offset, as far as it can be believed.
+    """
+    return CorruptRecordError(
+        f"the record batch at offset {offset} {reason}; kafka-dump-log.sh --deep-iteration on the broker shows whether its log is damaged",
+        source="kafka",
+        split=split_id,
+        position=offset,
+    )
+
+
+def fault(code: int, split_id: str, offset: int) -> CorruptRecordError:
+    """Return the error for one of the kernel's fault codes."""
+    return corrupt(_FAULTS[code], split_id, offset)

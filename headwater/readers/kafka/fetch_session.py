@@ -1,0 +1,175 @@
+"""Fetch requests to one broker, one in flight at a time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.consumer.fetch import FetchRequest
+
+from headwater.core.clock import Clock
+from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.enumerators.kafka.connection import BrokerConnection, ReceiveBuffer
+from headwater.enumerators.kafka.errors import from_code
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
+__all__ = ["Cursor", "FetchSession", "FetchedPartition"]
+
+_RESPONSE_BYTES = 4 << 20
+"""No response is asked to be larger, unless one partition may be: two of them, and what they are decoded into, stay in memory."""
+
+_PARTITIONS_PER_REQUEST = 200
+_LAST_VERSION_WITH_NAMES = 12
+
+
+@dataclass(slots=True, eq=False)
+class Cursor:
+    """How far the fetching of one partition has come. Belongs to the split reader.
+
+    Attributes:
+        split: the partition.
+        position: the next offset to fetch; ahead of what is emitted.
+        stop: the first offset not to read.
+        max_bytes: how much to ask for; grows when a batch does not fit.
+        broker: the node that serves it, None if that has to be found out.
+        replica_until_ms: as long as the nearest replica serves it instead of the leader (KIP-392), until when; None for the leader.
+        doubt: what the brokers say that would mean loss, and since when; None if they give records.
+        end: how far it could be read when a broker last said so; -1 before.
+    """
+
+    split: KafkaPartitionSplit
+    position: int
+    stop: int
+    max_bytes: int
+    broker: int | None = None
+    replica_until_ms: int | None = None
+    doubt: tuple[str, int] | None = None
+    end: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPartition:
+    """One partition's part of a Fetch response.
+
+    Attributes:
+        cursor: whose.
+        position: what was asked for. A cursor that has moved since was served by somebody else.
+        error_code: Kafka's; 0 for none.
+        end: how far a consumer of this isolation level may read now: high watermark, or last stable offset.
+        preferred_replica: the node to ask instead (KIP-392), or -1.
+        aborted: producer id and first offset of each aborted transaction that reaches into the records.
+        records: the record set, a view that is valid until the next `FetchSession.receive`.
+    """
+
+    cursor: Cursor
+    position: int
+    error_code: int
+    end: int
+    preferred_replica: int
+    aborted: tuple[tuple[int, int], ...]
+    records: memoryview | bytes
+
+
+class FetchSession:
+    """Asks one broker for the records of some partitions. One request is in flight while the last response is decoded. One thread.
+
+    Errors of the connection come out of `send` and `receive` as they are (`BrokerConnection`); what was in flight is lost, and the cursors, which
+    only answers move, say where to go on.
+
+    Args:
+        connection: to the broker; stays its lender's.
+        config: how much to ask for.
+        clock: time.
+    """
+
+    def __init__(self, connection: BrokerConnection, config: ClientConfig, clock: Clock) -> None:
+        self.connection, self._config, self._clock = connection, config, clock
+        self._asked: list[tuple[Cursor, int]] = []
+        self._due_ms = 0
+        self._buffer = ReceiveBuffer()
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether an answer is due."""
+        return bool(self._asked)
+
+    @property
+    def left_ms(self) -> int:
+        """How much longer the answer in flight may take, at least 0."""
+        return max(0, self._due_ms - self._clock.monotonic_ms())
+
+    def send(self, cursors: Sequence[Cursor]) -> None:
+        """Ask for the records of these partitions from their positions on; the first ones come first."""
+        asked = cursors[:_PARTITIONS_PER_REQUEST]
+        config = self._config
+        self.connection.send(
+            FetchRequest(
+                max_version=None if all(cursor.split.topic_id for cursor in asked) else _LAST_VERSION_WITH_NAMES,
+                max_wait_ms=config.fetch_max_wait_ms,
+                min_bytes=config.fetch_min_bytes,
+                max_bytes=min(config.fetch_max_bytes, max(_RESPONSE_BYTES, *(cursor.max_bytes for cursor in asked))),
+                isolation_level=int(config.read_committed),
+                session_id=0,
+                session_epoch=-1,
+                rack_id=config.client_rack,
+                topics=list(_topics(asked)),
+                forgotten_topics_data=[],
+            )
+        )
+        self._asked = [(cursor, cursor.position) for cursor in asked]
+        self._due_ms = self._clock.monotonic_ms() + config.request_timeout_ms + config.fetch_max_wait_ms
+
+    def receive(self) -> list[FetchedPartition]:
+        """Take the answer to the request in flight and return each partition's part of it.
+
+        Raises:
+            SourceError: the request as a whole was refused.
+        """
+        asked, self._asked = self._asked, []
+        reply = self.connection.receive(self._buffer)
+        response = reply.decode_views()
+        if getattr(response, "error_code", 0):
+            raise from_code(response.error_code, what=f"fetching from the Kafka broker {self.connection.address}")
+        return list(self._partitions(response, asked, by_id=reply.version > _LAST_VERSION_WITH_NAMES))
+
+    def _partitions(self, response: Any, asked: Sequence[tuple[Cursor, int]], *, by_id: bool) -> Iterator[FetchedPartition]:
+        cursors = {(cursor.split.topic_id if by_id else cursor.split.topic, cursor.split.partition): (cursor, at) for cursor, at in asked}
+        committed = self._config.read_committed
+        for topic in response.responses:
+            name = str(topic.topic_id) if by_id else topic.topic
+            for part in topic.partitions:
+                if (name, part.partition_index) not in cursors:
+                    continue
+                cursor, position = cursors[name, part.partition_index]
+                aborted = part.aborted_transactions or () if committed else ()
+                yield FetchedPartition(
+                    cursor,
+                    position,
+                    part.error_code,
+                    part.last_stable_offset if committed else part.high_watermark,
+                    getattr(part, "preferred_read_replica", -1),
+                    tuple((transaction.producer_id, transaction.first_offset) for transaction in aborted),
+                    part.records or b"",
+                )
+
+
+def _topics(cursors: Sequence[Cursor]) -> Iterator[Any]:
+    by_topic: dict[KafkaPartitionSplit, list[Cursor]] = {}
+    for cursor in cursors:
+        by_topic.setdefault(KafkaPartitionSplit(cursor.split.topic, 0, cursor.split.topic_id), []).append(cursor)
+    kind = FetchRequest.FetchTopic
+    for topic, members in by_topic.items():
+        partitions = [
+            kind.FetchPartition(
+                partition=cursor.split.partition,
+                current_leader_epoch=-1,
+                fetch_offset=cursor.position,
+                last_fetched_epoch=-1,
+                log_start_offset=-1,
+                partition_max_bytes=cursor.max_bytes,
+            )
+            for cursor in members
+        ]
+        yield kind(topic=topic.topic, topic_id=uuid.UUID(topic.topic_id) if topic.topic_id else None, partitions=partitions)

@@ -1,0 +1,116 @@
+"""What has become of records that no broker gives: gone, late, or never there."""
+
+from __future__ import annotations
+
+import logging
+
+from headwater.core.clock import Clock
+from headwater.core.errors import DataLossError, SourceError, TransientSourceError
+from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST
+from headwater.readers.kafka.fetch_session import Cursor
+from headwater.readers.kafka.leaders import Leaders, Nowhere
+
+__all__ = ["BELIEVED_AFTER_MS", "Losses"]
+
+log = logging.getLogger(__name__)
+
+BELIEVED_AFTER_MS = 3_000
+"""An answer that would mean loss is believed once it has been repeated for so long: metadata and high watermarks reach the brokers one by one."""
+
+_EARLIEST_LOCAL = -4
+"""The first record on the broker's own disk; what is before it may lie in tiered storage (KIP-405)."""
+
+
+class Losses:
+    """Decides whether records are lost, and whether that is an error. One task's, on its thread.
+
+    Only what the brokers say is gone counts as lost. Holes that compaction, transaction markers and aborted records leave are none. Every method
+    may raise:
+        DataLossError: records are lost, and that is to be an error.
+        TransientSourceError: the cluster cannot say now; ask again.
+
+    Args:
+        leaders: to be asked.
+        clock: time.
+        fail_on_data_loss: whether loss is an error, or a warning and a smaller batch.
+    """
+
+    def __init__(self, leaders: Leaders, clock: Clock, *, fail_on_data_loss: bool) -> None:
+        self._leaders, self._clock, self._fail_on_data_loss = leaders, clock, fail_on_data_loss
+
+    def out_of_range(self, cursor: Cursor) -> None:
+        """The leader says that there is no such offset: go to the first one that is left, or to the end."""
+        cursor.broker = None
+        earliest = self._leaders.offset(cursor.split, EARLIEST)
+        if cursor.position < earliest:
+            until = min(earliest, cursor.stop)
+            self._lost(cursor, cursor.position, until, f"the log now begins at offset {earliest}: retention or an administrator removed them")
+            cursor.position = until
+            return
+        end = self._leaders.offset(cursor.split, LATEST)
+        if end < cursor.position and self._is_believed(cursor, "out of range"):
+            self._cut_off(cursor, end)
+            return
+        raise TransientSourceError(
+            f"its leader calls offset {cursor.position} out of range, though the log begins at {earliest} and ends at {end}",
+            source="kafka",
+            split=cursor.split.split_id,
+        )
+
+    def silence(self, cursor: Cursor, readable_until: int) -> None:
+        """The leader had nothing for this partition, though nothing else was in the way.
+
+        Args:
+            cursor: whose position it is.
+            readable_until: where this consumer may read to at the moment, as the leader said.
+        """
+        if not self._is_believed(cursor, "silence"):
+            return
+        cursor.doubt = None
+        end = self._leaders.offset(cursor.split, LATEST)
+        if end < cursor.stop:
+            self._cut_off(cursor, end)
+        elif readable_until >= cursor.stop and self._is_local(cursor):
+            log.debug("%s: nothing between offset %d and %d", cursor.split.split_id, cursor.position, cursor.stop)
+            cursor.position = cursor.stop
+
+    def missing(self, cursor: Cursor, why: Nowhere) -> None:
+        """The cluster does not know the partition, or knows another one of its name."""
+        if self._is_believed(cursor, "missing"):
+            self._lost(cursor, cursor.position, cursor.stop, why.value)
+            cursor.position = cursor.stop
+
+    def _is_believed(self, cursor: Cursor, what: str) -> bool:
+        now_ms = self._clock.monotonic_ms()
+        if cursor.doubt is None or cursor.doubt[0] != what:
+            cursor.doubt = (what, now_ms)
+        return now_ms - cursor.doubt[1] >= BELIEVED_AFTER_MS
+
+    def _is_local(self, cursor: Cursor) -> bool:
+        """Whether the leader would find a record on its own disk. It also says "nothing" when tiered storage is slow."""
+        try:
+            return cursor.position >= self._leaders.offset(cursor.split, _EARLIEST_LOCAL)
+        except TransientSourceError:
+            raise
+        except SourceError:  # a broker that does not know the question has no tiered storage
+            return True
+
+    def _cut_off(self, cursor: Cursor, end: int) -> None:
+        """The log ends before our stop."""
+        first = max(end, cursor.position)
+        what = f"the log now ends at offset {end}: it was truncated, or created anew, or the end that was asked for lies beyond it"
+        self._lost(cursor, first, cursor.stop, what)
+        cursor.stop = first
+
+    def _lost(self, cursor: Cursor, first: int, until: int, what: str) -> None:
+        """Fail or warn, as the user wishes; either way the range that is gone is named."""
+        split = cursor.split
+        gone = f"topic {split.topic!r}, partition {split.partition}, offsets {first} to {until - 1}"
+        if self._fail_on_data_loss:
+            raise DataLossError(
+                f"{gone} were lost: {what}. Set failOnDataLoss=false to go on with what is there",
+                source="kafka",
+                split=split.split_id,
+                position=first,
+            )
+        log.warning("%s were lost: %s; going on", gone, what)

@@ -1,0 +1,92 @@
+"""How long a task goes on when nothing comes, and how long it waits between two attempts."""
+
+from __future__ import annotations
+
+import threading
+
+from headwater.core.clock import Clock
+from headwater.core.errors import TransientSourceError
+from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.readers.kafka.fetch_session import Cursor
+
+__all__ = ["Patience"]
+
+
+class Patience:
+    """Counts the time that a task has spent asking in vain. One task's, on its thread.
+
+    Only time inside of `KafkaSplitReader.fetch` counts: what Spark takes to consume rows is nobody's delay.
+
+    Args:
+        config: its ``reconnect.backoff.ms`` and ``.max.ms`` are the waits after failures; they double.
+        poll_timeout_ms: ``kafkaConsumer.pollTimeoutMs``.
+        clock: time.
+    """
+
+    def __init__(self, config: ClientConfig, poll_timeout_ms: int, clock: Clock) -> None:
+        self._first_ms, self._most_ms = config.reconnect_backoff_ms, config.reconnect_backoff_max_ms
+        self._poll_timeout_ms, self._clock = poll_timeout_ms, clock
+        self._never = threading.Event()
+        self._since_ms: int | None = None
+        self._retry_at_ms = 0
+        self._failures = 0
+        self._failure: TransientSourceError | None = None
+
+    def begin(self) -> None:
+        """An attempt begins; the first one since there was progress starts the clock."""
+        if self._since_ms is None:
+            self._since_ms = self._clock.monotonic_ms()
+
+    def end(self) -> None:
+        """There was progress."""
+        self._since_ms, self._failures, self._failure = None, 0, None
+
+    def failed(self, failure: TransientSourceError) -> None:
+        """Something failed for a passing reason: `is_due` says when to try it again."""
+        self._failure = failure
+        if self.is_due:
+            self._retry_at_ms = self._clock.monotonic_ms() + min(self._most_ms, self._first_ms * 2 ** min(self._failures, 20))
+            self._failures += 1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the wait after the last failure is over."""
+        return self._clock.monotonic_ms() >= self._retry_at_ms
+
+    @property
+    def left_ms(self) -> int:
+        """How much longer to wait for progress, at least 0."""
+        return max(0, self._poll_timeout_ms - self._spent_ms())
+
+    def wait(self, cursor: Cursor) -> None:
+        """An attempt brought nothing: sit out the wait after a failure, if there was one.
+
+        Args:
+            cursor: a partition that is waited for, for the error.
+
+        Raises:
+            TransientSourceError: it has been too long.
+        """
+        if not self.left_ms:
+            raise self._too_long(cursor)
+        if not self.is_due:
+            self._clock.wait(self._never, min(self.left_ms, self._retry_at_ms - self._clock.monotonic_ms()))
+
+    def _spent_ms(self) -> int:
+        return 0 if self._since_ms is None else self._clock.monotonic_ms() - self._since_ms
+
+    def _too_long(self, cursor: Cursor) -> TransientSourceError:
+        return TransientSourceError(
+            f"nothing could be fetched for {self._spent_ms()} ms (kafkaConsumer.pollTimeoutMs): {self._reason(cursor)}",
+            source="kafka",
+            split=cursor.split.split_id,
+            position=cursor.position,
+        )
+
+    def _reason(self, cursor: Cursor) -> str:
+        if self._failure is not None:
+            return self._failure.message
+        if cursor.end < 0:
+            return "its broker does not answer"
+        said = f"its broker sends nothing, and says that it can be read up to offset {cursor.end}"
+        return f"{said}; an open transaction holds back what follows" if cursor.end < cursor.stop else said

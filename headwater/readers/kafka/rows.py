@@ -1,0 +1,174 @@
+"""Chunks of records to Arrow batches: the kernel fills leased buffers, several chunks into the same ones if they are small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.core.emitter import SplitState
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka import arrays, layout
+from headwater.readers.kafka.buffers import BufferPool
+from headwater.readers.kafka.chunks import Chunk
+from headwater.readers.kafka.columns import kafka_schema
+from headwater.readers.kafka.faults import fault
+from headwater.readers.kafka.kernel_cache import kernel
+from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuffers, Int64Array, RowBuffers
+
+__all__ = ["RowBuilder"]
+
+_ENOUGH_ROWS, _ENOUGH_BYTES = 4096, 512 << 10
+_USUAL_ROWS, _USUAL_BYTES = 2 * _ENOUGH_ROWS, 2 * _ENOUGH_BYTES
+_NO_BYTES: ByteArray = np.empty(0, np.uint8)
+
+
+class _Run(NamedTuple):
+    """Rows of one partition in a row."""
+
+    topic: str
+    partition: int
+    rows: int
+
+
+class RowBuilder:
+    """Gathers rows until they are worth an Arrow batch. A large record set makes a batch of its own, small ones share one.
+
+    Handing over a batch costs as much as handing over some hundred rows, so the record sets of a trickle over many partitions are put together.
+    One owner, one thread.
+
+    Args:
+        columns: which columns, in which order. Others are neither decoded nor copied.
+        pool: lends the memory.
+    """
+
+    def __init__(self, columns: Sequence[str], pool: BufferPool) -> None:
+        self._schema = kafka_schema(columns)
+        self._pool = pool
+        self._topics = arrays.TopicColumn()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._buffers: RowBuffers | None = None
+        self._addresses: Int64Array = np.empty(0, np.int64)
+        self._tally: Int64Array = np.zeros(layout.TALLY_FIELDS, np.int64)
+        self._runs: list[_Run] = []
+        self._rows = self._bytes = self._room_rows = self._room_bytes = 0
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the rows that are waiting are worth a batch."""
+        return self._rows >= _ENOUGH_ROWS or self._bytes >= _ENOUGH_BYTES
+
+    def fits(self, chunk: Chunk) -> bool:
+        """Return whether the chunk's rows can go beside those that are waiting. If none are, every chunk fits."""
+        return self._rows == 0 or self._has_room(chunk)
+
+    def _has_room(self, chunk: Chunk) -> bool:
+        return self._rows + chunk.most_rows <= self._room_rows and self._bytes + chunk.most_bytes <= self._room_bytes
+
+    def append(self, chunk: Chunk, state: SplitState[KafkaPartitionSplit, int]) -> None:
+        """Decode the records of a chunk that fits, from the state's position up to its stop. The state is only looked at.
+
+        Raises:
+            CorruptRecordError: the records cannot be decoded. What is waiting is lost too: the task fails.
+        """
+        if self._buffers is None or not self._has_room(chunk):
+            self._open(chunk.most_rows, chunk.most_bytes)
+        rows = kernel().decode(chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally)
+        if rows < 0:
+            base_offset = int(chunk.batches[self._tally[layout.TALLY_FAULTY_BATCH]]["base_offset"])
+            self._reset()
+            raise fault(rows, state.split.split_id, base_offset)
+        if rows > self._rows:
+            self._runs.append(_Run(state.split.topic, state.split.partition, rows - self._rows))
+            self._rows = rows
+            self._bytes += chunk.most_bytes
+
+    def finish(self) -> pa.RecordBatch | None:
+        """Return the rows that were waiting, None if there were none, and start anew.
+
+        The batch owns its memory, which is used again when the batch and all that was made from it are gone.
+        """
+        if self._buffers is None or not self._rows:
+            return None
+        columns = [self._column(name, self._buffers) for name in self._schema.names]
+        self._reset()
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _column(self, name: str, buffers: RowBuffers) -> pa.Array[Any]:  # noqa: PLR0911 - one for each column
+        rows, tally = self._rows, self._tally.tolist()
+        match name:
+            case "key":
+                return arrays.binary(pa.binary(), rows, buffers.key, tally[layout.TALLY_NULL_KEYS])
+            case "value":
+                return arrays.binary(pa.binary(), rows, buffers.value, tally[layout.TALLY_NULL_VALUES])
+            case "topic":
+                return self._topics.column([run.topic for run in self._runs], [run.rows for run in self._runs])
+            case "partition":
+                partitions = np.array([run.partition for run in self._runs], np.int32)
+                return arrays.fixed(pa.int32(), np.repeat(partitions, [run.rows for run in self._runs]))
+            case "offset":
+                return arrays.fixed(pa.int64(), buffers.offset[:rows])
+            case "timestamp":
+                return arrays.fixed(pa.timestamp("us", tz="UTC"), buffers.timestamp[:rows])
+            case "timestampType":
+                return arrays.fixed(pa.int32(), buffers.timestamp_type[:rows])
+            case _:
+                return arrays.headers(rows, buffers.headers, tally[layout.TALLY_HEADERLESS], tally[layout.TALLY_NULL_HEADER_VALUES])
+
+    def _open(self, rows: int, size: int) -> None:
+        """Lease buffers for this many rows and bytes at least, and for some more small record sets."""
+        self._room_rows, self._room_bytes = max(rows, _USUAL_ROWS), max(size, _USUAL_BYTES)
+        wanted = frozenset(self._schema.names)
+        measured = _Region(_NO_BYTES)
+        _carve(measured, wanted, self._room_rows, self._room_bytes)
+        buffers = _carve(_Region(self._pool.lease(measured.used)), wanted, self._room_rows, self._room_bytes)
+        for column in (buffers.key, buffers.value, buffers.headers, buffers.headers.key, buffers.headers.value):
+            column.offsets[:1] = 0
+            column.validity[:] = 0xFF
+        self._buffers, self._addresses = buffers, buffers.addresses()
+
+
+class _Region:
+    """Hands out pieces of memory, one after the other. Without memory it only adds up how much is needed."""
+
+    def __init__(self, memory: ByteArray) -> None:
+        self._memory = memory
+        self.used = 0
+
+    def take(self, count: int, kind: type[np.generic]) -> npt.NDArray[Any]:
+        size = count * np.dtype(kind).itemsize
+        piece = self._memory[self.used : self.used + size].view(kind)
+        self.used += (size + 63) & ~63
+        return piece
+
+
+def _carve(region: _Region, wanted: frozenset[str], rows: int, size: int) -> RowBuffers:
+    """Divide memory into buffers for the wanted columns; keys, values and headers could each be nearly all of the bytes."""
+
+    def binary(name: str, most: int) -> BinaryBuffers:
+        if name not in wanted:
+            return BinaryBuffers(region.take(0, np.int32), region.take(0, np.uint8), region.take(0, np.uint8))
+        return BinaryBuffers(region.take(most + 1, np.int32), region.take((most + 7) // 8, np.uint8), region.take(size, np.uint8))
+
+    def numbers(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
+        return region.take(rows if name in wanted else 0, kind)
+
+    has_headers = "headers" in wanted
+    return RowBuffers(
+        key=binary("key", rows),
+        value=binary("value", rows),
+        offset=numbers("offset", np.int64),
+        timestamp=numbers("timestamp", np.int64),
+        timestamp_type=numbers("timestampType", np.int32),
+        headers=HeadersBuffers(
+            region.take(rows + 1 if has_headers else 0, np.int32),
+            region.take((rows + 7) // 8 if has_headers else 0, np.uint8),
+            key=binary("headers", size // 2),  # a header has two bytes at least
+            value=binary("headers", size // 2),
+        ),
+    )

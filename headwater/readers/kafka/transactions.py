@@ -1,0 +1,54 @@
+"""``isolation.level=read_committed``: leaves out what aborted transactions wrote (KIP-98)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headwater.readers.kafka.layout import BatchArray, ByteArray
+from headwater.readers.kafka.record_batch import CONTROL, TRANSACTIONAL
+
+__all__ = ["without_aborted"]
+
+_ABORT = 0
+
+
+def without_aborted(data: ByteArray, batches: BatchArray, aborted: Sequence[tuple[int, int]]) -> BatchArray:
+    """Return the batches that no aborted transaction wrote, control batches still among them.
+
+    The broker names aborted transactions by producer and first offset. From there on a producer's transactional batches are dropped, until its
+    abort marker ends the transaction. ``batches`` must hold all of the response up to the last wanted one: a marker may stand before the first.
+    """
+    if not aborted:
+        return batches
+    waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
+    aborting: set[int] = set()
+    kept = np.ones(len(batches), np.bool_)
+    columns = (batches[name].tolist() for name in ("last_offset", "producer_id", "attributes"))
+    for i, (last_offset, producer_id, attributes) in enumerate(zip(*columns, strict=True)):
+        while waiting and waiting[-1][1] <= last_offset:
+            aborting.add(waiting.pop()[0])
+        if producer_id not in aborting:
+            continue
+        if attributes & CONTROL:
+            if _control_type(data, int(batches[i]["start"]), int(batches[i]["end"])) == _ABORT:
+                aborting.remove(producer_id)
+        elif attributes & TRANSACTIONAL:
+            kept[i] = False
+    return batches[kept]
+
+
+def _control_type(data: ByteArray, start: int, end: int) -> int | None:
+    """Return the type in the first record's key: int16 version, int16 type. None if there is no such key."""
+    record = data[start : min(end, start + 64)].tobytes()
+    pos = _after_varints(record, 0, 1) + 1  # the length; the attributes
+    pos = _after_varints(record, pos, 3)  # timestamp, offset, key length
+    return int.from_bytes(record[pos + 2 : pos + 4], "big") if pos + 4 <= len(record) else None
+
+
+def _after_varints(record: bytes, pos: int, count: int) -> int:
+    while count and pos < len(record):
+        count -= record[pos] < 0x80
+        pos += 1
+    return pos

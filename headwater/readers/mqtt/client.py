@@ -1,0 +1,209 @@
+"""A session at an MQTT broker (version 5), with acknowledgements by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from headwater.core.errors import AuthenticationError, AuthorizationError, SourceError, TransientSourceError
+from headwater.core.split import Split
+from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
+from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
+
+__all__ = ["MqttClient"]
+
+_NEVER_EXPIRES: Final = 0xFFFFFFFF
+_LINGER_MS: Final = 20
+_GOODBYE_S: Final = 5
+_AUTHENTICATION: Final = frozenset({134, 140})
+_AUTHORIZATION: Final = frozenset({135, 138})
+
+Token = tuple[int, int]
+"""Packet id and quality of service, as an acknowledgement needs them."""
+
+
+class MqttClient(StagedClient[Token]):
+    """One connection. paho's own thread receives; this class's methods run on the fetcher's.
+
+    Connecting with the same client id makes the broker close the connection of whoever had the session before.
+
+    Args:
+        settings: what the user says.
+    """
+
+    def __init__(self, settings: MqttSettings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._messages: deque[tuple[MQTTMessage, datetime]] = deque()
+        self._changed = threading.Condition()
+        self._connected: ReasonCode | None = None
+        self._lost: ReasonCode | None = None
+        self._is_subscribed = self._was_woken = self._has_acknowledged = False
+        self._refused: ReasonCode | None = None
+
+    def open(self, split: Split) -> None:
+        settings = self._settings
+        client = Client(CallbackAPIVersion.VERSION2, split.path[0], protocol=MQTTProtocolVersion.MQTTv5, manual_ack=True)
+        client.on_connect, client.on_disconnect, client.on_message, client.on_subscribe = (
+            self._on_connect,
+            self._on_disconnect,
+            self._on_message,
+            self._on_subscribe,
+        )
+        if settings.username is not None:
+            client.username_pw_set(settings.username, settings.password)
+        if settings.tls:
+            client.tls_set()
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
+        properties.ReceiveMaximum = settings.in_flight
+        self._client = client
+        try:
+            client.connect(settings.host, settings.port, clean_start=not settings.is_persistent, properties=properties)
+        except OSError as error:
+            raise TransientSourceError(f"no MQTT broker at {settings.host}:{settings.port}: {error}", source="mqtt", split=split.split_id) from error
+        client.loop_start()
+        self._wait_for_the_broker(split)
+
+    def poll(self, timeout_ms: int, most: int) -> Delivery[Token] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._messages or self._lost is not None or self._was_woken, timeout_ms / 1000)
+            woken, self._was_woken = self._was_woken, False
+            if not self._messages:
+                self._check_connection()
+                return None
+            if not woken:
+                self._changed.wait_for(lambda: len(self._messages) >= most or self._was_woken, _LINGER_MS / 1000)
+            taken = [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
+        return _delivery(taken, self._settings.key)
+
+    def acknowledge(self, tokens: Sequence[Token]) -> None:
+        assert self._client is not None
+        self._has_acknowledged = True
+        for packet_id, qos in tokens:
+            if qos:
+                self._client.ack(packet_id, qos)
+
+    def wake_up(self) -> None:
+        with self._changed:
+            self._was_woken = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            if self._has_acknowledged and self._lost is None:
+                self._wait_until_heard(client)
+            client.disconnect()
+            client.loop_stop()
+
+    def _wait_until_heard(self, client: Client) -> None:
+        """Wait until the broker has read all acknowledgements: closing a connection on which messages still arrive may throw them away.
+
+        It answers in order, so the answer to a request that changes nothing says so.
+        """
+        with self._changed:
+            self._is_subscribed = False
+        self._subscribe(client)
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None, _GOODBYE_S)
+
+    def _subscribe(self, client: Client) -> None:
+        """Subscribe, also to what the session has already: that changes nothing, and brings no retained message again."""
+        options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+        client.subscribe([(topic, options) for topic in self._settings.topics])
+
+    def _wait_for_the_broker(self, split: Split) -> None:
+        deadline_s = self._settings.connect_timeout_ms / 1000
+        with self._changed:
+            done = self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None or self._refused is not None, deadline_s)
+        refused = self._refused or (self._lost if not self._is_subscribed else None)
+        if refused is not None:
+            where = f"the MQTT broker at {self._settings.host}:{self._settings.port} says: {refused}"
+            if refused.value in _AUTHENTICATION:
+                raise AuthenticationError(f"{where}; check username and password", source="mqtt", split=split.split_id)
+            if refused.value in _AUTHORIZATION:
+                raise AuthorizationError(
+                    f"{where}; the user may not subscribe to {', '.join(self._settings.topics)}", source="mqtt", split=split.split_id
+                )
+            raise SourceError(where, source="mqtt", split=split.split_id)
+        if not done:
+            raise TransientSourceError("the MQTT broker does not answer", source="mqtt", split=split.split_id)
+
+    def _check_connection(self) -> None:
+        if self._lost is not None:
+            raise TransientSourceError(f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt")
+
+    def _on_connect(self, client: Client, userdata: Any, flags: ConnectFlags, reason: ReasonCode, properties: Properties | None) -> None:
+        """Paho's thread."""
+        if reason.is_failure:
+            self._note_refusal(reason)
+        else:
+            self._subscribe(client)
+
+    def _on_subscribe(self, client: Client, userdata: Any, packet_id: int, reasons: list[ReasonCode], properties: Properties | None) -> None:
+        if failed := [reason for reason in reasons if reason.is_failure]:
+            self._note_refusal(failed[0])
+        with self._changed:
+            self._is_subscribed = not failed
+            self._changed.notify_all()
+
+    def _on_disconnect(self, client: Client, userdata: Any, flags: DisconnectFlags, reason: ReasonCode, properties: Properties | None) -> None:
+        """Paho's thread: the connection is not made anew; the task ends, and the next one begins with a session of its own."""
+        with self._changed:
+            self._lost = reason
+            self._changed.notify_all()
+        client.disconnect()
+
+    def _on_message(self, client: Client, userdata: Any, message: MQTTMessage) -> None:
+        with self._changed:
+            self._messages.append((message, datetime.fromtimestamp(time.time(), UTC)))
+            self._changed.notify_all()
+
+    def _note_refusal(self, reason: ReasonCode) -> None:
+        with self._changed:
+            self._refused = reason
+            self._changed.notify_all()
+
+
+def _delivery(taken: list[tuple[MQTTMessage, datetime]], key: tuple[str, str] | None) -> Delivery[Token]:
+    messages = [message for message, _ in taken]
+    columns: list[pa.Array[Any]] = [
+        pa.array([message.topic for message in messages], pa.string()),
+        pa.array([bytes(message.payload) for message in messages], pa.binary()),
+        pa.array([message.qos for message in messages], pa.int32()),
+        pa.array([message.retain for message in messages], pa.bool_()),
+        pa.array([received for _, received in taken], pa.timestamp("us", tz="UTC")),
+    ]
+    rows = pa.RecordBatch.from_arrays(columns, schema=MQTT_SCHEMA)
+    return Delivery(rows, [_key_of(message, key) for message in messages], [(message.mid, message.qos) for message in messages])
+
+
+def _key_of(message: MQTTMessage, where: tuple[str, str] | None) -> bytes | None:
+    """Return the key of a message, None if it has none: then a second delivery cannot be told."""
+    if where is None:
+        return None
+    kind, name = where
+    if kind == "property":
+        pairs = getattr(message.properties, "UserProperty", [])
+        return next((value.encode() for found, value in pairs if found == name), None)
+    with contextlib.suppress(ValueError):
+        value = json.loads(message.payload)
+        for step in name.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        return None if value is None else json.dumps(value, sort_keys=True).encode()
+    return None

@@ -1,0 +1,98 @@
+"""Asynchronous barrier snapshots at one node: which channels are read, and when the state is copied."""
+
+from __future__ import annotations
+
+import enum
+
+from headwater.core.clock import Clock
+from headwater.core.epoch import AlignmentMode
+from headwater.readers.runtime.epoch.metrics import EpochMetrics
+
+__all__ = ["BarrierHandler", "Cut"]
+
+
+class Cut(enum.Enum):
+    """What to do now."""
+
+    NOTHING = "nothing"
+    """Read on."""
+
+    SNAPSHOT = "snapshot"
+    """Copy the state, then read on."""
+
+    OVERTAKE = "overtake"
+    """Let the barrier overtake in the channels where it is missing; copy the state and what was overtaken. The epoch is over."""
+
+    COMPLETE = "complete"
+    """All barriers came: copy the state, unless that was done. The epoch is over."""
+
+
+class BarrierHandler:
+    """Flink's ``CheckpointBarrierHandler`` for one epoch. One thread, no I/O, no waiting.
+
+    A channel whose barrier was read gives nothing more by itself (`PipelinedSubpartition`): that is the blocking of an aligned barrier.
+
+    Args:
+        channels: how many there are.
+        mode: see `AlignmentMode`.
+        timeout_ms: for ALIGNED: the time from the trigger after which it goes on as UNALIGNED; None: never.
+        clock: time.
+        metrics: gets start delay and alignment time.
+    """
+
+    def __init__(self, channels: int, mode: AlignmentMode, timeout_ms: int | None, clock: Clock, metrics: EpochMetrics) -> None:
+        self._pending = set(range(channels))
+        self._mode, self._clock, self._metrics = mode, clock, metrics
+        self._timeout_ms = timeout_ms if mode is AlignmentMode.ALIGNED else None
+        self._first_ms: int | None = None
+        self._is_cut = self._is_over = False
+
+    @property
+    def pending(self) -> frozenset[int]:
+        """The channels whose barrier has not come."""
+        return frozenset(self._pending)
+
+    def on_trigger(self) -> Cut:
+        """The barrier is due and on its way. UNALIGNED does not wait for it to come through."""
+        return self._overtake() if self._mode is AlignmentMode.UNALIGNED else Cut.NOTHING
+
+    def on_barrier(self, channel: int, triggered_ms: int) -> Cut:
+        """A barrier was read. A second one of the same channel, or one after its end, means nothing."""
+        return self._arrived(channel, triggered_ms)
+
+    def on_end_of_partition(self, channel: int) -> Cut:
+        """A channel is finished: it counts as one whose barrier came, once."""
+        return self._arrived(channel, None)
+
+    def on_time(self, triggered_ms: int) -> Cut:
+        """Time has passed since the trigger. After the time-out of the alignment the barrier overtakes, wherever it is."""
+        return self._overtake() if self.left_ms(triggered_ms) == 0 else Cut.NOTHING
+
+    def left_ms(self, triggered_ms: int) -> int | None:
+        """Return the time until the alignment times out; None if it never does."""
+        if self._timeout_ms is None or self._is_over:
+            return None
+        return max(0, triggered_ms + self._timeout_ms - self._clock.monotonic_ms())
+
+    def _arrived(self, channel: int, triggered_ms: int | None) -> Cut:
+        if channel not in self._pending or self._is_over:
+            return Cut.NOTHING
+        self._pending.discard(channel)
+        now_ms = self._clock.monotonic_ms()
+        if triggered_ms is not None and self._first_ms is None:
+            self._first_ms = now_ms
+            self._metrics.start_delay_ms = now_ms - triggered_ms
+        if not self._pending:
+            return self._complete(Cut.COMPLETE)
+        if self._mode is AlignmentMode.AT_LEAST_ONCE and self._first_ms is not None and not self._is_cut:
+            self._is_cut = True
+            return Cut.SNAPSHOT
+        return Cut.NOTHING
+
+    def _overtake(self) -> Cut:
+        return Cut.NOTHING if self._is_over else self._complete(Cut.OVERTAKE)
+
+    def _complete(self, cut: Cut) -> Cut:
+        self._is_over = True
+        self._metrics.alignment_ms = 0 if self._first_ms is None else self._clock.monotonic_ms() - self._first_ms
+        return cut

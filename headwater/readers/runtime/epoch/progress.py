@@ -1,0 +1,101 @@
+"""The split states of a task in barrier mode: owned by its thread, seeded when a split is added, frozen for the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headwater.core.clock import Clock
+from headwater.core.emitter import SplitState
+from headwater.core.epoch import EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
+from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
+from headwater.core.split import Path, SplitRange
+
+__all__ = ["EpochProgress"]
+
+
+class EpochProgress:
+    """Knows every split of the epoch, what was emitted of it and what its reader said last.
+
+    Args:
+        starts: the splits that the task was given.
+        clock: time.
+    """
+
+    def __init__(self, starts: Sequence[SplitRange[Any, Any]], clock: Clock) -> None:
+        self._clock = clock
+        self._given = {piece.split.path for piece in starts}
+        self._states: dict[Path, SplitState[Any, Any]] = {}
+        self._found: dict[Path, FoundSplit] = {}
+        self._ended: set[Path] = set()
+        self._status: dict[Path, tuple[SplitStatus, int | None]] = {}
+        self._events: list[JsonValue] = []
+        self.open = 0
+        for piece in starts:
+            self._add(piece)
+
+    def state(self, path: Path) -> SplitState[Any, Any] | None:
+        """Return the mutable state of a split, None once it is done.
+
+        Raises:
+            ContractError: the split was never added.
+        """
+        if path in self._status or path in self._ended:
+            return None
+        if path not in self._states:
+            raise ContractError(f"records of split {'-'.join(path)} came, which is not registered with this task")
+        return self._states[path]
+
+    def add_found(self, found: FoundSplit, stop: JsonValue = None) -> SplitRange[Any, Any] | None:
+        """Register a split that was found; None if it is known already: found twice is found once."""
+        path = found.split.path
+        if path in self._states or path in self._ended:
+            return None
+        piece: SplitRange[Any, Any] = SplitRange(found.split, found.start, stop)
+        self._found[path] = found
+        self._add(piece)
+        return piece
+
+    def done(self, path: Path, status: SplitStatus, delay_ms: int | None = None) -> bool:
+        """Take down that nothing more of a split comes in this epoch; return whether that is news."""
+        if path in self._status or path in self._ended:
+            return False
+        self.open -= 1
+        if status is SplitStatus.FINISHED and path in self._found:
+            del self._states[path], self._found[path]
+            self._ended.add(path)
+        else:
+            self._status[path] = status, None if delay_ms is None else self._clock.monotonic_ms() + delay_ms
+        return True
+
+    def add_events(self, events: Iterable[JsonValue]) -> None:
+        """Take down events for the enumerator."""
+        self._events += events
+
+    def snapshot(self, loop_log: Iterable[Path], in_flight: Sequence[InFlight]) -> EpochState:
+        """Return the state as it is now, immutable.
+
+        Args:
+            loop_log: the splits that nobody has begun with.
+            in_flight: what is to be stored beside the positions.
+        """
+        waiting = [self._found[path] for path in loop_log]
+        not_begun = {found.split.path for found in waiting}
+        return EpochState(
+            tuple(self._progress(path, state) for path, state in self._states.items() if path not in not_begun),
+            tuple(waiting),
+            tuple(in_flight),
+            tuple(self._events),
+        )
+
+    def _add(self, piece: SplitRange[Any, Any]) -> None:
+        if piece.split.path in self._states:
+            raise ContractError(f"split {piece.split.split_id} was given to the task twice")
+        self._states[piece.split.path] = SplitState(piece)
+        self.open += 1
+
+    def _progress(self, path: Path, state: SplitState[Any, Any]) -> SplitProgress:
+        status, due_ms = self._status.get(path, (SplitStatus.MORE, None))
+        left_ms = None if due_ms is None else max(0, due_ms - self._clock.monotonic_ms())
+        return SplitProgress(state.split, state.position, status, left_ms)

@@ -1,0 +1,54 @@
+"""What fetchers put into their channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headwater.core.epoch_records import EpochRecord
+from headwater.core.jsons import JsonValue
+from headwater.core.split import Path
+from headwater.readers.runtime.partitions.events import Event
+
+__all__ = ["Fetched", "SourceEvents", "SplitsDone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A record on its way to the emitter.
+
+    Attributes:
+        path: of its split.
+        record: what was fetched.
+        size_bytes: what its rows weigh.
+    """
+
+    path: Path
+    record: EpochRecord
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SplitsDone(Event):
+    """Nothing more of these splits comes in this epoch.
+
+    Attributes:
+        finished: read to their end, or to the stop that they were given.
+        caught_up: see `EpochRecords.caught_up`.
+        removed: there may be more, which nobody reads now.
+    """
+
+    finished: frozenset[Path] = frozenset()
+    caught_up: Mapping[Path, int | None] = field(default_factory=dict)
+    removed: frozenset[Path] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEvents(Event):
+    """For the enumerator.
+
+    Attributes:
+        events: in their order.
+    """
+
+    events: tuple[JsonValue, ...]

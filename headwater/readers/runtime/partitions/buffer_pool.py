@@ -1,0 +1,122 @@
+"""How much may lie between producers and consumers: Flink's ``LocalBufferPool``, counted in bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from headwater.core.errors import ContractError
+
+__all__ = ["Buffer", "BufferPool"]
+
+T = TypeVar("T")
+
+
+def _never() -> bool:
+    return False
+
+
+class BufferPool:
+    """A budget of bytes, shared by all subpartitions of one result partition. Any thread may call any method.
+
+    A buffer is let in while less than the budget is in use, whatever its size: Arrow batches are not cut here, and one that is larger than the
+    whole budget must get through too. So at most the budget and one buffer more are ever in use.
+
+    Args:
+        budget_bytes: at least 1.
+    """
+
+    def __init__(self, budget_bytes: int) -> None:
+        if budget_bytes < 1:
+            raise ContractError(f"a buffer pool needs a budget of at least one byte, not {budget_bytes}")
+        self.budget_bytes = budget_bytes
+        self._used_bytes = self._peak_bytes = 0
+        self._waiting = 0
+        self._is_closed = False
+        self._changed = threading.Condition(threading.Lock())
+
+    @property
+    def used_bytes(self) -> int:
+        """How much is in use now."""
+        return self._used_bytes
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that ever was in use at the same time."""
+        return self._peak_bytes
+
+    @property
+    def is_available(self) -> bool:
+        """Whether a buffer would be let in now."""
+        return self._used_bytes < self.budget_bytes and not self._is_closed
+
+    def try_request(self, size_bytes: int) -> bool:
+        """Take bytes if there are some, without waiting. Never from a closed pool."""
+        with self._changed:
+            return self._take(size_bytes)
+
+    def request(self, size_bytes: int, cancelled: Callable[[], bool] = _never) -> bool:
+        """Take bytes, waiting until others gave some back: the back-pressure on producers.
+
+        Args:
+            size_bytes: of the buffer.
+            cancelled: asked before waiting and after each `wake_up`; True ends the waiting.
+
+        Returns:
+            Whether they were taken: False after ``cancelled`` or `close`.
+        """
+        with self._changed:
+            while not self._take(size_bytes):
+                if self._is_closed or cancelled():
+                    return False
+                self._waiting += 1
+                self._changed.wait()
+                self._waiting -= 1
+            return True
+
+    def recycle(self, size_bytes: int) -> None:
+        """Give bytes back. Also after `close`."""
+        with self._changed:
+            self._used_bytes -= size_bytes
+            if self._waiting:
+                self._changed.notify_all()
+
+    def wake_up(self) -> None:
+        """Let all that wait ask their ``cancelled`` again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let nothing in any more; whoever waits goes on without. Idempotent."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _take(self, size_bytes: int) -> bool:
+        if self._used_bytes >= self.budget_bytes or self._is_closed:
+            return False
+        self._used_bytes += size_bytes
+        self._peak_bytes = max(self._peak_bytes, self._used_bytes)
+        return True
+
+
+class Buffer(Generic[T]):
+    """Something that lies in a partition and counts bytes there until its consumer is done with it.
+
+    Attributes:
+        payload: an Arrow batch; in partitions that never store, anything.
+        size_bytes: what it weighs.
+    """
+
+    __slots__ = ("_pool", "payload", "size_bytes")
+
+    def __init__(self, payload: T, size_bytes: int, pool: BufferPool | None) -> None:
+        self.payload, self.size_bytes = payload, size_bytes
+        self._pool = pool
+
+    def recycle(self) -> None:
+        """Give the bytes back to the pool they came from, if they came from one. Idempotent."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.recycle(self.size_bytes)

@@ -1,0 +1,236 @@
+"""Kept from checkpoint to checkpoint: what Flink names ``PIPELINED_PERSISTENT`` and never built."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.core.errors import ContractError, FencedError, StateLocationError
+from headwater.core.jsons import JsonObject, dumps
+from headwater.core.state_store import StateStore
+from headwater.readers.runtime.epoch.ipc import read_batches, write_batches
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionLocation, ResultPartitionType
+
+__all__ = ["SegmentLog", "SegmentLogView"]
+
+_TAKEN_OVER, _ROWS, _CHECKPOINT = "taken-over", "rows", "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One object of the log: a line of JSON, then Arrow batches."""
+
+    kind: str
+    attempt: str
+    body: bytes = b""
+    checkpoint: int | None = None
+
+    def encode(self) -> bytes:
+        # The random part tells equal records of one attempt apart: whoever reads back what was put knows who put it.
+        head: JsonObject = {
+            "kind": self.kind,
+            "attempt": self.attempt,
+            "checkpoint": self.checkpoint,
+            "id": uuid.uuid4().hex,
+            "bytes": len(self.body),
+        }
+        return dumps(head).encode() + b"\n" + self.body
+
+    @classmethod
+    def decode(cls, data: bytes, name: str) -> _Record:
+        line, _, body = data.partition(b"\n")
+        try:
+            head: dict[str, Any] = json.loads(line)
+            record = cls(head["kind"], head["attempt"], body, head["checkpoint"])
+            whole = len(body) == head["bytes"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StateLocationError(f"{name} is not a segment that headwater wrote") from error
+        if not whole:
+            raise StateLocationError(f"{name} is cut short: it holds {len(body)} of {head['bytes']} bytes")
+        return record
+
+
+class SegmentLog:
+    """Numbered segments of Arrow batches in a state store, written by one attempt at a time, read by any process at any time.
+
+    Every record of the log is put under the next number, if that is absent. So a new attempt that begins with `take_over` fences the old one: the
+    old one's next record finds its number taken, or, where that was released meanwhile, later numbers behind it. What was appended before stays,
+    and belongs to the log whoever wrote it.
+
+    One thread writes. A view is independent of the writer, and of other views.
+
+    Args:
+        store: where.
+        folder: of this log.
+        attempt: who writes; unique among all attempts.
+    """
+
+    type = ResultPartitionType.PIPELINED_PERSISTENT
+
+    def __init__(self, store: StateStore, folder: str, attempt: str) -> None:
+        self._store, self._folder, self._attempt = store, folder, attempt
+        self._next: int | None = None
+        self._is_fenced = False
+
+    def take_over(self) -> int:
+        """Become the writer: from now on every other attempt is refused. Returns the number of the next segment.
+
+        Raises:
+            StateLocationError: the store cannot be reached.
+        """
+        number = self.end()
+        record = _Record(_TAKEN_OVER, self._attempt).encode()
+        while self._store.put_if_absent(self._name(number), record) != record:
+            number += 1
+        self._next = number + 1
+        return self._next
+
+    def append(self, batches: Sequence[pa.RecordBatch]) -> int:
+        """Write one segment; it is durable when this returns. Returns its number.
+
+        Raises:
+            FencedError: another attempt took over.
+            StateLocationError: the store cannot be reached.
+        """
+        return self._put(_Record(_ROWS, self._attempt, write_batches(batches)))
+
+    def mark(self, checkpoint: int) -> int:
+        """Write that what came before belongs to checkpoints up to this one. Returns the number of the mark.
+
+        Raises:
+            FencedError: another attempt took over.
+        """
+        return self._put(_Record(_CHECKPOINT, self._attempt, checkpoint=checkpoint))
+
+    def end(self) -> int:
+        """Return the number behind the last record."""
+        numbers = _numbers(self._store, self._folder)
+        return numbers[-1] + 1 if numbers else 0
+
+    def view_after(self, checkpoint: int | None) -> SegmentLogView:
+        """Return a view of everything after the mark of a checkpoint; None: of everything there is.
+
+        Raises:
+            ContractError: the checkpoint has no mark: it never was, or is released.
+        """
+        if checkpoint is None:
+            return self.view(0)
+        marked = self._number_of(checkpoint)
+        if marked is None:
+            raise ContractError(f"segment log {self._folder} has nothing after checkpoint {checkpoint}: it was never marked, or is released")
+        return self.view(marked + 1)
+
+    def view(self, first: int, stop: int | None = None) -> SegmentLogView:
+        """Return a view of the segments from a number to before another one, which are known to be there; None: as far as there are any."""
+        return SegmentLogView(self._store, self._folder, first, stop)
+
+    def notify_checkpoint_complete(self, checkpoint: int) -> None:
+        """Release what lies before the mark of a complete checkpoint: nobody reads "after" an earlier one again. Idempotent."""
+        marked = self._number_of(checkpoint)
+        if marked is not None:
+            self.release_before(marked)
+
+    def release_before(self, number: int) -> None:
+        """Delete the records before a number, the first ones first, so that what is left has no gap. Idempotent.
+
+        The very last record stays: it keeps the numbers going, without which a fenced attempt could come back.
+        """
+        for released in _numbers(self._store, self._folder)[:-1]:
+            if released < number:
+                self._store.delete(self._name(released))
+
+    def release(self) -> None:
+        """Delete everything. Idempotent."""
+        self._store.delete_folder(self._folder)
+
+    def locate(self) -> ResultPartitionLocation:
+        """Return where a consumer finds the log: with its writer, in the store, or nowhere yet."""
+        if self._next is not None and not self._is_fenced:
+            return ResultPartitionLocation.LOCAL
+        return ResultPartitionLocation.REMOTE if self._store.list(self._folder) else ResultPartitionLocation.UNKNOWN
+
+    def _put(self, record: _Record) -> int:
+        if self._next is None:
+            raise ContractError(f"segment log {self._folder} is written only after take_over")
+        number, data = self._next, record.encode()
+        won = not self._is_fenced and self._store.put_if_absent(self._name(number), data) == data
+        if not won or self.end() != number + 1:
+            self._is_fenced = True
+            if won and self._store.get(self._name(number - 1)) is None:
+                self._store.delete(self._name(number))  # its place had been released; else it stays: who took over behind it may have read it
+            raise FencedError(f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {number}")
+        self._next = number + 1
+        return number
+
+    def _number_of(self, checkpoint: int) -> int | None:
+        for number in reversed(_numbers(self._store, self._folder)):
+            data = self._store.get(self._name(number))
+            if data is not None and _Record.decode(data, self._name(number)).checkpoint == checkpoint:
+                return number
+        return None
+
+    def _name(self, number: int) -> str:
+        return _name(self._folder, number)
+
+
+class SegmentLogView:
+    """Reads segments in their order, as far as there are any. One thread.
+
+    Attributes:
+        position: the number of the next record: a view that is opened there goes on from here.
+    """
+
+    def __init__(self, store: StateStore, folder: str, first: int, stop: int | None) -> None:
+        self._store, self._folder, self._stop = store, folder, stop
+        self.position = first
+
+    def segments(self) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """Yield the segments that are there now, each with its number; may be called again later for what came meanwhile.
+
+        Raises:
+            StateLocationError: a segment is not what was written, or one in between is missing.
+        """
+        numbers = _numbers(self._store, self._folder)
+        if numbers and 0 < self.position < numbers[0]:
+            raise self._gone()
+        for number in numbers:
+            if number < self.position or (self._stop is not None and number >= self._stop):
+                continue
+            data = self._store.get(_name(self._folder, number))
+            if data is None:
+                raise self._gone()
+            record = _Record.decode(data, _name(self._folder, number))
+            self.position = number + 1
+            if record.kind == _ROWS:
+                yield number, read_batches(record.body)
+        if self._stop is not None and self.position < self._stop:
+            raise self._gone()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `segments`."""
+        for _, batches in self.segments():
+            yield from batches
+
+    def _gone(self) -> StateLocationError:
+        return StateLocationError(f"segment {self.position} of {self._folder} is gone: released, or deleted by somebody else, before it was read")
+
+
+def _name(folder: str, number: int) -> str:
+    return f"{folder}/{number:012d}"
+
+
+def _numbers(store: StateStore, folder: str) -> list[int]:
+    """Return the numbers of the records, in order, from the last gap on.
+
+    What lies before a gap was put there by a fenced attempt where all was released already: it counts for nothing.
+    """
+    numbers = [int(name) for name in store.list(folder)]
+    first = len(numbers) - 1
+    while first > 0 and numbers[first - 1] == numbers[first] - 1:
+        first -= 1
+    return numbers[max(first, 0) :]

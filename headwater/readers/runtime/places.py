@@ -1,0 +1,76 @@
+"""A task's place in an epoch: the objects by which its attempts, and the driver, agree on who reads and what was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.core.state_store import StateStore
+
+__all__ = ["Place"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of one task, in the folder of its epoch.
+
+    ::
+
+        00003.claim-1     the first attempt, and which process it is
+        00003.beat-1      its last sign of life
+        00003.over-1      it gave up, and why
+        00003.snapshot    an early snapshot: how far the first attempt can be followed if it dies (at-least-once mode)
+        00003.claim-2     who took over: from here on the first attempt is fenced
+        00003.manifest    what was read, or that nothing was; the first one counts for ever
+
+    Attributes:
+        store: the state location.
+        epoch: the folder.
+        number: of the task.
+    """
+
+    store: StateStore
+    epoch: str
+    number: int
+
+    def manifest(self) -> bytes | None:
+        """Return the manifest, None if nobody has published one."""
+        return self.store.get(self._name("manifest"))
+
+    def publish(self, manifest: bytes) -> bytes:
+        """Publish a manifest unless there is one; return the one that counts."""
+        return self.store.put_if_absent(self._name("manifest"), manifest)
+
+    def claim(self, number: int) -> bytes | None:
+        """Return a claim, None if there is none of this number."""
+        return self.store.get(self._name(f"claim-{number}"))
+
+    def put_claim(self, number: int, claim: bytes) -> bytes:
+        """Claim the place as its number-th attempt; return the claim that counts."""
+        return self.store.put_if_absent(self._name(f"claim-{number}"), claim, durable=False)
+
+    def beat(self, number: int) -> bytes | None:
+        """Return the last sign of life of an attempt."""
+        return self.store.get(self._name(f"beat-{number}"))
+
+    def put_beat(self, number: int, beat: bytes) -> None:
+        """Give a sign of life."""
+        self.store.put(self._name(f"beat-{number}"), beat)
+
+    def over(self, number: int) -> bytes | None:
+        """Return why an attempt gave up, None if it has not said so."""
+        return self.store.get(self._name(f"over-{number}"))
+
+    def put_over(self, number: int, reason: bytes) -> None:
+        """Say that an attempt has given up."""
+        self.store.put_if_absent(self._name(f"over-{number}"), reason, durable=False)
+
+    def snapshot(self) -> bytes | None:
+        """Return the early snapshot, None if there is none."""
+        return self.store.get(self._name("snapshot"))
+
+    def put_snapshot(self, snapshot: bytes) -> None:
+        """Keep an early snapshot unless there is one."""
+        self.store.put_if_absent(self._name("snapshot"), snapshot, durable=False)
+
+    def _name(self, what: str) -> str:
+        return f"{self.epoch}/{self.number:05d}.{what}"

@@ -1,0 +1,175 @@
+"""Reads a queue through a segment log: what a task emits is durable, and can be read again."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import pyarrow as pa
+
+from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import SplitReader
+from headwater.core.split import Path, Split, SplitRange
+from headwater.core.state_store import StateStore
+from headwater.readers.runtime.partitions.segment_log import SegmentLog
+from headwater.readers.runtime.staging.recent_keys import RecentKeys
+from headwater.readers.runtime.staging.staged_client import StagedClient
+
+__all__ = ["StagedSplitReader", "Staging", "segment_log"]
+
+_KEY: Final = "__key"
+_LOOK_BACK: Final = 64
+"""How many segments before the end are read first for their keys; more and more if they hold too few messages."""
+
+
+@dataclass(frozen=True)
+class Staging:
+    """How a staged source is read.
+
+    Attributes:
+        store: the state location.
+        folder: of the query, below which each split has its log.
+        idle_ms: a queue that delivers nothing for so long is caught up.
+        segment_rows: the most messages of one segment.
+        remembered_keys: of so many messages before, a second delivery is told by its key.
+    """
+
+    store: StateStore
+    folder: str
+    idle_ms: int
+    segment_rows: int
+    remembered_keys: int
+
+
+def segment_log(staging: Staging, path: Path, attempt: str) -> SegmentLog:
+    """Return the log of a split."""
+    return SegmentLog(staging.store, _folder(staging, path), attempt)
+
+
+class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
+    """A position is the number of the next segment.
+
+    A split without a stop is read by the one attempt that has claimed it. It becomes the log's writer, which fences whoever wrote before; hands on
+    what the log holds already; then, again and again: takes messages from the outside, drops those that were delivered before, appends the rest as
+    one segment, and acknowledges them all when the segment is durable. A crash before that brings the messages again, to the next attempt.
+
+    A split with a stop is read from the log alone.
+
+    Args:
+        staging: where, and how much at a time.
+        client: makes the connection of one split.
+    """
+
+    def __init__(self, staging: Staging, client: Callable[[], StagedClient[Any]]) -> None:
+        self._staging, self._make_client = staging, client
+        self._open: dict[Path, Iterator[EpochRecords]] = {}
+        self._clients: dict[Path, StagedClient[Any]] = {}
+        self._woken = threading.Event()
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[Any, int]]) -> None:
+        for piece in added:
+            self._open[piece.split.path] = self._again(piece) if piece.stop is not None else self._first(piece.split, piece.start)
+
+    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+        for path in removed:
+            self._leave(path)
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Queues take no events."""
+
+    def fetch(self) -> EpochRecords:
+        if not self._open:
+            self._woken.wait(self._staging.idle_ms / 1000)
+            self._woken.clear()
+            return EpochRecords()
+        path, steps = next(iter(self._open.items()))
+        fetched = next(steps)
+        if path in fetched.caught_up or path in fetched.finished:
+            self._leave(path)
+        else:
+            self._open[path] = self._open.pop(path)
+        return fetched
+
+    def wake_up(self) -> None:
+        self._woken.set()
+        for client in list(self._clients.values()):
+            client.wake_up()
+
+    def close(self) -> None:
+        for path in list(self._open):
+            self._leave(path)
+
+    def _leave(self, path: Path) -> None:
+        self._open.pop(path, None)
+        client = self._clients.pop(path, None)
+        if client is not None:
+            client.close()
+
+    def _again(self, piece: SplitRange[Any, int]) -> Iterator[EpochRecords]:
+        """Read what the log holds, up to where the first reading came."""
+        path = piece.split.path
+        for number, batches in segment_log(self._staging, path, "reader").view(piece.start, piece.stop).segments():
+            yield EpochRecords({path: [_record(batches, number + 1)]})
+        yield EpochRecords(finished=frozenset([path]))
+
+    def _first(self, split: Split, start: int) -> Iterator[EpochRecords]:
+        path = split.path
+        log = segment_log(self._staging, path, secrets.token_hex(8))
+        end, known = log.take_over(), RecentKeys(self._staging.remembered_keys)
+        known.add(self._last_keys(log, path, end))
+        for number, batches in log.view(start, end).segments():
+            yield EpochRecords({path: [_record(batches, number + 1)]})
+        client = self._clients[path] = self._make_client()
+        client.open(split)
+        while True:
+            delivery = client.poll(self._staging.idle_ms, self._staging.segment_rows)
+            if delivery is None:
+                woken = self._woken.is_set()
+                self._woken.clear()
+                yield EpochRecords() if woken else EpochRecords(caught_up={path: None})
+                continue
+            fresh = known.first_deliveries(delivery.keys)
+            if fresh:
+                keys = [delivery.keys[at] for at in fresh]
+                rows = delivery.rows.take(pa.array(fresh, pa.int64())) if len(fresh) < len(delivery.keys) else delivery.rows
+                segment = rows.append_column(_KEY, pa.array(keys, pa.binary()))
+                number = log.append([segment])
+                known.add(keys)
+                client.acknowledge(delivery.tokens)
+                yield EpochRecords({path: [_record([segment], number + 1)]})
+            else:
+                client.acknowledge(delivery.tokens)
+                yield EpochRecords()
+
+    def _last_keys(self, log: SegmentLog, path: Path, end: int) -> list[bytes | None]:
+        """Return the keys of at least as many messages before the end as are remembered, or of all there are.
+
+        Among them are all messages that are staged and of whose acknowledgement the outside does not know.
+        """
+        keys: list[bytes | None] = []
+        begin, step = _begin(self._staging, path), _LOOK_BACK
+        while end > begin and len(keys) < self._staging.remembered_keys:
+            first = max(begin, end - step)
+            batches = log.view(first, end).batches()
+            keys = [key for batch in batches for key in cast("list[bytes | None]", batch.column(_KEY).to_pylist())] + keys
+            end, step = first, 2 * step
+        return keys
+
+
+def _record(batches: Sequence[pa.RecordBatch], position: int) -> EpochRecord:
+    (batch,) = batches
+    kept = [name for name in batch.schema.names if name != _KEY]
+    return EpochRecord(batch.select(kept), position)
+
+
+def _folder(staging: Staging, path: Path) -> str:
+    return f"{staging.folder}/log/{'-'.join(path)}"
+
+
+def _begin(staging: Staging, path: Path) -> int:
+    """Return the number of the first record that is kept."""
+    return min((int(name) for name in staging.store.list(_folder(staging, path))), default=0)

@@ -1,0 +1,57 @@
+"""``headwater.testing``: conformance suites for sources, and what their tests need. Nothing here imports pytest; only `SparkTests` needs pyspark.
+
+A test class inherits a suite, and says what is under test and which options read a world with some rows; pytest runs it, and so does every runner
+that knows ``test_`` methods of plain classes::
+
+    class TestOrders(testing.SourceTests):
+        source = Orders
+        options = staticmethod(make_database)
+"""
+
+from __future__ import annotations
+
+from headwater.core.clock import Clock, ManualClock
+from headwater.testing.checkpoint_tests import CheckpointTests
+from headwater.testing.context import RecordingContext
+from headwater.testing.contracts import BrokenContractError
+from headwater.testing.engine import CrashError, MicroBatchEngine, Step, count_rows, read_batch
+from headwater.testing.enumerator_tests import EnumeratorTests
+from headwater.testing.memory import MemorySystem
+from headwater.testing.offset_tests import OffsetTests
+from headwater.testing.option_tests import OptionTests
+from headwater.testing.reader_tests import ReaderTests
+from headwater.testing.scale_tests import ScaleTests
+from headwater.testing.scripted import End, Fail, Find, Pause, Rows, ScriptedSource, scripted
+from headwater.testing.spark_tests import SparkTests
+
+__all__ = [
+    "BrokenContractError",
+    "CheckpointTests",
+    "Clock",
+    "CrashError",
+    "End",
+    "EnumeratorTests",
+    "Fail",
+    "Find",
+    "ManualClock",
+    "MemorySystem",
+    "MicroBatchEngine",
+    "OffsetTests",
+    "OptionTests",
+    "Pause",
+    "ReaderTests",
+    "RecordingContext",
+    "Rows",
+    "ScaleTests",
+    "ScriptedSource",
+    "SourceTests",
+    "SparkTests",
+    "Step",
+    "count_rows",
+    "read_batch",
+    "scripted",
+]
+
+
+class SourceTests(EnumeratorTests, ReaderTests, OffsetTests, OptionTests, CheckpointTests, ScaleTests):
+    """All suites that need no Spark."""

@@ -1,0 +1,86 @@
+"""What a query over the source promises: every row once, whatever crashes. In this process, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.core.enumerator import SplitEnumerator
+from headwater.core.source import Boundedness, Source
+from headwater.testing.contracts import keeps
+from headwater.testing.engine import MicroBatchEngine, Step, read_batch
+from headwater.testing.subject import Subject
+
+__all__ = ["CheckpointTests"]
+
+
+class CheckpointTests(Subject):
+    """Batch and stream bring the same rows; a crash after any step of a checkpoint changes nothing."""
+
+    def test_a_stream_brings_the_rows_of_a_batch(self) -> None:
+        options = self.options()
+        expected = read_batch(self.configure(options))
+        with self.stream_options(options) as more:
+            engine = self._engine(more)
+            engine.run()
+            self._same(options, expected, engine)
+            logged = len(engine.offsets)
+            engine.run()
+            self._same(options, expected, engine, "after a restart without anything new")
+            read_again = sum(bool(engine.sink[number]) for number in range(logged, len(engine.offsets)))
+            keeps(SplitEnumerator.refresh, not read_again, "finding nothing to assign is an ordinary answer")
+
+    def test_small_batches_bring_the_same_rows(self) -> None:
+        options = self.options()
+        expected = read_batch(self.configure(options))
+        with self.stream_options({**options, **self._small()}) as more:
+            engine = self._engine(more)
+            engine.run()
+            self._same(options, expected, engine)
+
+    def test_a_crash_after_any_step_of_a_checkpoint_changes_nothing(self) -> None:
+        """A query crashes after one step in each of its batches; if it has too few batches for all steps, another world goes on."""
+        left = list(Step)
+        while left:
+            options = self.options()
+            expected = read_batch(self.configure(options))
+            with self.stream_options({**options, **self._small()}) as more:
+                engine = self._engine(more)
+                reached = [step for step in left if engine.run(crash_after=step, in_batch=len(engine.offsets))]
+                engine.run()
+                self._same(options, expected, engine, f"after crashes when {'; when '.join(step.value for step in reached)}")
+            assert reached, f"options() must make more rows: no batch comes as far as that {left[0].value}"
+            left = [step for step in left if step not in reached]
+
+    def test_what_is_added_while_a_query_stands_is_read_once(self) -> None:
+        options = self.options()
+        with self.stream_options(options) as more:
+            engine = self._engine(more)
+            engine.run()
+            before = engine.rows
+            self.grow(options)
+            expected = read_batch(self.configure(options))
+            keeps(Source, len(expected) > len(before), "grow() must add rows")
+            engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
+            engine.run()
+            self._same(options, expected, engine, "after rows were added")
+
+    def _small(self) -> Mapping[str, str]:
+        """Return the options that make batches of one row."""
+        configured = self.configure(self.options())
+        if configured.epochs is not None:
+            return {"barrierRows": "1", "parallelism": "1"}
+        return self.small_batches()
+
+    def small_batches(self) -> Mapping[str, str]:
+        """Return the option with which a batch of this source is as small as can be. Sources of the plugin path all have this one."""
+        return {"maxRowsPerTrigger": "1"}
+
+    def _engine(self, options: Mapping[str, str]) -> MicroBatchEngine:
+        return MicroBatchEngine(lambda: self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED))
+
+    def _same(self, options: Mapping[str, str], expected: list[dict[str, Any]], engine: MicroBatchEngine, when: str = "") -> None:
+        due, come = self.count_rows(options, expected), self.count_rows(options, engine.rows)
+        lost, double = due - come, come - due
+        message = f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, {double.total()} came too often"
+        keeps(Source, not lost and not double, f"{message}; for example {next(iter(lost or double), None)}")

@@ -1,0 +1,53 @@
+"""A coordinator for the test of an enumerator: runs what it is told at once, and remembers what was said to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from headwater.core.enumerator import SplitEnumeratorContext
+from headwater.core.errors import TransientSourceError
+from headwater.core.jsons import JsonValue
+from headwater.core.split import Path, Split
+
+__all__ = ["RecordingContext"]
+
+T = TypeVar("T")
+_ATTEMPTS = 20
+
+
+class RecordingContext(SplitEnumeratorContext[Any, Any]):
+    """Calls run at once, on the caller's thread; passing failures are repeated a few times.
+
+    Attributes:
+        assigned: the splits that are assigned, with their first positions.
+        retired: the paths that left.
+        events: what was sent to readers.
+    """
+
+    def __init__(self) -> None:
+        self.assigned: dict[Path, tuple[Split, Any]] = {}
+        self.retired: set[Path] = set()
+        self.events: list[tuple[Path, JsonValue]] = []
+
+    def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                answer = call()
+            except TransientSourceError:
+                if not left:
+                    raise
+            else:
+                break
+        handler(answer)
+
+    def assign_splits(self, starts: Mapping[Path, tuple[Any, Any]]) -> None:
+        self.assigned.update(starts)
+
+    def send_event_to_source_reader(self, path: Path, event: JsonValue) -> None:
+        self.events.append((path, event))
+
+    def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
+        self.retired.update(paths)
+        for path in paths:
+            self.assigned.pop(path, None)

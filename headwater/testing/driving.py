@@ -1,0 +1,79 @@
+"""Drives a split reader and an emitter by hand, as a task's loop does, and looks at every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.core.emitter import SplitState
+from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import SplitReader
+from headwater.core.source import Source
+from headwater.core.split import Path, SplitRange
+from headwater.testing.contracts import keeps
+
+__all__ = ["Reading", "read_range"]
+
+_MOST_EMPTY_FETCHES = 1_000
+
+
+@dataclass
+class Reading:
+    """What came of one range.
+
+    Attributes:
+        rows: in order.
+        positions: after each raw record, with the number of rows up to it.
+        found: the paths of splits that were found.
+        is_finished: whether the reader called the split finished; otherwise it called it caught up, or the reading was stopped.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    positions: list[tuple[JsonValue, int]] = field(default_factory=list)
+    found: list[Path] = field(default_factory=list)
+    is_finished: bool = False
+
+
+def read_range(source: Source[Any, Any, Any], piece: SplitRange[Any, Any], most_records: int | None = None) -> Reading:
+    """Read one range with a reader of its own; in barrier mode no more than so many records, then the split is removed."""
+    reading, path = Reading(), piece.split.path
+    with closing(source.create_reader()) as reader:
+        emitter, state = source.create_emitter(), SplitState(piece)
+        reader.handle_splits_changes([piece])
+        for _ in range(_MOST_EMPTY_FETCHES):
+            fetched = reader.fetch()
+            ended = path in fetched.finished or (isinstance(fetched, EpochRecords) and path in fetched.caught_up)
+            keeps(SplitReader.fetch, set(fetched.records) <= {path}, f"speaks only of splits that it was given, not of {sorted(fetched.records)}")
+            for record in fetched.records.get(path, ()):
+                _emit(source, emitter, record, state, reading)
+                if most_records is not None and len(reading.positions) >= most_records:
+                    reader.handle_splits_removal([] if ended else [path])
+                    return reading
+            if ended:
+                reading.rows += [row for batch in emitter.flush() for row in batch.to_pylist()]
+                reading.is_finished = path in fetched.finished
+                return reading
+    keeps(SplitReader.fetch, False, f"comes to an end: split {piece.split.split_id} neither finished nor caught up in {_MOST_EMPTY_FETCHES} fetches")
+    raise AssertionError
+
+
+def _emit(source: Source[Any, Any, Any], emitter: Any, record: object, state: SplitState[Any, Any], reading: Reading) -> None:
+    schema = source.schema()
+    for batch in emitter.emit(record, state):
+        keeps(
+            Source.schema,
+            batch.schema.equals(schema),
+            f"is the schema of every batch; it says\n{schema}\nand a batch of {state.split.split_id} has\n{batch.schema}",
+        )
+        reading.rows += batch.to_pylist()
+    reading.positions.append((state.position, len(reading.rows)))
+    if isinstance(record, EpochRecord):
+        reading.found += [found.split.path for found in record.found]
+
+
+def rows_of(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of ranges, read one after the other."""
+    return [row for piece in ranges for row in read_range(source, piece).rows]

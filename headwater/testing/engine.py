@@ -1,0 +1,141 @@
+"""Spark's micro-batch loop in this process, without Spark: an offset log, a commit log, a sink, and a crash wherever a test wants one."""
+
+from __future__ import annotations
+
+import enum
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, cast
+
+import pyarrow as pa
+
+from headwater.connector.planner import Planner, planner_of
+from headwater.connector.registry import ConfiguredSource
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.jsons import JsonObject, dumps
+from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
+from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.readers.runtime.source_reader import read_ranges
+
+__all__ = ["CrashError", "MicroBatchEngine", "Step", "count_rows", "read_batch", "read_task"]
+
+_MOST_BATCHES = 10_000
+
+
+class Step(enum.Enum):
+    """The steps of a checkpoint: a crash may come after each."""
+
+    PLANNED = "the next batch is planned, and not logged"
+    LOGGED = "the batch is logged, and nothing of it is read"
+    READ_PARTLY = "the first task has read one record batch"
+    READ = "everything is read, and not written"
+    WRITTEN = "the sink has the batch, and it is not committed"
+    COMMITTED = "the batch is committed"
+
+
+class CrashError(BaseException):
+    """The process that a test ends here. Not an ``Exception``: nobody is to catch it."""
+
+
+class MicroBatchEngine:
+    """One query with the trigger AvailableNow on one checkpoint, which outlives its crashes.
+
+    Attributes:
+        offsets: Spark's offset log.
+        sink: the rows of each batch; writing a batch again replaces it.
+
+    Args:
+        configure: makes the source from its options, as every new process does.
+    """
+
+    def __init__(self, configure: Callable[[], ConfiguredSource]) -> None:
+        self._configure = configure
+        self.offsets: list[str] = []
+        self.sink: dict[int, list[dict[str, Any]]] = {}
+        self._committed = 0
+        self._crash: tuple[Step, int] | None = None
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What the sink has, in the order of batches."""
+        return [row for number in sorted(self.sink) for row in self.sink[number]]
+
+    def run(self, *, crash_after: Step | None = None, in_batch: int = 0) -> bool:
+        """Run until everything that was there is read; return whether the run crashed before. The next run goes on where the log ends.
+
+        Args:
+            crash_after: the step after which the process dies; everything but log, sink and outside is lost.
+            in_batch: the batch in which it does, counted from 0 over all runs.
+        """
+        self._crash = (crash_after, in_batch) if crash_after else None
+        configured = self._configure()
+        planner = planner_of(configured)
+        try:
+            planner.prepare_for_available_now()
+            initial = planner.initial_offset()
+            if len(self.offsets) > self._committed:
+                self._execute(configured, planner, initial)
+            for _ in range(_MOST_BATCHES):
+                start = self._offset(len(self.offsets) - 1, initial)
+                end = planner.plan_next(start, limited=True)
+                if end == start:
+                    return False
+                self._reach(Step.PLANNED, len(self.offsets))
+                self.offsets.append(dumps(end))
+                self._execute(configured, planner, initial)
+        except CrashError:
+            return True
+        finally:
+            planner.close()
+        raise AssertionError(f"the source does not come to an end under AvailableNow: {_MOST_BATCHES} batches were planned")
+
+    def _execute(self, configured: ConfiguredSource, planner: Planner, initial: JsonObject) -> None:
+        number = len(self.offsets) - 1
+        self._reach(Step.LOGGED, number)
+        rows: list[dict[str, Any]] = []
+        for task in planner.tasks(self._offset(number - 1, initial), self._offset(number, initial)):
+            rows += self._read(configured, task, number)
+        self._reach(Step.READ, number)
+        self.sink[number] = rows
+        self._reach(Step.WRITTEN, number)
+        self._committed = number + 1
+        self._reach(Step.COMMITTED, number)
+
+    def _read(self, configured: ConfiguredSource, task: Any, number: int) -> Iterator[dict[str, Any]]:
+        batches = read_task(configured, pickle.loads(pickle.dumps(task)))
+        for batch in batches:
+            yield from batch.to_pylist()
+            if self._crash == (Step.READ_PARTLY, number):
+                batches.throw(CrashError())
+
+    def _reach(self, step: Step, number: int) -> None:
+        if self._crash == (step, number):
+            raise CrashError
+
+    def _offset(self, number: int, initial: JsonObject) -> JsonObject:
+        return cast("JsonObject", json.loads(self.offsets[number])) if number >= 0 else initial
+
+
+def read_task(configured: ConfiguredSource, task: Any) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows of one task, as an executor does."""
+    if isinstance(task, EpochTask) and configured.epochs is not None:
+        yield from read_epoch(cast("BarrierSource[Any, Any]", configured.source), task, configured.epochs.store, open_epoch_reader)
+    else:
+        yield from read_ranges(configured.source, task.ranges)
+
+
+def read_batch(configured: ConfiguredSource) -> list[dict[str, Any]]:
+    """Return the rows of a batch read, as ``spark.read`` does."""
+    planner = planner_of(configured)
+    try:
+        tasks = planner.plan_all()
+    finally:
+        planner.close()
+    return [row for task in tasks for batch in read_task(configured, task) for row in batch.to_pylist()]
+
+
+def count_rows(rows: list[dict[str, Any]]) -> Counter[str]:
+    """Return rows so that they can be compared whatever their order: how often each comes."""
+    return Counter(repr(sorted(row.items())) for row in rows)

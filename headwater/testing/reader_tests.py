@@ -1,0 +1,166 @@
+"""What every split reader and its emitter promise (`headwater.core.reader`, `headwater.core.emitter`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.emitter import RecordEmitter
+from headwater.core.reader import SplitReader
+from headwater.core.source import Source
+from headwater.core.split import SplitRange
+from headwater.testing.contracts import keeps
+from headwater.testing.driving import read_range, rows_of
+from headwater.testing.engine import count_rows
+from headwater.testing.subject import Subject, is_planned
+
+__all__ = ["ReaderTests"]
+
+_PATIENCE_S = 20
+
+
+class ReaderTests(Subject):
+    """A range is read whole, again and again, from any position; a reader ends when it is told to, and leaves nothing behind."""
+
+    def test_reading_a_range_again_brings_the_same_rows(self) -> None:
+        with self.readable() as configured:
+            piece = self.some_range(configured)
+            first, again = (read_range(configured.source, piece) for _ in range(2))
+            keeps(SplitReader.fetch, first.rows, f"returns records; there are none in {piece}")
+            keeps(
+                Source.create_reader,
+                first.rows == again.rows,
+                f"a second reader of {piece} brought other rows: {_difference(first.rows, again.rows)}",
+            )
+            keeps(RecordEmitter.emit, first.positions == again.positions, f"the positions of a second reading of {piece} are others")
+
+    def test_a_range_that_is_read_in_pieces_brings_the_same_rows(self) -> None:
+        with self.readable() as configured:
+            source, piece = configured.source, self.some_range(configured)
+            whole = read_range(source, piece).rows
+            if is_planned(source):
+                for pieces in (2, 3):
+                    cut = source.cut(piece, pieces)
+                    keeps(Source.cut, (cut[0].start, cut[-1].stop) == (piece.start, piece.stop), f"keeps the ends of {piece}: {cut}")
+                    keeps(Source.cut, count_rows(rows_of(source, cut)) == count_rows(whole), f"leaves all rows of {piece}, each once, in {cut}")
+                return
+            for records in range(1, len(read_range(source, piece).positions)):
+                begun = read_range(source, piece, records)
+                rest = read_range(source, SplitRange(piece.split, begun.positions[-1][0], None)).rows
+                keeps(
+                    BarrierSource,
+                    begun.rows + rest == whole,
+                    f"a reading that goes on at {begun.positions[-1][0]!r} of {piece.split.split_id} differs",
+                )
+
+    def test_a_second_reading_stops_where_the_first_one_did(self) -> None:
+        with self.readable() as configured:
+            source, piece = configured.source, self.some_range(configured)
+            if is_planned(source):
+                return  # the pieces of a range that is cut are that
+            for position, rows in read_range(source, piece).positions[:3]:
+                first = read_range(source, piece).rows[:rows]
+                again = read_range(source, SplitRange(piece.split, piece.start, position)).rows
+                keeps(
+                    SplitReader.handle_splits_changes,
+                    again == first,
+                    f"up to {position!r} of {piece.split.split_id} there are {rows} rows, not {len(again)}",
+                )
+
+    def test_an_empty_range_is_finished_without_rows(self) -> None:
+        with self.readable() as configured:
+            piece = self.some_range(configured)
+            stop = piece.start if is_planned(configured.source) else read_range(configured.source, piece).positions[0][0]
+            start = piece.start if is_planned(configured.source) else stop
+            reading = read_range(configured.source, SplitRange(piece.split, start, stop))
+            keeps(
+                SplitReader.handle_splits_changes,
+                not reading.rows,
+                f"an empty range at {start!r} of {piece.split.split_id} brought {len(reading.rows)} rows",
+            )
+
+    def test_a_wake_up_ends_a_fetch_and_loses_nothing(self) -> None:
+        with self.readable() as configured:
+            source, piece = configured.source, self.some_range(configured)
+            whole = count_rows(read_range(source, piece).rows)
+
+            class Woken:
+                """A source whose readers are woken before every fetch but the later ones."""
+
+                schema, create_emitter = staticmethod(source.schema), staticmethod(source.create_emitter)
+
+                @staticmethod
+                def create_reader() -> SplitReader[Any, Any, Any]:
+                    return _wake_before_fetch(source.create_reader())
+
+            found: list[Any] = []
+            _with_patience(lambda: found.append(read_range(Woken(), piece)), SplitReader.wake_up)  # type: ignore[arg-type]  # as much of a source as is needed
+            keeps(SplitReader.wake_up, found and count_rows(found[0].rows) == whole, "nothing fetched may get lost by a wake-up")
+
+    def test_a_reader_that_is_closed_leaves_no_thread(self) -> None:
+        with self.readable() as configured:
+            before = set(threading.enumerate())
+            piece = self.some_range(configured)  # reads to the end
+            for fetches in (0, 1):
+                with closing(configured.source.create_reader()) as reader:
+                    reader.handle_splits_changes([piece])
+                    for _ in range(fetches):
+                        reader.fetch()
+                left = [thread.name for thread in set(threading.enumerate()) - before if _still_there(thread)]
+                keeps(SplitReader.close, not left, f"releases everything; after {fetches} fetches the threads {left} are left")
+
+    def test_a_split_that_is_removed_is_not_spoken_of(self) -> None:
+        with self.readable() as configured:
+            if is_planned(configured.source):
+                return
+            piece = self.some_range(configured)
+            with closing(configured.source.create_reader()) as reader:
+                reader.handle_splits_changes([piece])
+                reader.handle_splits_removal([piece.split.path])
+                reader.wake_up()
+                fetched = reader.fetch()
+                spoken = {*fetched.records, *fetched.finished}
+                keeps(SplitReader.handle_splits_removal, not spoken, f"later fetches give nothing of {piece.split.split_id}")
+
+
+def _wake_before_fetch(reader: SplitReader[Any, Any, Any]) -> SplitReader[Any, Any, Any]:
+    fetch, wakes = reader.fetch, iter(range(3))
+
+    def woken() -> Any:
+        if next(wakes, None) is not None:
+            reader.wake_up()
+        return fetch()
+
+    reader.fetch = woken  # type: ignore[method-assign]
+    return reader
+
+
+def _with_patience(call: Callable[[], None], contract: Any) -> None:
+    """Run a call that may hang on a thread."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised below, on the test's thread
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(_PATIENCE_S)
+    keeps(contract, not thread.is_alive(), f"the fetch did not return within {_PATIENCE_S} s")
+    for error in failed:
+        raise error
+
+
+def _still_there(thread: threading.Thread) -> bool:
+    thread.join(_PATIENCE_S / 10)
+    return thread.is_alive()
+
+
+def _difference(first: list[dict[str, Any]], again: list[dict[str, Any]]) -> str:
+    lost, new = count_rows(first) - count_rows(again), count_rows(again) - count_rows(first)
+    return f"{lost.total()} are missing, {new.total()} are new" if lost or new else "the order is another one"

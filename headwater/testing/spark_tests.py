@@ -1,0 +1,64 @@
+"""The same through Spark. The only suite that needs pyspark."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headwater.core.source import Source
+from headwater.testing.contracts import keeps
+from headwater.testing.subject import Subject
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkTests"]
+
+_TIMEOUT_S = 120
+
+
+class SparkTests(Subject):
+    """Needs a fixture ``spark`` (a ``SparkSession``) in the test's project. The world that `options` makes must be visible to other processes."""
+
+    def test_spark_reads_the_same_rows_in_batch_and_stream_also_after_a_restart(self, spark: SparkSession) -> None:
+        options = self.options()
+        batch = self._rows(self._load(spark.read, options))
+        keeps(Source, batch, "options() must make a world with some rows, for other processes too; spark.read finds none")
+        with tempfile.TemporaryDirectory(prefix="headwater-spark-") as folder, self.stream_options(options) as more:
+            self._stream(spark, more, folder)
+            self._check(spark, folder, options, batch, "in the first run")
+            self._stream(spark, more, folder)
+            self._check(spark, folder, options, batch, "after a restart")
+
+    def _load(self, reader: Any, options: Mapping[str, str]) -> DataFrame:
+        if isinstance(self.source, str):
+            named = reader.format("headwater").option("source", self.source)
+        else:
+            from pyspark.sql import SparkSession
+
+            from headwater.connector.register import register
+
+            session = SparkSession.getActiveSession()
+            assert session is not None
+            register(session, self.source)
+            named = reader.format(self.source.name)
+        frame: DataFrame = named.options(**options).load()
+        return frame
+
+    def _stream(self, spark: SparkSession, options: Mapping[str, str], folder: str) -> None:
+        writer = self._load(spark.readStream, options).writeStream.trigger(availableNow=True)
+        query = writer.format("parquet").option("checkpointLocation", f"{folder}/checkpoint").start(f"{folder}/rows")
+        try:
+            keeps(Source, query.awaitTermination(_TIMEOUT_S), f"an AvailableNow query ends; this one did not within {_TIMEOUT_S} s")
+        finally:
+            query.stop()
+
+    def _check(self, spark: SparkSession, folder: str, options: Mapping[str, str], batch: list[dict[str, Any]], when: str) -> None:
+        due, come = self.count_rows(options, batch), self.count_rows(options, self._rows(spark.read.parquet(f"{folder}/rows")))
+        lost, double = due - come, come - due
+        keeps(Source, not lost and not double, f"each row once {when}: {lost.total()} are lost, {double.total()} came too often")
+
+    @staticmethod
+    def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+        return [row.asDict(recursive=True) for row in frame.collect()]

@@ -1,0 +1,115 @@
+"""The source under test, and the world that its author makes for it."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+from headwater.connector.registry import ConfiguredSource, source_factory
+from headwater.connector.user_sources import SourceClass, UserSource, options_of
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.source import Boundedness, Source
+from headwater.core.split import SplitRange
+from headwater.testing.engine import count_rows
+
+__all__ = ["Subject"]
+
+
+class Subject:
+    """The base of all suites: a test class inherits from a suite and says what is under test.
+
+    Every test asks for its own world with `options`. What a suite needs beyond that is optional: a test whose hook is missing is skipped, and says
+    which. What the source can do is read off the source: its mode, its abilities, its options.
+    """
+
+    source: ClassVar[SourceClass | str]
+    """The class; or the name of a source that is built in or installed."""
+
+    def options(self) -> Mapping[str, str]:
+        """Make a world with some rows in it, at least four in one split, and return the options that read it."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method options: the options that read some rows")
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        """Add rows, splits or both to the world that `options` made. Rows that are there stay."""
+        raise unittest.SkipTest(f"{type(self).__name__} has no method grow: that rows are added while a query runs is not tested")
+
+    def many_splits(self, count: int) -> Mapping[str, str]:
+        """Make a world with so many splits, each with a few rows, and return the options that read it."""
+        raise unittest.SkipTest(f"{type(self).__name__} has no method many_splits: the scale is not tested")
+
+    def configure(self, options: Mapping[str, str], boundedness: Boundedness | None = Boundedness.BOUNDED, **more: str) -> ConfiguredSource:
+        """Make the source as Spark's planner does: option keys come lower-cased, and a schema that is inferred is told to the source."""
+        factory = source_factory(self.source) if isinstance(self.source, str) else UserSource(self.source)
+        configured = factory({key.lower(): value for key, value in {**options, **more}.items()}, boundedness)
+        return replace(configured, source=configured.source.with_schema(configured.source.schema(), given=False))
+
+    @contextmanager
+    def readable(self) -> Iterator[ConfiguredSource]:
+        """Make a world, and yield the source as the suites read its splits, more than once: a batch's.
+
+        Of a source that stages what it reads (`BarrierSource.is_staged`) only a query promises that: it comes as a stream's, with a state location
+        and a folder of one query, where each reading finds what those before it staged.
+        """
+        options = self.options()
+        configured = self.configure(options)
+        if not (isinstance(configured.source, BarrierSource) and configured.source.is_staged):
+            yield configured
+            return
+        with self.stream_options(options) as more:
+            staged = self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED)
+            yield replace(staged, source=cast("BarrierSource[Any, Any]", staged.source).for_query("conformance"))
+
+    @contextmanager
+    def stream_options(self, options: Mapping[str, str]) -> Iterator[dict[str, str]]:
+        """Yield the options of a stream: in barrier mode with a state location of its own."""
+        if not self.is_barrier(options):
+            yield dict(options)
+            return
+        with tempfile.TemporaryDirectory(prefix="headwater-state-") as folder:
+            yield {"stateLocation": folder, **options}
+
+    def is_barrier(self, options: Mapping[str, str]) -> bool:
+        """Whether the source is in barrier mode."""
+        return isinstance(self.configure(options).source, BarrierSource)
+
+    def count_rows(self, options: Mapping[str, str], rows: list[dict[str, Any]]) -> Counter[str]:
+        """Return how often each row comes, without the columns that tell of its delivery (`BarrierSource.delivery_columns`)."""
+        source = self.configure(options).source
+        left_out = source.delivery_columns if isinstance(source, BarrierSource) else frozenset()
+        return count_rows([{name: value for name, value in row.items() if name not in left_out} for row in rows])
+
+    def declared_options(self) -> list[Any]:
+        """Return the options that the source declares itself; none are known of a source that is given by name."""
+        if isinstance(self.source, str):
+            return []
+        own = {row.name for row in getattr(self.source, "OPTIONS", ())}
+        return [row for row in options_of(self.source).rows if row.name in own]
+
+    def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
+        """Return what a batch read reads, split by split."""
+        from headwater.connector.planner import planner_of
+
+        planner = planner_of(configured)
+        try:
+            ranges = [piece for task in planner.plan_all() for piece in task.ranges]
+        finally:
+            planner.close()
+        return ranges
+
+    def some_range(self, configured: ConfiguredSource) -> SplitRange[Any, Any]:
+        """Return the range with the most rows."""
+        from headwater.testing.driving import read_range
+
+        ranges = self.ranges(configured)
+        assert ranges, "options() must make a world with some rows: the batch read has no split with any"
+        return max(ranges, key=lambda piece: len(read_range(configured.source, piece).rows))
+
+
+def is_planned(source: Source[Any, Any, Any]) -> bool:
+    """Whether the stop of a range is known before it is read."""
+    return not isinstance(source, BarrierSource)

@@ -1,0 +1,63 @@
+"""Barriers and states as JSON: there and back, bounded, and nothing taken for what it is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headwater.core.epoch import MOST_STATE_BYTES, Barrier, EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
+from headwater.core.errors import ContractError, OffsetError, OptionError
+from headwater.core.jsons import JsonValue, dumps
+from tests.doubles import NumberSplit
+from tests.pages import PageSource
+
+STATE = EpochState(
+    (SplitProgress(NumberSplit("a"), 7), SplitProgress(NumberSplit("b", 3), {"page": "x"}, SplitStatus.CAUGHT_UP, 500)),
+    (FoundSplit(NumberSplit("c"), None),),
+    (InFlight(("a",), 5, b"\x00\xff"), InFlight((), None, b"", ({"id": 1}, "x"))),
+    ({"seen": 1},),
+)
+
+
+def test_a_state_is_the_same_after_a_round_through_text() -> None:
+    source = PageSource()
+    assert EpochState.from_json(source, json.loads(dumps(STATE.to_json(source)))) == STATE
+
+
+@pytest.mark.parametrize("barrier", [Barrier(), Barrier(rows=1), Barrier(row_bytes=2, duration_ms=3)])
+def test_a_barrier_is_the_same_after_a_round_through_text(barrier: Barrier) -> None:
+    assert Barrier.from_json(json.loads(dumps(barrier.to_json()))) == barrier
+
+
+@pytest.mark.parametrize("missing", ["version", "splits", "progress", "found", "in_flight", "events"])
+def test_a_state_that_lacks_something_is_refused(missing: str) -> None:
+    source = PageSource()
+    value = STATE.to_json(source)
+    del value[missing]
+    with pytest.raises(OffsetError, match="not what headwater writes"):
+        EpochState.from_json(source, value)
+
+
+def test_a_state_of_a_later_version_is_refused() -> None:
+    source = PageSource()
+    with pytest.raises(OffsetError, match="version 2"):
+        EpochState.from_json(source, {**STATE.to_json(source), "version": 2})
+
+
+@pytest.mark.parametrize("value", [None, [], "x", {"rows": 1, "colour": 2}, {"rows": "many"}])
+def test_what_is_no_barrier_is_refused(value: JsonValue) -> None:
+    with pytest.raises(OffsetError):
+        Barrier.from_json(value)
+
+
+def test_limits_of_zero_would_never_read_anything() -> None:
+    with pytest.raises(OptionError, match="rows"):
+        Barrier(rows=0)
+
+
+def test_a_state_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MOST_STATE_BYTES > 1 << 20
+    monkeypatch.setattr("headwater.core.epoch.MOST_STATE_BYTES", 1_000)
+    with pytest.raises(ContractError, match="the state of one task of source pages"):
+        EpochState(in_flight=(InFlight(("a",), 0, bytes(2_000)),)).to_json(PageSource())

@@ -1,0 +1,70 @@
+"""Asking again: later and later, until the deadline, never after a final answer."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from headwater.core.clock import ManualClock
+from headwater.core.errors import DataLossError, DeadlineError, TransientSourceError
+from headwater.core.retry import Backoff, retrying
+
+BACKOFF = Backoff(deadline_ms=1_000, first_ms=100, most_ms=400, jitter=0)
+
+
+def test_waits_double_up_to_the_most() -> None:
+    assert [BACKOFF.wait_ms(failures) for failures in (1, 2, 3, 4, 100)] == [100, 200, 400, 400, 400]
+
+
+def test_jitter_only_shortens() -> None:
+    backoff = Backoff(deadline_ms=1, first_ms=100, jitter=0.5)
+    assert all(50 <= backoff.wait_ms(1) <= 100 for _ in range(100))
+
+
+def test_a_passing_failure_is_asked_again_and_the_answer_returned() -> None:
+    failures = [TransientSourceError("away"), TransientSourceError("away")]
+    clock = ManualClock()
+
+    def call() -> str:
+        if failures:
+            raise failures.pop()
+        return "answer"
+
+    assert retrying(call, backoff=BACKOFF, clock=clock, cancelled=threading.Event(), what="a question") == "answer"
+    assert clock.monotonic_ms() == 300
+
+
+def test_the_deadline_ends_it_with_the_last_failure_as_the_cause() -> None:
+    def call() -> None:
+        raise TransientSourceError("away", source="kafka", split="orders-0", position=3)
+
+    with pytest.raises(
+        DeadlineError, match=r"a question: no answer after 4 attempts in 700 ms: away \[source kafka, split orders-0, position 3\]"
+    ) as caught:
+        retrying(call, backoff=BACKOFF, clock=ManualClock(), cancelled=threading.Event(), what="a question")
+    assert isinstance(caught.value.__cause__, TransientSourceError)
+
+
+def test_a_final_failure_is_raised_at_once() -> None:
+    calls = []
+
+    def call() -> None:
+        calls.append(1)
+        raise DataLossError("gone")
+
+    with pytest.raises(DataLossError):
+        retrying(call, backoff=BACKOFF, clock=ManualClock(), cancelled=threading.Event(), what="a question")
+    assert calls == [1]
+
+
+def test_a_cancelled_wait_ends_at_once() -> None:
+    cancelled, clock = threading.Event(), ManualClock()
+    cancelled.set()
+
+    def call() -> None:
+        raise TransientSourceError("away")
+
+    with pytest.raises(DeadlineError):
+        retrying(call, backoff=BACKOFF, clock=clock, cancelled=cancelled, what="a question")
+    assert clock.monotonic_ms() == 0

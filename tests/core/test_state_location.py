@@ -1,0 +1,139 @@
+"""Objects are whole or absent, and one writer wins: in memory, on disk, and on an S3 server."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from headwater.core.errors import StateLocationError
+from headwater.core.state_location import LocalStateStore, check_state_store, open_state_store
+from headwater.core.state_store import MemoryStateStore, StateStore
+from tests.s3_server import S3Server
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with S3Server() as running:
+        yield running
+
+
+@pytest.fixture(params=["memory", "local", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
+    if request.param == "memory":
+        return MemoryStateStore()
+    if request.param == "local":
+        return open_state_store(f"file://{tmp_path}/state")
+    return open_state_store(f"s3://state/{tmp_path.name}", request.getfixturevalue("s3").storage_options)
+
+
+def test_the_first_put_wins_and_the_second_learns_what_is_there(store: StateStore) -> None:
+    assert store.put_if_absent("q/e/place", b"mine") == b"mine"
+    assert store.put_if_absent("q/e/place", b"yours", durable=False) == b"mine"
+    assert store.get("q/e/place") == b"mine"
+
+
+def test_of_many_writers_at_once_one_wins_and_all_agree_on_it(store: StateStore) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: store.put_if_absent("q/place", b"%d" % number * 1000, durable=False), range(40)))
+    assert len(set(found)) == 1
+
+
+def test_what_is_not_there_is_none_and_an_empty_list(store: StateStore) -> None:
+    assert store.get("q/nothing") is None
+    assert store.list("q") == []
+    store.delete("q/nothing")
+    store.delete_folder("q")
+
+
+def test_listing_shows_one_level_and_deleting_takes_all(store: StateStore) -> None:
+    for name in ("q/b/1", "q/b/2", "q/a", "other/c"):
+        store.put(name, b"x")
+    assert store.list("q") == ["a", "b"]
+    assert store.list("q/b") == ["1", "2"]
+    store.delete("q/a")
+    store.delete_folder("q/b")
+    assert store.list("q") == []
+    assert store.get("other/c") == b"x"
+
+
+def test_put_writes_over_what_is_there(store: StateStore) -> None:
+    store.put("q/beat", b"1")
+    store.put("q/beat", b"2")
+    assert store.get("q/beat") == b"2"
+
+
+def test_the_probe_leaves_nothing_behind(store: StateStore) -> None:
+    check_state_store(store)
+    assert store.list("") == []
+
+
+def test_a_store_travels_to_executors(store: StateStore) -> None:
+    if not isinstance(store, MemoryStateStore):
+        store.put("q/place", b"x")
+        assert pickle.loads(pickle.dumps(store)).get("q/place") == b"x"
+
+
+def test_a_location_whose_put_if_absent_writes_over_is_refused() -> None:
+    class CheckThenWrite(MemoryStateStore):
+        def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
+            self.put(name, data)
+            return data
+
+    with pytest.raises(StateLocationError, match="let a second writer win"):
+        check_state_store(CheckThenWrite())
+
+
+def test_a_service_that_ignores_the_precondition_is_refused(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "ignores_preconditions", True)
+    with pytest.raises(StateLocationError, match="let a second writer win"):
+        check_state_store(open_state_store(f"s3://state/{tmp_path.name}", s3.storage_options))
+
+
+def test_a_bucket_that_is_not_there_says_so(s3: S3Server) -> None:
+    with pytest.raises(StateLocationError, match="s3://not-there/state: cannot be used from here"):
+        check_state_store(open_state_store("s3://not-there/state", s3.storage_options))
+
+
+@pytest.mark.parametrize("url", ["memory://state", "ftp://host/state", "hdfs://name/state"])
+def test_a_file_system_without_atomic_put_if_absent_is_refused(url: str) -> None:
+    with pytest.raises(StateLocationError, match="not known to have an atomic put-if-absent"):
+        open_state_store(url)
+
+
+def test_a_relative_folder_is_refused() -> None:
+    with pytest.raises(StateLocationError, match="must be an absolute path"):
+        open_state_store("state")
+
+
+def test_a_location_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateLocationError, match=re.escape(f"{tmp_path}/file/state: cannot be used from here")):
+        check_state_store(open_state_store(str(tmp_path / "file" / "state")))
+
+
+def test_a_file_system_without_hard_links_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(source: Path, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted", str(source), None, str(target))
+
+    monkeypatch.setattr(os, "link", no_links)
+    with pytest.raises(StateLocationError, match="no hard links"):
+        check_state_store(LocalStateStore(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_killed_half_way_leaves_nothing_that_is_listed_or_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", killed)
+    store = LocalStateStore(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        store.put_if_absent("q/place", b"half")
+    assert store.get("q/place") is None
+    assert store.list("q") == []

@@ -1,0 +1,66 @@
+"""The suites accept sources that keep their contracts, in both modes, and the scripted source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headwater.core.errors import TransientSourceError
+from headwater.testing import End, Fail, Find, MemorySystem, Pause, Rows, ScriptedSource, SourceTests, scripted
+from tests.simple_sources import LogSource, TailSource
+
+
+class TestPlanned(SourceTests):
+    source = LogSource
+
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        system.append("a", range(10))
+        system.append("b", range(3))
+        system.fail_next(2)
+        return {"system": system.name}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        system = MemorySystem.open(options["system"])
+        system.append("a", range(10, 13))
+        system.append("c", range(2))
+
+    def many_splits(self, count: int) -> Mapping[str, str]:
+        system = MemorySystem()
+        for number in range(count):
+            system.append(f"log-{number:04}", range(2))
+        return {"system": system.name}
+
+
+class TestBarrier(SourceTests):
+    source = TailSource
+
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        system.append("a", [1, 2, 3, -1, 4, 5])
+        system.append("b", [1, None])
+        system.append("child1", [7, 8, 9, None])
+        system.fail_next(2)
+        return {"system": system.name}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        system = MemorySystem.open(options["system"])
+        system.append("a", [6, 7])
+        system.append("c", [1, 2])
+
+    def many_splits(self, count: int) -> Mapping[str, str]:
+        system = MemorySystem()
+        for number in range(count):
+            system.append(f"log-{number:04}", range(2))
+        return {"system": system.name}
+
+
+class TestScripted(SourceTests):
+    source = ScriptedSource
+
+    def options(self) -> Mapping[str, str]:
+        away = TransientSourceError("away", source="scripted")
+        return scripted(
+            one=[Rows(2), Pause(5), Find("child"), Fail(away, 2), Rows(1), Rows(3)],
+            two=[Rows(1), Rows(1), End()],
+            child=[Rows(2), End()],
+        )
