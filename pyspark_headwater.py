@@ -1,5 +1,5 @@
 """Spark imports every top-level module called ``pyspark_*`` and registers its ``DefaultSource``: so ``format("headwater")`` needs no ``register``."""
 
-from headwater.connector.datasource import HeadwaterDataSource as DefaultSource
+from headwater.connector.spark.datasource import HeadwaterDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

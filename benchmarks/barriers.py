@@ -18,15 +18,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
-from headwater.connector.epochs.coordinator import EpochCoordinator
-from headwater.connector.epochs.plan import BarrierHints
-from headwater.connector.http import HttpSource, configure_http
+from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.plan import BarrierHints
+from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.core.state_location import LocalStateStore
-from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
 
 MOST_TASK_MS: Final = 15
 MOST_RECOVERY_S: Final = 1

@@ -19,15 +19,15 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from headwater.connector.batch_reader import BatchReader
-from headwater.connector.datasource import HeadwaterDataSource
-from headwater.connector.kafka import KafkaSource
+from headwater.connector.sources.kafka.source import KafkaSource
+from headwater.connector.spark.batch_reader import BatchReader
+from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.emitter import SplitState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
-from headwater.enumerators.kafka.client_config import ClientConfig
-from headwater.enumerators.kafka.cluster import Broker, Cluster
-from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.cluster import Broker, Cluster
+from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.record_batch import next_offset
 from headwater.readers.kafka.record_set import RecordSet

@@ -91,8 +91,8 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     """
     import pyarrow as pa
 
-    from headwater.connector.coordinator import SourceCoordinator
-    from headwater.connector.files import FilesSource, configure_files
+    from headwater.connector.planned.coordinator import SourceCoordinator
+    from headwater.connector.sources.files.source import FilesSource, configure_files
     from headwater.core.source import Boundedness
     from headwater.enumerators.files import enumerator
 
@@ -163,9 +163,9 @@ class _Folder:
 
 def memory(path: str, kind: str) -> Iterator[float]:
     """In a process of its own: read a file as a task does; yield the peak of resident memory in MiB."""
-    from headwater.connector.batch_reader import BatchReader
-    from headwater.connector.files import configure_files
-    from headwater.connector.schemas import bind_schema
+    from headwater.connector.sources.files.source import configure_files
+    from headwater.connector.spark.batch_reader import BatchReader
+    from headwater.connector.spark.schemas import bind_schema
     from headwater.core.source import Boundedness
 
     options = {"format": kind, "path": path, "parallelism": "1"}

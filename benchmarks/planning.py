@@ -12,12 +12,12 @@ from benchmarks.bench import Bench, BenchmarkError, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target, median_of, percentile
 from benchmarks.subjects import HEADWATER
-from headwater.connector.coordinator import SourceCoordinator
-from headwater.connector.kafka import configure_kafka
+from headwater.connector.planned.coordinator import SourceCoordinator
+from headwater.connector.sources.kafka.source import configure_kafka
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka import lookup
-from headwater.enumerators.kafka.cluster import ClusterMetadata, PartitionMetadata, TopicMetadata
-from headwater.enumerators.kafka.topic_partition import EARLIEST, TopicPartition
+from headwater.enumerators.kafka.client.cluster import ClusterMetadata, PartitionMetadata, TopicMetadata
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, TopicPartition
 
 __all__ = ["run", "steps"]
 
@@ -74,7 +74,7 @@ def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
 
 
 class MemoryCluster:
-    """Stands in for `headwater.enumerators.kafka.cluster.Cluster`: one topic, and answers that cost next to nothing."""
+    """Stands in for `headwater.enumerators.kafka.client.cluster.Cluster`: one topic, and answers that cost next to nothing."""
 
     def __init__(self, partitions: int) -> None:
         topic = TopicMetadata(TOPIC, str(uuid.UUID(int=1)), is_internal=False, partitions=dict.fromkeys(range(partitions), PartitionMetadata(1, 0)))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.metrics import AsyncMetrics
     from headwater.connector.async_io.options import AsyncOptions
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
-    from headwater.connector.conf import recommended_conf, recommended_environment
-    from headwater.connector.lag import LagListener, QueryLag
-    from headwater.connector.register import register
-    from headwater.connector.user_sources import FromOptions, options_of
+    from headwater.connector.sources.user_sources import FromOptions, options_of
+    from headwater.connector.spark.conf import recommended_conf, recommended_environment
+    from headwater.connector.spark.lag import LagListener, QueryLag
+    from headwater.connector.spark.register import register
     from headwater.core.abilities import Acknowledges, EstimatesSizes, FindsTimestamps, Heads, InfersSchema, PushesFilters
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.emitter import RecordEmitter, SplitState
@@ -168,16 +168,16 @@ _HOMES = {
         "ordered_wait",
         "unordered_wait",
     ),
-    "headwater.connector.conf": (
+    "headwater.connector.spark.conf": (
         "recommended_conf",
         "recommended_environment",
     ),
-    "headwater.connector.lag": (
+    "headwater.connector.spark.lag": (
         "LagListener",
         "QueryLag",
     ),
-    "headwater.connector.register": ("register",),
-    "headwater.connector.user_sources": (
+    "headwater.connector.spark.register": ("register",),
+    "headwater.connector.sources.user_sources": (
         "FromOptions",
         "options_of",
     ),

@@ -20,7 +20,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.source import Boundedness
 from headwater.core.split import Path
-from headwater.readers.runtime.epoch_task import EpochTask, ReadingContext
+from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 __all__ = ["LogEnumerator", "LogSource", "Logs", "MainThreadClock", "PlainReading", "open_plain_reader", "rows_batch", "rows_of"]

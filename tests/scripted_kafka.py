@@ -16,9 +16,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from headwater.core.split import SplitRange
-from headwater.enumerators.kafka.client_config import BrokerAddress
+from headwater.enumerators.kafka.client.client_config import BrokerAddress
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from tests.enumerators.kafka.listeners import Listen
+from tests.enumerators.kafka.client.listeners import Listen
 
 FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18
 VERSIONS = {FETCH: (4, 16), LIST_OFFSETS: (1, 9), METADATA: (1, 12), API_VERSIONS: (0, 3)}

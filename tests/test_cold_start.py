@@ -37,8 +37,8 @@ reader = source.reader(schema)
 pickle.dumps(reader)
 done("make readers")
 
-from headwater.connector.partition import TaskPartition
-from headwater.connector.planning import ReadTask
+from headwater.connector.spark.partition import TaskPartition
+from headwater.connector.planned.planning import ReadTask
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.core.errors import SourceError
 from headwater.core.split import SplitRange
@@ -69,7 +69,7 @@ print(*batch["topic"], *sys.modules)
 
 ALWAYS = {
     "asyncio",
-    "headwater.connector.epochs",
+    "headwater.connector.barrier",
     "fsspec",
     "numba",
     "headwater.readers.async_io",
@@ -80,7 +80,7 @@ ALWAYS = {
 NOT_LOADED = {
     "look up": {
         *ALWAYS,
-        "headwater.connector.registry",
+        "headwater.connector.sources.registry",
         "headwater.enumerators",
         "importlib.metadata",
         "kafka",
@@ -89,10 +89,10 @@ NOT_LOADED = {
         "pyarrow",
         "headwater.readers",
     },
-    "create": {*ALWAYS, "headwater.connector.coordinator", "importlib.metadata", "kafka", "numpy", "pandas", "pyarrow", "headwater.readers"},
-    "make readers": {*ALWAYS, "headwater.connector.coordinator", "crc32c", "kafka", "headwater.readers.runtime"},
+    "create": {*ALWAYS, "headwater.connector.planned.coordinator", "importlib.metadata", "kafka", "numpy", "pandas", "pyarrow", "headwater.readers"},
+    "make readers": {*ALWAYS, "headwater.connector.planned.coordinator", "crc32c", "kafka", "headwater.readers.runtime"},
     "plan": {*ALWAYS, "headwater.readers.kafka.split_reader", "headwater.readers.runtime"},
-    "read": {*ALWAYS, "headwater.connector.coordinator", "headwater.enumerators.kafka.lookup"},
+    "read": {*ALWAYS, "headwater.connector.planned.coordinator", "headwater.enumerators.kafka.lookup"},
 }
 
 

@@ -129,7 +129,7 @@ def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
 
 def test_without_kafkas_libraries_the_kafka_source_names_the_install_line() -> None:
     said = _run("""
-from headwater.connector.registry import source_factory
+from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import MissingDependencyError
 from headwater.core.source import Boundedness
 try:
@@ -143,7 +143,7 @@ except MissingDependencyError as error:
 
 def test_without_mqtts_library_the_mqtt_source_names_the_install_line() -> None:
     said = _run("""
-from headwater.connector.registry import source_factory
+from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import MissingDependencyError
 from headwater.core.source import Boundedness
 sys.modules["paho"] = None

@@ -14,7 +14,7 @@ import pytest
 
 import headwater
 import pyspark_headwater
-from headwater.connector.datasource import HeadwaterDataSource
+from headwater.connector.spark.datasource import HeadwaterDataSource
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.connector.options import OptionTable
-from headwater.connector.source_options import option_table
+from headwater.connector.sources.source_options import option_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from headwater.connector.planning import ReadTask
-from headwater.connector.registry import ConfiguredSource
+from headwater.connector.planned.planning import ReadTask
+from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.jsons import JsonObject
 
 if TYPE_CHECKING:
     from headwater.core.barrier_source import BarrierSource
-    from headwater.readers.runtime.epoch_task import EpochTask
+    from headwater.readers.runtime.epoch.task import EpochTask
 
 __all__ = ["Planner", "planner_of"]
 
@@ -47,10 +47,10 @@ class Planner(Protocol):
 def planner_of(configured: ConfiguredSource) -> Planner:
     """Return the coordinator for a source. Opens nothing; loads only the mode that the query is in."""
     if configured.epochs is not None:
-        from headwater.connector.epochs.coordinator import EpochCoordinator
+        from headwater.connector.barrier.coordinator import EpochCoordinator
 
         source = cast("BarrierSource[Any, Any]", configured.source)
         return EpochCoordinator(source, configured.epochs.store, configured.epochs.hints, configured.backoff)
-    from headwater.connector.coordinator import SourceCoordinator
+    from headwater.connector.planned.coordinator import SourceCoordinator
 
     return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)

@@ -24,7 +24,7 @@
         └── CorruptRecordError              bytes that fail their checksum or cannot be decoded
 
 Errors of client libraries and of the operating system are mapped into this tree in one place per system
-(``headwater/enumerators/kafka/errors.py`` for Kafka). No message ever holds a secret.
+(``headwater/enumerators/kafka/client/errors.py`` for Kafka). No message ever holds a secret.
 """
 
 from __future__ import annotations

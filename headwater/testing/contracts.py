@@ -8,7 +8,7 @@ from typing import Any, cast
 
 __all__ = ["BrokenContractError", "keeps"]
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class BrokenContractError(AssertionError):

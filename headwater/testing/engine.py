@@ -12,11 +12,11 @@ from typing import Any, cast
 import pyarrow as pa
 
 from headwater.connector.planner import Planner, planner_of
-from headwater.connector.registry import ConfiguredSource
+from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.jsons import JsonObject, dumps
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
-from headwater.readers.runtime.epoch_task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
 from headwater.readers.runtime.source_reader import read_ranges
 
 __all__ = ["CrashError", "MicroBatchEngine", "Step", "count_rows", "read_batch", "read_task"]

@@ -37,7 +37,7 @@ class SparkTests(Subject):
         else:
             from pyspark.sql import SparkSession
 
-            from headwater.connector.register import register
+            from headwater.connector.spark.register import register
 
             session = SparkSession.getActiveSession()
             assert session is not None

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
-from headwater.connector.registry import ConfiguredSource, source_factory
-from headwater.connector.user_sources import SourceClass, UserSource, options_of
+from headwater.connector.sources.registry import ConfiguredSource, source_factory
+from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitRange

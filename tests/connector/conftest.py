@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connector.files_queries import Drop
+from tests.connector.sources.files.files_queries import Drop
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from headwater.connector.datasource import HeadwaterDataSource, require_spark
 from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
+from headwater.connector.spark.datasource import HeadwaterDataSource, require_spark
 from headwater.core.errors import InstallationError, OptionError
 from headwater.core.source import Boundedness
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from local_mqtt import LocalMqtt
-from tests.connector.test_mqtt_spark import begin_session
+from tests.connector.sources.test_mqtt_spark import begin_session
 from tests.exactly_once.barrier_job import BarrierJob
 
 if TYPE_CHECKING:

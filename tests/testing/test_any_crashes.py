@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.connector.user_sources import SourceClass, UserSource
+from headwater.connector.sources.user_sources import SourceClass, UserSource
 from headwater.core.source import Boundedness
 from headwater.testing import MemorySystem, MicroBatchEngine, Step, count_rows
 from tests.simple_sources import LogSource, TailSource

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater.connector.admission import ReadLimits
-from headwater.connector.planning import PlanningHints
-from headwater.connector.registry import ConfiguredSource
-from headwater.connector.user_sources import UserSource
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.user_sources import UserSource
 from headwater.core.errors import ContractError, DataLossError, DeadlineError, SourceError
 from headwater.core.retry import Backoff
 from headwater.core.simple_source import NamedSplit, Page

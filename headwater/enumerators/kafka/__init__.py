@@ -1,1 +1,1 @@
-"""Kafka on floor 1: the cluster, its partitions and their offsets, and the connection that the readers share."""
+"""Kafka on floor 1: which partitions there are, and where they begin and end."""

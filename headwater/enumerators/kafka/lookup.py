@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from headwater.core.clock import Clock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import Path
-from headwater.enumerators.kafka.cluster import Cluster, ClusterMetadata
+from headwater.enumerators.kafka.client.cluster import Cluster, ClusterMetadata
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.enumerators.kafka.subscription import Subscription
-from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 
 __all__ = ["ClusterView", "KafkaLookup"]
 

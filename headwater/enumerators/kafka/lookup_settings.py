@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
 from headwater.enumerators.kafka.subscription import Subscription
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headwater.core.errors import OptionError, SourceError
-from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
-    from headwater.enumerators.kafka.cluster import Cluster  # loads kafka-python, which checking options does without
+    from headwater.enumerators.kafka.client.cluster import Cluster  # loads kafka-python, which checking options does without
 
 __all__ = ["AtTimestamp", "OffsetsInitializer", "PartitionSpec"]
 

@@ -10,9 +10,9 @@ from typing import Any
 from kafka.protocol.consumer.fetch import FetchRequest
 
 from headwater.core.clock import Clock
-from headwater.enumerators.kafka.client_config import ClientConfig
-from headwater.enumerators.kafka.connection import BrokerConnection, ReceiveBuffer
-from headwater.enumerators.kafka.errors import from_code
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.connection import BrokerConnection, ReceiveBuffer
+from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 __all__ = ["Cursor", "FetchSession", "FetchedPartition"]

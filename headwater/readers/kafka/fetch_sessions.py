@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
-from headwater.enumerators.kafka.client_config import BrokerAddress, ClientConfig
-from headwater.enumerators.kafka.pool import ConnectionPool
+from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.readers.kafka.fetch_session import Cursor, FetchedPartition, FetchSession
 
 __all__ = ["FetchSessions"]

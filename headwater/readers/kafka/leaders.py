@@ -9,10 +9,10 @@ from enum import Enum
 
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError, UnknownSplitError
-from headwater.enumerators.kafka.client_config import BrokerAddress, ClientConfig
-from headwater.enumerators.kafka.cluster import Broker, Cluster, TopicMetadata
+from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.client.cluster import Broker, Cluster, TopicMetadata
+from headwater.enumerators.kafka.client.topic_partition import TopicPartition
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.topic_partition import TopicPartition
 
 __all__ = ["Leaders", "Nowhere"]
 

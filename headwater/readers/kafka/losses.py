@@ -6,7 +6,7 @@ import logging
 
 from headwater.core.clock import Clock
 from headwater.core.errors import DataLossError, SourceError, TransientSourceError
-from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST
 from headwater.readers.kafka.fetch_session import Cursor
 from headwater.readers.kafka.leaders import Leaders, Nowhere
 

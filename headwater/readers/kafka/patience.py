@@ -6,7 +6,7 @@ import threading
 
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
-from headwater.enumerators.kafka.client_config import ClientConfig
+from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.readers.kafka.fetch_session import Cursor
 
 __all__ = ["Patience"]

@@ -10,9 +10,9 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import Path, SplitRange
-from headwater.enumerators.kafka.client_config import ClientConfig
-from headwater.enumerators.kafka.errors import Permission, from_code, metadata_is_stale
-from headwater.enumerators.kafka.pool import POOL, ConnectionPool
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
+from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.fetch_session import Cursor, FetchedPartition
 from headwater.readers.kafka.fetch_sessions import FetchSessions

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from local_kafka import LocalKafka, TlsFiles
-from tests.enumerators.kafka.listeners import Listen, listening
+from tests.enumerators.kafka.client.listeners import Listen, listening
 
 PASSWORDS = {"alice": "alice-secret", "bob": "bob-secret"}
 

@@ -11,14 +11,14 @@ import pytest
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.split import Path
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST
 from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
 from headwater.enumerators.kafka.lookup import ClusterView
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.enumerators.kafka.subscription import TopicNames
-from headwater.enumerators.kafka.topic_partition import EARLIEST
-from tests.enumerators.kafka.listeners import client
+from tests.enumerators.kafka.client.listeners import client
 
 T = TypeVar("T")
 A: Path = ("orders", "0")

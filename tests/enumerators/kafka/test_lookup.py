@@ -12,15 +12,15 @@ import pytest
 from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import Path
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
-from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
-from tests.enumerators.kafka.listeners import Listen, client
+from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.scripted_kafka import NOT_AUTHORIZED, NOT_LEADER, ScriptedKafka
 
 RETRIES, INTERVAL_MS = 3, 1_000

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from headwater.core.errors import OptionError, SourceError
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
-from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from examples.http_server import Api, serving
-from headwater.connector.http import HttpSource, configure_http
+from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
 from headwater.core.errors import (

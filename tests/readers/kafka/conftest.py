@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.readers.kafka import leaders
-from tests.enumerators.kafka.listeners import Listen, listening
+from tests.enumerators.kafka.client.listeners import Listen, listening
 from tests.readers.kafka.split_reading import Task
 from tests.scripted_kafka import ScriptedKafka
 

@@ -7,10 +7,10 @@ from typing import Any
 from headwater.core.clock import ManualClock
 from headwater.core.emitter import SplitState
 from headwater.core.split import SplitRange
-from headwater.enumerators.kafka.pool import ConnectionPool
+from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.split_reader import KafkaSplitReader
-from tests.enumerators.kafka.listeners import client
+from tests.enumerators.kafka.client.listeners import client
 from tests.scripted_kafka import Fetch, HangUp, Part, ScriptedKafka, Surprise
 
 POLL_TIMEOUT_MS = 10_000

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headwater.connector.kafka_columns import KAFKA_TYPE
-from headwater.connector.schemas import spark_schema
+from headwater.connector.sources.kafka.columns import KAFKA_TYPE
+from headwater.connector.spark.schemas import spark_schema
 from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 
 

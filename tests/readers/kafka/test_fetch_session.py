@@ -8,14 +8,14 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
-from headwater.enumerators.kafka.client_config import ClientConfig
-from headwater.enumerators.kafka.connection import BrokerConnection
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.fetch_session import Cursor, FetchSession
 from headwater.readers.kafka.record_batch import next_offset
 from headwater.readers.kafka.record_set import RecordSet
 from local_kafka import LocalKafka
-from tests.enumerators.kafka.listeners import client
+from tests.enumerators.kafka.client.listeners import client
 
 
 @pytest.fixture

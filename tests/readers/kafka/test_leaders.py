@@ -8,11 +8,11 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.topic_partition import EARLIEST, LATEST
 from headwater.readers.kafka.leaders import Leaders, Nowhere
 from local_kafka import LocalKafka
-from tests.enumerators.kafka.listeners import Listen, client
+from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.scripted_kafka import NOT_LEADER, ScriptedKafka
 
 

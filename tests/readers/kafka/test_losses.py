@@ -9,7 +9,7 @@ import pytest
 
 from headwater.core.errors import AuthorizationError, DataLossError, TransientSourceError
 from headwater.readers.kafka.losses import BELIEVED_AFTER_MS
-from tests.enumerators.kafka.listeners import Listen
+from tests.enumerators.kafka.client.listeners import Listen
 from tests.readers.kafka.split_reading import Task, hang_up, nothing, plain, upto, waiting
 from tests.scripted_kafka import NOT_AUTHORIZED, NOT_LEADER, OUT_OF_RANGE, UNKNOWN_TOPIC_ID, Fetch, Part, ScriptedKafka
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.enumerators.kafka.listeners import Listen
+from tests.enumerators.kafka.client.listeners import Listen
 from tests.readers.kafka.split_reading import Task, upto
 from tests.scripted_kafka import NOT_AUTHORIZED, NOT_LEADER, OUT_OF_RANGE, Fetch, Part, ScriptedKafka
 

@@ -9,7 +9,7 @@ from headwater.core.errors import TransientSourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.fetch_session import Cursor
 from headwater.readers.kafka.patience import Patience
-from tests.enumerators.kafka.listeners import client
+from tests.enumerators.kafka.client.listeners import client
 
 AWAY = TransientSourceError("nobody is there", source="kafka")
 

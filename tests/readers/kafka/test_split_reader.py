@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
-from tests.enumerators.kafka.listeners import Listen, listening
+from tests.enumerators.kafka.client.listeners import Listen, listening
 from tests.readers.kafka.split_reading import POLL_TIMEOUT_MS, Task, fail_once, hang_up, plain, upto
 from tests.scripted_kafka import NOT_LEADER, OUT_OF_RANGE, Fetch, Part, ScriptedKafka, Surprise, batch
 

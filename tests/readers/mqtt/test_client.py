@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.mqtt import MqttSource, configure_mqtt
+from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
 from headwater.core.errors import AuthorizationError, OptionError, TransientSourceError
 from headwater.core.source import Boundedness

@@ -20,18 +20,18 @@ from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
 from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.epoch.input_gate import InputGate
-from headwater.readers.runtime.epoch.ipc import write_batches
 from headwater.readers.runtime.epoch.metrics import EpochMetrics
 from headwater.readers.runtime.epoch.node import EmitterNode
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.restored import RestoredRows
-from headwater.readers.runtime.epoch.trigger import BarrierTrigger
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
 from headwater.readers.runtime.fetchers.shape import ONE_AFTER_THE_OTHER, ThreadShape
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
+from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from headwater.readers.runtime.partitions.events import CheckpointBarrier
+from headwater.readers.runtime.partitions.ipc import write_batches
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition

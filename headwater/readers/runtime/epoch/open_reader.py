@@ -12,7 +12,7 @@ from headwater.core.epoch import EpochState
 from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.shared_scan import SharedScans, SharingReader
-from headwater.readers.runtime.epoch_task import EpochReading, EpochTask, ReadingContext
+from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.shape import ThreadShape
 
 __all__ = ["open_epoch_reader"]

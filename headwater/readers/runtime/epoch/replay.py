@@ -10,7 +10,7 @@ from headwater.core.epoch import EpochState, FoundSplit, InFlight
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import Path, SplitRange
-from headwater.readers.runtime.epoch.ipc import read_batches
+from headwater.readers.runtime.partitions.ipc import read_batches
 
 __all__ = ["Replay"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from headwater.core.epoch import InFlight
-from headwater.readers.runtime.epoch.ipc import read_batches, write_batches
 from headwater.readers.runtime.epoch.replay import Replay
+from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 
 __all__ = ["RestoredRows"]
 

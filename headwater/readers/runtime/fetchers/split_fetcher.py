@@ -13,8 +13,8 @@ from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import Path, SplitRange
-from headwater.readers.runtime.epoch.trigger import BarrierTrigger
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
+from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 

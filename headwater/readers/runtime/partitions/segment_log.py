@@ -13,7 +13,7 @@ import pyarrow as pa
 from headwater.core.errors import ContractError, FencedError, StateLocationError
 from headwater.core.jsons import JsonObject, dumps
 from headwater.core.state_store import StateStore
-from headwater.readers.runtime.epoch.ipc import read_batches, write_batches
+from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionLocation, ResultPartitionType
 
 __all__ = ["SegmentLog", "SegmentLogView"]

@@ -15,8 +15,8 @@ from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError, SourceError
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.epoch.ipc import read_batches
 from headwater.readers.runtime.fetchers.shape import INLINE, ThreadShape
+from headwater.readers.runtime.partitions.ipc import read_batches
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (

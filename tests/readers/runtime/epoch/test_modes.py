@@ -9,8 +9,8 @@ import pytest
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.epoch.ipc import read_batches
 from headwater.readers.runtime.fetchers.shape import thread_per_split
+from headwater.readers.runtime.partitions.ipc import read_batches
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (

@@ -11,7 +11,7 @@ from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.readers.async_io.settings import AsyncSettings
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
-from headwater.readers.runtime.epoch_task import EpochTask, ReadingContext
+from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 
 

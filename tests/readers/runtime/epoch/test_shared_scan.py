@@ -11,7 +11,7 @@ from headwater.core.clock import SystemClock
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.shared_scan import SharedScans
-from headwater.readers.runtime.epoch_task import EpochReading, EpochTask, ReadingContext
+from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 

@@ -14,11 +14,11 @@ from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import OptionError, SourceError
 from headwater.core.reader import SplitReader
-from headwater.readers.runtime.epoch.trigger import BarrierTrigger
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
 from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
+from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition

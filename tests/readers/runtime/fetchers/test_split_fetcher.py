@@ -15,9 +15,9 @@ from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.split import Path, SplitRange
-from headwater.readers.runtime.epoch.trigger import BarrierTrigger
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
+from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId

@@ -1,0 +1,1 @@
+"""Barrier mode on the driver: opens an epoch when a split is due, and settles it when its tasks have ended."""

@@ -1,0 +1,76 @@
+"""Which splits are due: an epoch is opened for those only, and for none if there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from headwater.connector.barrier.settlement import Settlement
+from headwater.core.clock import Clock
+from headwater.core.split import Path
+
+__all__ = ["DueSplits"]
+
+
+class DueSplits:
+    """Belongs to the driver's one thread.
+
+    * A split with more to read is due. So is one whose place nobody read.
+    * A split that must not be asked before some time is due then, whatever the trigger.
+    * A split that had nothing more is due a poll interval later; under AvailableNow not any more in this run, which ends when that is true of all.
+
+    Args:
+        poll_interval_ms: how long after it was caught up a split is looked at again.
+        clock: monotonic time.
+        wall_ms: wall-clock time, in which "not before" is told.
+    """
+
+    def __init__(self, poll_interval_ms: int, clock: Clock, wall_ms: Callable[[], int]) -> None:
+        self._poll_interval_ms, self._clock, self._wall_ms = poll_interval_ms, clock, wall_ms
+        self._poll_at_ms: dict[Path, int] = {}
+        self._run: set[Path] | None = None
+        self._run_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether an AvailableNow run has come to its end: nobody looked at its last epoch."""
+        return self._run_over
+
+    def begin_run(self) -> None:
+        """An AvailableNow run begins: every split is looked at once more."""
+        self._run, self._run_over = set(), False
+        self._poll_at_ms.clear()
+
+    def take_up(self, settlement: Settlement, *, opened_here: bool) -> None:
+        """Note what an epoch came to.
+
+        Args:
+            settlement: the state after it.
+            opened_here: whether this process opened the epoch. One that an earlier process opened says nothing about now.
+        """
+        if not opened_here:
+            return
+        if self._run is not None:
+            self._run |= settlement.caught_up
+            self._run_over = not settlement.ran  # a sink that does not look would be offered the same splits for ever
+        at_ms = self._clock.monotonic_ms() + self._poll_interval_ms
+        self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, at_ms))
+
+    def due(self, live: Iterable[Path], settlement: Settlement | None) -> list[Path]:
+        """Return the splits that an epoch opened now would read, in order."""
+        if self._run_over:
+            return []
+        waiting = settlement.due_ms if settlement else {}
+        now_ms = self._wall_ms()
+        return sorted(path for path in live if waiting.get(path, 0) <= now_ms and self._polled_again(path))
+
+    def wait_ms(self, live: Iterable[Path], settlement: Settlement | None) -> int | None:
+        """Return how long an AvailableNow run has to wait until a split is due; None if there is nothing to wait for."""
+        if self._run is None or self._run_over or settlement is None:
+            return None
+        times = [settlement.due_ms[path] for path in live if path in settlement.due_ms and path not in self._run]
+        return max(1, min(times) - self._wall_ms()) if times else None
+
+    def _polled_again(self, path: Path) -> bool:
+        if self._run is not None:
+            return path not in self._run
+        return self._poll_at_ms.get(path, 0) <= self._clock.monotonic_ms()

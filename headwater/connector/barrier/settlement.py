@@ -1,0 +1,131 @@
+"""What is live after an epoch: the positions before it and the manifests that came out of it, taken together in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.connector.barrier.checkpoints import CompletedCheckpoint
+from headwater.connector.barrier.offsets import EpochOffset, ManifestRef
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.enumerator import Checkpoint
+from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
+from headwater.core.split import Path, Split
+
+__all__ = ["Settlement", "settle"]
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """The state of a query between two epochs. A pure function of an offset and its manifests.
+
+    Attributes:
+        splits: every live split.
+        positions: of each, the next record.
+        caught_up: those that had nothing more.
+        due_ms: of those that must not be asked yet, when they may: wall-clock time in ms.
+        not_run: splits whose place was sealed: they begin again where they began.
+        restored: manifests with rows in flight, to be emitted in the next epoch.
+        events: of the readers, in order of places.
+        ran: whether any place was read.
+        state: of the enumerator, as it was when the epoch was planned.
+    """
+
+    splits: Mapping[Path, Split]
+    positions: Mapping[Path, Any]
+    caught_up: frozenset[Path]
+    due_ms: Mapping[Path, int]
+    not_run: tuple[Split, ...]
+    restored: tuple[ManifestRef, ...]
+    events: tuple[JsonValue, ...]
+    ran: bool
+    state: JsonValue
+
+    def checkpoint(self) -> Checkpoint[Any, Any]:
+        """Return what an enumerator may know of it."""
+        return Checkpoint(self.splits, self.positions, self.state)
+
+
+def settle(source: BarrierSource[Any, Any], offset: EpochOffset, completed: CompletedCheckpoint, now_ms: int) -> Settlement:
+    """Return the state after an epoch.
+
+    Args:
+        source: tells positions apart.
+        offset: what the epoch began with.
+        completed: its manifests.
+        now_ms: the driver's wall-clock time. Delays count from when a manifest was written, by the writer's clock; where clocks differ that can
+            only make a delay shorter or, at most, begin now.
+
+    Raises:
+        ContractError: a split went backwards, or one was found under the name of another.
+    """
+    work = _Work(source, offset, now_ms)
+    for number, manifest in enumerate(completed.manifests):
+        if manifest.state is None:
+            work.not_run += [offset.splits[path] for path in offset.places[number]]
+            work.restored += offset.restored[number]
+        else:
+            written_ms = manifest.metrics.get("written_ms", now_ms)
+            assert isinstance(written_ms, int)
+            work.take(manifest.state, written_ms)
+            if manifest.state.in_flight:
+                work.restored.append(ManifestRef(completed.epoch.folder, number))
+    return Settlement(
+        work.splits,
+        work.positions,
+        frozenset(work.caught_up),
+        work.due_ms,
+        tuple(work.not_run),
+        tuple(sorted(work.restored)),
+        tuple(work.events),
+        any(manifest.state is not None for manifest in completed.manifests),
+        offset.state,
+    )
+
+
+class _Work:
+    """The settlement being made."""
+
+    def __init__(self, source: BarrierSource[Any, Any], offset: EpochOffset, now_ms: int) -> None:
+        self._source, self._now_ms = source, now_ms
+        self.splits, self.positions, self.due_ms = dict(offset.splits), dict(offset.starts), dict(offset.due_ms)
+        self.caught_up: set[Path] = set()
+        self.not_run: list[Split] = []
+        self.restored: list[ManifestRef] = []
+        self.events: list[JsonValue] = []
+
+    def take(self, state: EpochState, written_ms: int) -> None:
+        for entry in state.progress:
+            self._advance(entry, written_ms)
+        for found in state.found:
+            self._add(found)
+        self.events += state.events
+
+    def _advance(self, entry: SplitProgress, written_ms: int) -> None:
+        path = entry.split.path
+        if path in self.positions and self._source.is_before(entry.position, self.positions[path]):
+            raise ContractError(
+                f"source {self._source.name!r} went backwards: split {entry.split.split_id} was to be read from {self.positions[path]!r} and came to "
+                f"{entry.position!r}; nothing was changed"
+            )
+        self.due_ms.pop(path, None)
+        if entry.status is SplitStatus.FINISHED:
+            self.splits.pop(path, None)
+            self.positions.pop(path, None)
+            return
+        self._add(FoundSplit(entry.split, entry.position))
+        self.positions[path] = entry.position
+        if entry.not_before_ms is not None:
+            left_ms = entry.not_before_ms - (self._now_ms - written_ms)
+            self.due_ms[path] = self._now_ms + max(0, min(left_ms, entry.not_before_ms))
+        elif entry.status is SplitStatus.CAUGHT_UP:
+            self.caught_up.add(path)
+
+    def _add(self, found: FoundSplit) -> None:
+        path = found.split.path
+        if self.splits.setdefault(path, found.split) != found.split:
+            raise ContractError(f"source {self._source.name!r} found {found.split!r} under the name of another split, {self.splits[path]!r}")
+        self.positions.setdefault(path, found.start)

@@ -1,1 +1,0 @@
-"""Barrier mode on the driver: epochs opened when a split is due, and what came of them taken up."""

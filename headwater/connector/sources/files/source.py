@@ -1,0 +1,225 @@
+"""The files source: joins listing and reading, made from Spark's own file options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os.path import commonprefix
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import pyarrow as pa
+
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.files.options import FILES_OPTIONS, default_parallelism, selected_paths
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.core.clock import SystemClock
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.errors import OffsetError, OptionError
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness, Source
+from headwater.core.split import Path, SplitRange
+from headwater.core.state_location import open_state_store
+from headwater.enumerators.files.backlog import BatchLimits
+from headwater.enumerators.files.cleaner import CleanSource
+from headwater.enumerators.files.enumerator import FileSplitEnumerator, FilesSettings
+from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.split import FileSplit, FileStatus
+from headwater.readers.files.formats import make_format
+from headwater.readers.files.settings import METADATA_COLUMN, CsvSettings, ReadSettings
+
+if TYPE_CHECKING:
+    from headwater.readers.files.block import FileBlock  # noqa: F401 - named in the type of the class
+    from headwater.readers.files.emitter import FilesRecordEmitter
+    from headwater.readers.files.split_reader import FilesSplitReader
+
+__all__ = ["FilesSource", "configure_files"]
+
+_OPENING_BYTES = 256 << 10
+"""What opening a file costs, as bytes that could be read meanwhile: many small files are spread over tasks like a large one."""
+_MOST_PLAN_BYTES = 1 << 20
+_ANY_NUMBER = (1 << 31) - 1
+_BACKOFF = Backoff(deadline_ms=120_000)
+
+
+@dataclass(frozen=True)
+class FilesSource(Source["FileBlock", FileSplit, int]):
+    """Files as splits, byte offsets as positions.
+
+    Attributes:
+        files: which files, and what is remembered of them.
+        read: how they become rows; its schema is None until it is known.
+        mode: a batch or a stream.
+        columns: which columns of an inferred schema, None for all.
+        metadata: whether there is a column ``_metadata``.
+    """
+
+    name: ClassVar[str] = "files"
+    bounded_splits: ClassVar[bool] = True
+
+    files: FilesSettings
+    read: ReadSettings
+    mode: Boundedness
+    columns: tuple[str, ...] | None = None
+    metadata: bool = False
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.mode
+
+    def schema(self) -> pa.Schema:
+        """Return the schema that was given; else infer it: lists, and opens some files."""
+        if self.read.schema is not None:
+            return self.read.schema
+        from headwater.readers.files.inference import infer_schema
+        from headwater.readers.files.rows import METADATA_TYPE
+
+        found = infer_schema(self.files.listers(SystemClock()), self.read)
+        found = pa.schema([*found, pa.field(METADATA_COLUMN, METADATA_TYPE)]) if self.metadata else found
+        return found if self.columns is None else pa.schema([_column(found, name) for name in self.columns])
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
+        from headwater.connector.spark.schemas import spark_schema
+        from headwater.readers.files.rows import METADATA_TYPE
+
+        if given and self.columns is not None and tuple(schema.names) != self.columns:
+            raise OptionError(f"is for an inferred schema; the one given with .schema(...) has {', '.join(schema.names)}", option="columns")
+        if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
+            wanted = spark_schema(pa.schema([pa.field(METADATA_COLUMN, METADATA_TYPE)])).fields[0].dataType.simpleString()
+            raise OptionError(f"the column {METADATA_COLUMN} must be {wanted} in the schema", option="includeMetadata")
+        if self.metadata and METADATA_COLUMN not in schema.names:
+            raise OptionError(f"needs the column {METADATA_COLUMN} in the schema that is given with .schema(...)", option="includeMetadata")
+        text = None if given else ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in spark_schema(schema).fields)
+        return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
+
+    def create_enumerator(self, context: SplitEnumeratorContext[FileSplit, int]) -> FileSplitEnumerator:
+        return FileSplitEnumerator(context, self.files)
+
+    def restore_enumerator(self, context: SplitEnumeratorContext[FileSplit, int], checkpoint: Checkpoint[FileSplit, int]) -> FileSplitEnumerator:
+        """The first `refresh` shows the checkpoint to a new enumerator: nothing else is needed."""
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> FilesSplitReader:
+        from headwater.readers.files.split_reader import FilesSplitReader
+
+        return FilesSplitReader(self.read)
+
+    def create_emitter(self) -> FilesRecordEmitter:
+        from headwater.readers.files.emitter import FilesRecordEmitter
+
+        return FilesRecordEmitter(self.read)
+
+    def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
+        """The folder that all share, once, and for each file the rest of its path, size, time and perhaps etag, in the order of the numbers."""
+        ordered = sorted(splits, key=lambda split: split.number)
+        folder = commonprefix([split.file.url for split in ordered]).rpartition("/")[0]  # noqa: RUF071 - cut at a slash right here
+        files: list[JsonValue] = [[split.file.url[len(folder) :], *split.file[1 : 4 if split.file.etag is not None else 3]] for split in ordered]
+        return {"folder": folder, "files": files}
+
+    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, FileSplit]:
+        try:
+            fields = cast("JsonObject", definitions)
+            folder, files = cast("str", fields["folder"]), cast("list[list[Any]]", fields["files"])
+            return {
+                path: FileSplit(path[0], FileStatus(folder + name, int(size), *rest))
+                for path, (name, size, *rest) in zip(sorted(paths), files, strict=True)
+            }
+        except (KeyError, ValueError, TypeError) as error:
+            raise OffsetError(f"the checkpoint's offset is not one of the files source: {error!r}") from error
+
+    def rows_between(self, start: int, stop: int) -> int:
+        """Bytes stand for records: nobody knows how many lines a file has."""
+        return max(0, stop - start)
+
+    def position_after(self, start: int, rows: int, stop: int) -> int:
+        return min(start + rows, stop)
+
+    def row_bytes(self, split: FileSplit, state: JsonValue) -> int:
+        return 1 + _OPENING_BYTES // max(1, split.file.size_bytes)
+
+    def cut(self, whole: SplitRange[FileSplit, int], pieces: int) -> Sequence[SplitRange[FileSplit, int]]:
+        if not make_format(self.read).is_splittable(whole.split.file.url):
+            return [whole]
+        return super().cut(whole, pieces)
+
+
+def configure_files(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+    """Make the files source from the user's options. Opens nothing.
+
+    Args:
+        options: as Spark delivers them, keys lower-cased.
+        boundedness: a batch or a stream; None if only the schema will be asked for.
+
+    Raises:
+        OptionError: an option is unknown, malformed, missing, of the other mode, or clashes with another.
+        StateLocationError: there is no safe way to keep state at ``stateLocation``.
+    """
+    values = FILES_OPTIONS.parse(options, boundedness)
+    if values["format"] is None:
+        raise OptionError("is required: .option('format', 'csv')", option="format")
+    if values["maxFilesPerTrigger"] is not None and values["maxBytesPerTrigger"] is not None:
+        raise OptionError("cannot be given together with maxFilesPerTrigger", option="maxBytesPerTrigger")
+    paths, mode = selected_paths(values), boundedness or Boundedness.BOUNDED
+    is_stream = mode is Boundedness.CONTINUOUS_UNBOUNDED
+    storage = values["storageOptions"]
+    selection = FileSelection(paths, storage, values["modifiedAfter"], values["modifiedBefore"], values["minFileAge"])
+    limits = BatchLimits(values["maxFilesPerTrigger"], values["maxBytesPerTrigger"], _MOST_PLAN_BYTES) if is_stream else BatchLimits()
+    files = FilesSettings(
+        selection,
+        limits,
+        _BACKOFF,
+        latest_first=values["latestFirst"] and is_stream,
+        window_ms=values["maxFileAge"],
+        on_change=values["onChange"],
+        clean=_cleaning(values, [path.root for path in paths]) if is_stream else None,
+        store=open_state_store(values["stateLocation"], storage) if values["stateLocation"] is not None and is_stream else None,
+        remember=is_stream,
+    )
+    csv = CsvSettings(
+        values["header"], values["sep"], values["quote"], values["escape"], values["nullValue"], values["multiLine"], values["inferSchema"]
+    )
+    read = ReadSettings(
+        values["format"],
+        paths,
+        None,
+        values["mode"],
+        values["columnNameOfCorruptRecord"],
+        values["ignoreMissingFiles"],
+        csv,
+        storage,
+    )
+    return ConfiguredSource(
+        FilesSource(files, read, mode, values["columns"], values["includeMetadata"]),
+        ReadLimits(max_files=values["maxFilesPerTrigger"] or _ANY_NUMBER),
+        PlanningHints(values["parallelism"] or default_parallelism(), values["minPartitions"] or 1),
+        _BACKOFF,
+        push_filters=values["pushFilters"] and not is_stream,
+    )
+
+
+def _cleaning(values: Mapping[str, Any], roots: Sequence[str]) -> CleanSource | None:
+    if values["cleanSource"] == "off":
+        return None
+    archive = values["sourceArchiveDir"]
+    if values["cleanSource"] == "delete":
+        return CleanSource(None, values["storageOptions"])
+    if archive is None:
+        raise OptionError("is required for cleanSource=archive", option="sourceArchiveDir")
+    if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
+        raise OptionError(f"must not be below what is read ({', '.join(roots)}): archived files would be found again", option="sourceArchiveDir")
+    if {_protocol(archive)} != {_protocol(root) for root in roots}:
+        raise OptionError("must be on the file system of what is read: files are moved, not copied", option="sourceArchiveDir")
+    return CleanSource(archive, values["storageOptions"])
+
+
+def _protocol(url: str) -> str:
+    protocol, separator, _ = url.partition("://")
+    return protocol if separator else "file"
+
+
+def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:
+    found = [field for field in schema if field.name.lower() == name.lower()]
+    if not found:
+        raise OptionError(f"{name!r} is not a column of these files; there are {', '.join(schema.names)}", option="columns")
+    return found[0]

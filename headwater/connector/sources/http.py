@@ -1,0 +1,168 @@
+"""The HTTP source: a paged REST API, with sub-resources that are found while reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+from urllib.parse import urlsplit
+
+from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
+from headwater.connector.options import Option, OptionTable, duration_ms, integer, names, text
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.clock import SystemClock
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.epoch_records import EpochRecord
+from headwater.core.errors import OffsetError, OptionError
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import SplitReader
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.split import Path
+from headwater.enumerators.http.enumerator import HttpSplitEnumerator
+from headwater.enumerators.http.split import FOUND, ROOT, HttpSplit, PagePosition
+from headwater.readers.http.settings import HttpSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["HTTP_OPTIONS", "HttpSource", "configure_http"]
+
+_HEADER: Final = "header."
+
+
+def _urls(raw: str) -> tuple[str, ...]:
+    found = names(raw)
+    for url in found:
+        if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).netloc:
+            raise ValueError(f"must be http:// or https:// URLs with commas between them, not {url!r}")
+    return found
+
+
+def _rate(raw: str) -> float:
+    try:
+        rate = float(raw)
+    except ValueError:
+        rate = 0
+    if not 0 < rate < 1e6:
+        raise ValueError(f"must be a number above 0, not {raw!r}")
+    return rate
+
+
+HTTP_OPTIONS: Final = OptionTable(
+    [
+        Option("url", _urls, None, "Required: the first page of a resource; several with commas between them."),
+        Option(
+            "itemsField", str.strip, "items", "Where a page's JSON has its list of items, names with dots between them; empty: the page is the list."
+        ),
+        Option(
+            "nextField",
+            text,
+            "next",
+            "Where it has the link to the next page, or its cursor: absent, null or empty on the last. A `Link` header with `rel=next` does too.",
+        ),
+        Option("cursorParam", text, None, "The query parameter that takes the cursor, if `nextField` holds no URL.", shown_default="a URL"),
+        Option("childrenField", text, None, "Where an item has links to sub-resources, which are read to their end: a URL or a list of URLs."),
+        Option("requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."),
+        Option("requestTimeout", duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"),
+        Option("retryDeadline", duration_ms, 120_000, "How long to go on asking a server that is away or failing.", shown_default="`2m`"),
+        Option("connections", integer(1), 1, "How many resources a task reads at once."),
+        *BARRIER_OPTIONS,
+    ],
+    prefixes=(_HEADER,),
+)
+
+
+@dataclass(frozen=True)
+class HttpSource(BarrierSource[HttpSplit, JsonValue]):
+    """Resources as splits, pages as records, items as rows.
+
+    Attributes:
+        urls: of the named resources.
+        settings: how to read them.
+        connections: how many of them a task reads at once.
+        mode: a batch or a stream.
+    """
+
+    name: ClassVar[str] = "http"
+    path_depth: ClassVar[int] = 2
+
+    urls: tuple[str, ...]
+    settings: HttpSettings
+    connections: int
+    mode: Boundedness
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.mode
+
+    @property
+    def fetcher_threads(self) -> int:
+        return self.connections
+
+    def schema(self) -> pa.Schema:
+        from headwater.readers.http.pages import HTTP_SCHEMA
+
+        return HTTP_SCHEMA
+
+    def create_enumerator(self, context: SplitEnumeratorContext[HttpSplit, JsonValue]) -> SplitEnumerator[HttpSplit, JsonValue]:
+        return HttpSplitEnumerator(context, self.urls)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[HttpSplit, JsonValue], checkpoint: Checkpoint[HttpSplit, JsonValue]
+    ) -> SplitEnumerator[HttpSplit, JsonValue]:
+        """Everything that counts is in the positions."""
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> SplitReader[EpochRecord, HttpSplit, JsonValue]:
+        from headwater.readers.http.split_reader import HttpSplitReader
+
+        return HttpSplitReader(self.settings, SystemClock())
+
+    def serialize_splits(self, splits: Iterable[HttpSplit]) -> JsonValue:
+        """Nothing: a split's path says all."""
+        return None
+
+    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, HttpSplit]:
+        found = {path: HttpSplit.from_path(path) for path in paths}
+        if wrong := [path for path in found if path[0] not in {ROOT, FOUND}]:
+            raise OffsetError(f"the checkpoint's offset is not one of the http source: {wrong[0]}")
+        return found
+
+    def is_before(self, position: JsonValue, other: JsonValue) -> bool:
+        one, two = PagePosition.from_json(position), PagePosition.from_json(other)
+        return (one.page, one.row) < (two.page, two.row)
+
+
+def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+    """Make the HTTP source from the user's options. Opens nothing.
+
+    Raises:
+        OptionError: an option is unknown, malformed, missing or of the other mode.
+        StateLocationError: ``stateLocation`` has no atomic put-if-absent.
+    """
+    values = HTTP_OPTIONS.parse(options, boundedness)
+    if values["url"] is None:
+        raise OptionError("is required: the first page of a resource", option="url")
+    mode = boundedness or Boundedness.BOUNDED
+    epochs = epochs_of(values, boundedness, source="http")
+    readers = epochs.hints.parallelism * values["connections"]
+    settings = HttpSettings(
+        {key[len(_HEADER) :]: value for key, value in options.items() if key.lower().startswith(_HEADER)},
+        tuple(sorted({urlsplit(url).netloc for url in values["url"]})),
+        values["itemsField"],
+        values["nextField"],
+        values["cursorParam"],
+        values["childrenField"],
+        timeout_ms=values["requestTimeout"],
+        deadline_ms=values["retryDeadline"],
+        follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
+    )
+    if values["requestsPerSecond"]:
+        readers = min(readers, len(values["url"])) if values["childrenField"] is None else readers
+        settings = replace(settings, requests_per_s=values["requestsPerSecond"] / readers)
+    source = HttpSource(cast("tuple[str, ...]", values["url"]), settings, values["connections"], mode)
+    return ConfiguredSource(source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=values["retryDeadline"]), epochs)

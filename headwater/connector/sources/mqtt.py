@@ -1,0 +1,203 @@
+"""The MQTT source: messages of persistent sessions, staged before they are acknowledged."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+from urllib.parse import urlsplit
+
+from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
+from headwater.connector.options import Option, OptionTable, duration_ms, integer, names, text
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.epoch_records import EpochRecord
+from headwater.core.errors import OptionError
+from headwater.core.imports import importing
+from headwater.core.jsons import JsonValue
+from headwater.core.reader import SplitReader
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.split import Path
+from headwater.core.state_store import MemoryStateStore, StateStore
+from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
+from headwater.enumerators.mqtt.split import MqttSessionSplit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.mqtt.settings import MqttSettings
+    from headwater.readers.runtime.staging.staged_split_reader import Staging
+
+__all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
+
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_LEAST_REMEMBERED: Final = 2_000
+_REMEMBERED_WINDOWS: Final = 8
+"""Brokers send more than one window of unacknowledged messages: what they send again after a broken connection does not always count for it."""
+_PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+
+
+def _broker(raw: str) -> tuple[str, int, bool]:
+    parts = urlsplit(raw.strip())
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(f"must be mqtt://host:port or mqtts://host:port, not {raw!r}")
+    return parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts"
+
+
+def _key(raw: str) -> tuple[str, str]:
+    kind, colon, name = raw.strip().partition(":")
+    if kind not in {"payload", "property"} or not colon or not name:
+        raise ValueError(f"must be payload:<field of the JSON payload> or property:<name of a user property>, not {raw!r}")
+    return kind, name
+
+
+MQTT_OPTIONS: Final = OptionTable(
+    [
+        Option("broker", _broker, None, "Required: `mqtt://host:port` or `mqtts://host:port`."),
+        Option("topics", names, None, "Required: topic filters with commas between them, `+` and `#` included."),
+        Option(
+            "clientId",
+            text,
+            None,
+            "Required for a stream: names its session at the broker, for this query alone.",
+            only=_STREAM,
+        ),
+        Option("sessions", integer(1), 1, "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then."),
+        Option(
+            "messageKey",
+            _key,
+            None,
+            "What tells a second delivery from the first: `payload:<field>` of a JSON payload, names with dots between them, or `property:<name>`. "
+            "Without it the guarantee is at least once.",
+            shown_default="at least once",
+        ),
+        Option("username", text, None, "For the broker."),
+        Option("password", text, None, "For the broker."),
+        Option("idleTimeout", duration_ms, 500, "A session that brings nothing for so long is caught up.", shown_default="`500ms`"),
+        Option("maxInFlight", integer(1), 5_000, "The most messages that the broker sends before the first one is acknowledged, and of one segment."),
+        *BARRIER_OPTIONS,
+    ]
+)
+
+
+@dataclass(frozen=True)
+class MqttSource(BarrierSource[MqttSessionSplit, int]):
+    """Sessions as splits, segments of their logs as records, messages as rows.
+
+    Attributes:
+        client_ids: of the sessions.
+        settings: of the connections.
+        store: the state location; in a batch read one of the task's own, in memory.
+        idle_ms: a session that brings nothing for so long is caught up.
+        mode: a batch or a stream.
+        folder: of the query, in the state location.
+    """
+
+    name: ClassVar[str] = "mqtt"
+
+    client_ids: tuple[str, ...]
+    settings: MqttSettings
+    store: StateStore | None
+    idle_ms: int
+    mode: Boundedness
+    folder: str = ""
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.mode
+
+    @property
+    def is_staged(self) -> bool:
+        return True
+
+    @property
+    def delivery_columns(self) -> frozenset[str]:
+        return frozenset({"retained", "received"})
+
+    def schema(self) -> pa.Schema:
+        from headwater.readers.mqtt.settings import MQTT_SCHEMA
+
+        return MQTT_SCHEMA
+
+    def create_enumerator(self, context: SplitEnumeratorContext[MqttSessionSplit, int]) -> SplitEnumerator[MqttSessionSplit, int]:
+        return MqttSplitEnumerator(context, self.client_ids)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[MqttSessionSplit, int], checkpoint: Checkpoint[MqttSessionSplit, int]
+    ) -> SplitEnumerator[MqttSessionSplit, int]:
+        """Everything that counts is in the positions."""
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> SplitReader[EpochRecord, MqttSessionSplit, int]:
+        with importing("the mqtt source", extra="mqtt"):
+            from headwater.readers.mqtt.client import MqttClient
+        from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
+
+        return StagedSplitReader(self.staging(self.folder), lambda: MqttClient(self.settings))
+
+    def serialize_splits(self, splits: Iterable[MqttSessionSplit]) -> JsonValue:
+        """Nothing: a split's path says all."""
+        return None
+
+    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, MqttSessionSplit]:
+        return {path: MqttSessionSplit(path[0]) for path in paths}
+
+    def is_before(self, position: int, other: int) -> bool:
+        return position < other
+
+    def for_query(self, folder: str) -> MqttSource:
+        return replace(self, folder=folder)
+
+    def release_before(self, folder: str, positions: Mapping[Path, int]) -> None:
+        from headwater.readers.runtime.staging.staged_split_reader import segment_log
+
+        for path, position in positions.items():
+            segment_log(self.staging(folder), path, "driver").release_before(position)
+
+    def staging(self, folder: str) -> Staging:
+        """Return where and how a query's messages are staged."""
+        from headwater.readers.runtime.staging.staged_split_reader import Staging
+
+        remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
+        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, remembered)
+
+
+def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+    """Make the MQTT source from the user's options. Opens nothing.
+
+    Raises:
+        OptionError: an option is unknown, malformed, missing or of the other mode.
+        StateLocationError: ``stateLocation`` has no atomic put-if-absent.
+    """
+    from headwater.readers.mqtt.settings import MqttSettings
+
+    values = MQTT_OPTIONS.parse(options, boundedness)
+    for name in ("broker", "topics"):
+        if values[name] is None:
+            raise OptionError("is required", option=name)
+    if boundedness is _STREAM and values["clientId"] is None:
+        raise OptionError("is required for a stream: it names the session in which the broker keeps what was not taken yet", option="clientId")
+    epochs = epochs_of(values, boundedness, source="mqtt")
+    client_id = values["clientId"] or f"headwater-{secrets.token_hex(8)}"
+    several = values["sessions"] > 1
+    topics = tuple(f"$share/{client_id}/{topic}" for topic in values["topics"]) if several else values["topics"]
+    client_ids = tuple(f"{client_id}-{number}" for number in range(values["sessions"])) if several else (client_id,)
+    host, port, tls = values["broker"]
+    settings = MqttSettings(
+        host,
+        port,
+        tls,
+        values["username"],
+        values["password"],
+        topics,
+        boundedness is _STREAM,
+        values["messageKey"],
+        min(values["maxInFlight"], 65_535),
+    )
+    source = MqttSource(client_ids, settings, epochs.store, values["idleTimeout"], boundedness or Boundedness.BOUNDED)
+    return ConfiguredSource(source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=120_000), epochs)

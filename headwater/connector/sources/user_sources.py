@@ -1,0 +1,127 @@
+"""From a class that a user wrote to a source that Spark reads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+
+from headwater.connector.options import Option, OptionTable
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.core.abilities import FindsTimestamps, Heads, PushesFilters
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.errors import OptionError
+from headwater.core.outside import outside
+from headwater.core.retry import Backoff
+from headwater.core.simple_source import SimpleSource
+from headwater.core.source import Boundedness, Source
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["FromOptions", "SourceClass", "UserSource", "options_of"]
+
+
+@runtime_checkable
+class FromOptions(Protocol):
+    """What a class of the full form has, beside `Source`, to be made by name."""
+
+    OPTIONS: Sequence[Option[Any]]
+    """Its options. Those of its mode (limits or barriers) are added."""
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], boundedness: Boundedness | None) -> Self:
+        """Make the source: settings only, opens nothing.
+
+        Args:
+            options: a value for every option, by name.
+            boundedness: a batch or a stream; None if only the schema will be asked for.
+        """
+
+
+SourceClass: TypeAlias = type[SimpleSource] | type[Source[Any, Any, Any]]
+
+
+def options_of(source: SourceClass) -> OptionTable:
+    """Return all options of a user's source: its own, and those that it has by its abilities. ``markdown()`` of it is the table for its docs.
+
+    Raises:
+        OptionError: the class is no source.
+        ContractError: its ``OPTIONS`` are wrong.
+    """
+    from headwater.connector.sources.source_options import option_table
+
+    _check_class(source)
+    own = cast("Any", source).OPTIONS
+    if issubclass(source, SimpleSource):
+        return option_table(
+            own,
+            source.__name__,
+            is_planned=_has(source, Heads),
+            is_simple=True,
+            timestamps=_has(source, FindsTimestamps),
+            filters=_has(source, PushesFilters),
+        )
+    return option_table(own, source.__name__, is_planned=not issubclass(source, BarrierSource))
+
+
+@dataclass(frozen=True)
+class UserSource:
+    """The factory of a user's class (`headwater.connector.sources.registry.SourceFactory`)."""
+
+    source: SourceClass
+
+    def __call__(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+        """Make the source from the user's options. Opens nothing.
+
+        Raises:
+            OptionError: an option is unknown, malformed, missing or of the other mode; or the class is no source.
+            StateLocationError: ``stateLocation`` has no atomic put-if-absent.
+        """
+        values = options_of(self.source).parse(options, boundedness)
+        made = self._make(values, boundedness)
+        backoff = Backoff(deadline_ms=values["retryDeadline"])
+        if isinstance(made, BarrierSource):
+            from headwater.connector.barrier.options import epochs_of
+
+            epochs = epochs_of(values, boundedness, source=made.name)
+            return ConfiguredSource(made, ReadLimits(), PlanningHints(1), backoff, epochs, push_filters=values.get("pushFilters", False))
+        from headwater.connector.sources.source_options import limits_of, planning_hints_of
+
+        return ConfiguredSource(made, limits_of(values), planning_hints_of(values), backoff, push_filters=values.get("pushFilters", False))
+
+    def _make(self, values: Mapping[str, Any], boundedness: Boundedness | None) -> Source[Any, Any, Any]:
+        with outside(self.source.__name__, source=self.source.name):
+            if not issubclass(self.source, SimpleSource):
+                return cast("type[FromOptions]", self.source).from_options(values, boundedness)  # type: ignore[return-value]  # _check_class saw to it
+            user = self.source(values)
+        from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
+        from headwater.readers.simple.settings import SimpleReadSettings
+
+        mode = boundedness or Boundedness.BOUNDED
+        is_planned = isinstance(user, Heads)
+        follows_growth = mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned
+        settings = SimpleReadSettings(is_planned, follows_growth, values["readTimeout"], values["retryDeadline"])
+        timestamp_ms = values.get("startingTimestamp")
+        if is_planned:
+            return PlannedSimpleSource(user, settings, mode, timestamp_ms)
+        return BarrierSimpleSource(user, settings, mode, timestamp_ms, values["connections"])
+
+
+def _has(source: type, ability: type) -> bool:
+    return all(callable(getattr(source, name, None)) for name in ability.__abstractmethods__)  # type: ignore[attr-defined]  # protocols have them
+
+
+def _check_class(source: object) -> None:
+    if not isinstance(source, type) or not issubclass(source, SimpleSource | Source):
+        raise OptionError(f"{source!r} is no source: a subclass of hw.SimpleSource or hw.Source is needed", option="source")
+    if not isinstance(getattr(source, "name", None), str) or not source.name:
+        raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
+    if issubclass(source, Source) and not (hasattr(source, "OPTIONS") and hasattr(source, "from_options")):
+        raise OptionError(f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in {__name__}", option="source")
+    if inspect.isabstract(source):
+        missing = ", ".join(sorted(source.__abstractmethods__))
+        raise OptionError(f"the class {source.__name__} does not have all methods of its contract: {missing} is missing", option="source")

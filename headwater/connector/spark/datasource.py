@@ -1,0 +1,96 @@
+"""``format("headwater")``: what Spark sees. Translates; decides nothing.
+
+Imported by Spark in every process that looks for Python data sources, also by versions of Spark that are too old: so this module imports only what
+every version has, and next to nothing of headwater.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+from pyspark.sql.datasource import DataSource
+
+from headwater.core.errors import HeadwaterError, InstallationError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from headwater.connector.sources.registry import ConfiguredSource, SourceFactory
+    from headwater.connector.spark.batch_reader import BatchReader
+    from headwater.connector.spark.stream_reader import StreamReader
+    from headwater.core.source import Boundedness
+
+__all__ = ["HeadwaterDataSource", "require_spark"]
+
+_OLDEST = (4, 2)
+
+
+class HeadwaterDataSource(DataSource):
+    """Spark makes an instance for each ``load()``, in its planner process, and pickles it to wherever readers are made."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        require_spark(pyspark.__version__)
+        super().__init__(options)
+        self._schema_is_given = True
+
+    @classmethod
+    def name(cls) -> str:
+        return "headwater"
+
+    def schema(self) -> StructType:
+        """Called only where the user gave none; Spark then pickles this instance to where readers are made."""
+        self._schema_is_given = False
+        configured = self._configure(None)
+        if configured.spark_schema is not None:
+            return configured.spark_schema
+        from headwater.connector.spark.schemas import spark_schema
+
+        return spark_schema(configured.source.schema())
+
+    def reader(self, schema: StructType) -> BatchReader:
+        from headwater.connector.spark.batch_reader import BatchReader
+        from headwater.core.source import Boundedness
+
+        configured = self._bind(Boundedness.BOUNDED, schema)
+        if configured.push_filters:
+            from headwater.connector.spark.pushdown_reader import PushdownBatchReader
+
+            return PushdownBatchReader(configured)
+        return BatchReader(configured)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        from headwater.connector.spark.stream_reader import RefusedStream, StreamReader
+        from headwater.core.source import Boundedness
+
+        try:
+            return StreamReader(self._bind(Boundedness.CONTINUOUS_UNBOUNDED, schema))
+        except HeadwaterError as error:
+            return RefusedStream(error)
+
+    def _bind(self, boundedness: Boundedness, schema: StructType) -> ConfiguredSource:
+        from headwater.connector.spark.schemas import bind_schema
+
+        return bind_schema(self._configure(boundedness), schema, given=self._schema_is_given)
+
+    def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
+        options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}
+        return self._factory(options)(options, boundedness)
+
+    def _factory(self, options: dict[str, Any]) -> SourceFactory:
+        """Return what makes the source, and take the option that names it."""
+        from headwater.connector.sources.registry import source_factory
+
+        return source_factory(options.pop("source", None))
+
+
+def require_spark(version: str) -> None:
+    """Refuse a Spark without admission control for Python sources.
+
+    Raises:
+        InstallationError: ``version`` is older than 4.2.
+    """
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
+        raise InstallationError(f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the cluster too")

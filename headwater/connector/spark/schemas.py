@@ -1,0 +1,57 @@
+"""Arrow schemas to Spark schemas, and the check that they are the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.core.errors import OptionError
+
+__all__ = ["bind_schema", "check_schema", "spark_schema"]
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return Spark's form of a source's schema."""
+    return from_arrow_schema(schema)
+
+
+def bind_schema(configured: ConfiguredSource, schema: StructType, *, given: bool) -> ConfiguredSource:
+    """Return the source that yields the schema that Spark plans with.
+
+    Args:
+        configured: as the options say.
+        schema: what the user gave, or what `spark_schema` returned before.
+        given: which of the two.
+
+    Raises:
+        OptionError: the source cannot yield it.
+    """
+    source = configured.source.with_schema(to_arrow_schema(schema, timezone="UTC"), given=given)
+    check_schema(schema, source.schema(), source.name)
+    return replace(configured, source=source)
+
+
+def check_schema(given: StructType, source: pa.Schema, source_name: str) -> None:
+    """Prove that the schema that Spark plans with is the one that the source yields.
+
+    They differ only where the user gave a schema of their own to a source that has a fixed one.
+
+    Raises:
+        OptionError: they differ; the message shows both and names the first difference.
+    """
+    fixed = spark_schema(source)
+    ours = [(f.name, f.dataType.simpleString()) for f in fixed.fields]
+    theirs = [(f.name, f.dataType.simpleString()) for f in given.fields]
+    if ours != theirs or not all(f.nullable for f in given.fields):
+        raise OptionError(
+            f"the source {source_name!r} has the fixed schema {_text(ours)}; remove .schema(...), which says {_text(theirs)}, "
+            "and select, rename or cast after load(); NOT NULL columns are not possible"
+        )
+
+
+def _text(fields: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in fields)

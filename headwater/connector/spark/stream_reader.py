@@ -1,0 +1,111 @@
+"""``spark.readStream.format("headwater")``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from headwater.connector.planner import Planner, planner_of
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.spark.partition import TaskPartition, read_partition
+from headwater.core.errors import HeadwaterError
+from headwater.core.jsons import JsonObject
+
+__all__ = ["RefusedStream", "StreamReader"]
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Exists three times: in Spark's source runner, which plans; in the planner, only to be pickled; and in every task, which reads.
+
+    The coordinator is made by the first call that needs it, so only the runner's copy ever has one, and no copy that is pickled holds a thread.
+    """
+
+    def __init__(self, configured: ConfiguredSource) -> None:
+        self._configured = configured
+        self._coordinator: Planner | None = None
+
+    def initialOffset(self) -> JsonObject:  # noqa: N802 - Spark's name
+        """Return the genesis: a constant. Called twice in a first batch, and again after a crash before the first commit."""
+        return self._planner().initial_offset()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Return the limit that Spark hands back with every trigger, except Once, which passes ReadAllAvailable: that is how Once is told apart."""
+        limits = self._configured.limits
+        if self._configured.epochs is not None:
+            return ReadMaxRows(self._configured.epochs.hints.barrier.rows or sys.maxsize)
+        if limits.max_files is not None:
+            return ReadMaxFiles(limits.max_files)
+        if limits.max_rows is not None:
+            return ReadMaxRows(limits.max_rows)
+        if limits.max_bytes is not None:
+            return ReadMaxBytes(limits.max_bytes)
+        if limits.min_rows is not None:
+            return ReadMinRows(limits.min_rows)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Called once, before anything else, under AvailableNow."""
+        self._planner().prepare_for_available_now()
+
+    def latestOffset(self, start: JsonObject, limit: ReadLimit) -> JsonObject:  # noqa: N802 - Spark's name
+        """Plan the next batch; ``start``, byte for byte, if there is nothing to do. Called at every trigger."""
+        return self._planner().plan_next(start, limited=not isinstance(limit, ReadAllAvailable))
+
+    def reportLatestOffset(self) -> JsonObject | None:  # noqa: N802 - Spark's name
+        """Return the heads as of the last look, for the query's progress. Called at every trigger: no I/O."""
+        return self._planner().latest()
+
+    def partitions(self, start: JsonObject, end: JsonObject) -> Sequence[InputPartition]:
+        """Return the tasks of a logged batch. No I/O; may be called several times."""
+        return [TaskPartition(task) for task in self._planner().tasks(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one task. On an executor."""
+        return read_partition(self._configured, partition)
+
+    def commit(self, end: JsonObject) -> None:
+        """Take note of a committed batch. Spark is one batch late, and never commits the last one."""
+        self._planner().commit(end)
+
+    def stop(self) -> None:
+        """Close what is open. Spark calls this only after an error; on an ordinary stop it kills the process."""
+        coordinator, self._coordinator = self._coordinator, None
+        if coordinator is not None:
+            coordinator.close()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_coordinator": None}
+
+    def _planner(self) -> Planner:
+        if self._coordinator is None:
+            self._coordinator = planner_of(self._configured)
+        return self._coordinator
+
+
+class RefusedStream(StreamReader):
+    """Stands in for a reader whose options or schema were refused, and says so at the first call.
+
+    An error while the reader is made shows to the user with one of Spark's own at its end: the runner then stops a reader that it does not have.
+    """
+
+    def __init__(self, error: HeadwaterError) -> None:
+        self._error = error
+        self._coordinator = None
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        raise self._error
+
+    def _planner(self) -> Planner:
+        raise self._error

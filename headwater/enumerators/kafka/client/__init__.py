@@ -1,0 +1,1 @@
+"""The Kafka client that driver and readers share: connections, security, the cluster's metadata."""

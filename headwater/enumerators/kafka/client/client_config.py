@@ -1,0 +1,121 @@
+"""What the user's ``kafka.*`` options come to: checked once on the driver, pickled to wherever a connection is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from headwater.core.errors import OptionError, nearest
+from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Mapped, Refused
+from headwater.enumerators.kafka.client.property_values import BrokerAddress
+from headwater.enumerators.kafka.client.security_config import SaslConfig, TlsConfig, check_stores, sasl_config, tls_config
+
+__all__ = ["BrokerAddress", "ClientConfig", "SaslConfig", "TlsConfig"]
+
+log = logging.getLogger(__name__)
+_PREFIX = "kafka."
+_SALT = os.urandom(16)
+_named: set[str] = set()
+_naming = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """The settings of every connection of one source. Immutable, hashable, picklable; its repr shows no secret.
+
+    The attributes are Kafka's properties of the same names (``docs/kafka-properties.md``), times in milliseconds, sizes in bytes; a buffer of -1
+    is left to the operating system.
+
+    Attributes:
+        tls: how to encrypt, None if ``security.protocol`` does not say so.
+        sasl: how to log in, None if ``security.protocol`` does not say so.
+    """
+
+    bootstrap_servers: tuple[BrokerAddress, ...]
+    tls: TlsConfig | None = None
+    sasl: SaslConfig | None = None
+    security_protocol: str = "PLAINTEXT"
+    client_id: str = "headwater"
+    client_rack: str = ""
+    isolation_level: str = "read_uncommitted"
+    check_crcs: bool = True
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+    fetch_max_bytes: int = 52_428_800
+    max_partition_fetch_bytes: int = 4_194_304
+    request_timeout_ms: int = 30_000
+    default_api_timeout_ms: int = 60_000
+    socket_connection_setup_timeout_ms: int = 10_000
+    connections_max_idle_ms: int = 540_000
+    metadata_max_age_ms: int = 300_000
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1_000
+    receive_buffer_bytes: int = -1
+    send_buffer_bytes: int = -1
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> ClientConfig:
+        """Check all options that begin with ``kafka.``; others are not looked at. Opens nothing. Logs each harmless property once per process.
+
+        Raises:
+            OptionError: a property is unknown (the nearest is named), refused, malformed, or clashes with another. Names the option.
+        """
+        given = {key.lower().removeprefix(_PREFIX): value for key, value in options.items() if key.lower().startswith(_PREFIX)}
+        check_stores(given)
+        _check_names(given)
+        values = {name: _value(name, treatment, given.get(name)) for name, treatment in PROPERTIES.items() if isinstance(treatment, Mapped)}
+        if values["bootstrap.servers"] is None:
+            raise OptionError("is required: host:port,host:port", option="kafka.bootstrap.servers")
+        protocol = values["security.protocol"]
+        simple = {attribute.name: values[name] for attribute in fields(cls) if (name := attribute.name.replace("_", ".")) in values}
+        tls = tls_config(values, given) if protocol.endswith("SSL") else None
+        return cls(**simple, tls=tls, sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None)
+
+    @property
+    def read_committed(self) -> bool:
+        """Whether records of open and aborted transactions are left out."""
+        return self.isolation_level == "read_committed"
+
+    @property
+    def credentials_key(self) -> bytes:
+        """A digest of what makes two connections to one broker interchangeable: security, client id, buffers.
+
+        For keys of caches within one process: it is salted anew in each, and tells nothing of the secrets in it.
+        """
+        parts = (self.security_protocol, self.client_id, self.receive_buffer_bytes, self.send_buffer_bytes)
+        secrets = [value for part in (self.tls, self.sasl) if part for value in part.identity()]
+        return hashlib.blake2b(repr((*parts, *secrets)).encode(), key=_SALT, digest_size=16).digest()
+
+
+def _check_names(given: Mapping[str, str]) -> None:
+    for name in given:
+        treatment = PROPERTIES.get(name)
+        if treatment is None:
+            near = nearest(name, PROPERTIES)
+            hint = f"did you mean kafka.{near}?" if near else "docs/kafka-properties.md lists them all"
+            raise OptionError(f"is no property of Kafka's consumer or admin client; {hint}", option=_PREFIX + name)
+        if isinstance(treatment, Refused):
+            raise OptionError(f"is refused: {treatment.note}", option=_PREFIX + name)
+        if isinstance(treatment, Harmless):
+            _name_once(name, treatment)
+
+
+def _name_once(name: str, treatment: Harmless) -> None:
+    with _naming:
+        if name in _named:
+            return
+        _named.add(name)
+    log.warning("option kafka.%s has no effect: %s", name, treatment.note)
+
+
+def _value(name: str, treatment: Mapped, given: str | None) -> Any:
+    try:
+        return treatment.value_of(given)
+    except ValueError as error:
+        note = f" ({treatment.note})" if treatment.note else ""
+        raise OptionError(f"{error}{note}", option=_PREFIX + name) from None

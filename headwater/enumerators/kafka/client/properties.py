@@ -1,0 +1,241 @@
+"""THE table of ``kafka.*``: what becomes of every property of Kafka's Java consumer and admin client (4.1), and of the three that are ours.
+
+``docs/kafka-properties.md`` is this table; ``python -m headwater.enumerators.kafka.client.properties`` prints it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from headwater.enumerators.kafka.client import property_values as values
+from headwater.enumerators.kafka.client.property_values import Parser
+
+__all__ = ["PROPERTIES", "Harmless", "Mapped", "Property", "Refused", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A property that does here what it does in Java.
+
+    Attributes:
+        parse: checks the value.
+        default: what holds if it is not given, as the user would write it; None if there is none.
+        note: anything to add.
+    """
+
+    parse: Parser
+    default: str | None = None
+    note: str = ""
+
+    def value_of(self, given: str | None) -> Any:
+        """Return the checked value, the default's if none is given, None if there is neither. Raises ValueError."""
+        written = self.default if given is None else given
+        return None if written is None else self.parse(written)
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    """A property that changes nothing here and whose absence changes no row: named once in the log, then ignored. ``note`` says why."""
+
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A property that would be broken silently if it were ignored. ``note`` says why, and what to write instead."""
+
+    note: str
+
+
+Property: TypeAlias = Mapped | Harmless | Refused
+
+_MS = values.integer(0, values.LARGEST_LONG)
+_INT = values.integer(0)
+_BUFFER = values.integer(-1)
+
+_NO_GROUP = "no consumer group is joined: Spark's checkpoint holds the positions"
+_NO_METRICS = "Kafka's own client metrics do not exist here; see the query's progress and the lag listener"
+_JVM = "a setting of the JVM's security providers; TLS is OpenSSL here"
+_KERBEROS = "belongs to Kerberos (GSSAPI), which is refused"
+_JVM_LOGIN = "the login is not refreshed in the background here: each new connection logs in anew"
+_JVM_CLASS = "names a Java class, which cannot run here"
+_FETCHED = "fetches tokens in Java; let kafka.sasl.oauthbearer.token.provider=package.module:function return one"
+_RETRIES = "a question that fails for the moment is asked again until a deadline, with waits that grow from 50 ms to 2 s"
+_VALIDATE = "tokens are validated by the broker, not by this client"
+
+PROPERTIES: Mapping[str, Property] = {
+    "allow.auto.create.topics": Harmless("topics are never created by reading, as with Spark's own source"),
+    "auto.commit.interval.ms": Harmless(_NO_GROUP),
+    "auto.include.jmx.reporter": Harmless(_NO_METRICS),
+    "auto.offset.reset": Refused("where to start is said once in a checkpoint's life: use startingOffsets"),
+    "bootstrap.controllers": Refused("controllers serve no records: use kafka.bootstrap.servers"),
+    "bootstrap.servers": Mapped(values.addresses, note="required"),
+    "check.crcs": Mapped(values.boolean, "true"),
+    "client.dns.lookup": Mapped(
+        values.one_of("use_all_dns_ips"), "use_all_dns_ips", "the other choice exists for Kerberos; name the brokers in kafka.bootstrap.servers"
+    ),
+    "client.id": Mapped(values.text, "headwater", "Java has no default; brokers show it in logs and quotas"),
+    "client.rack": Mapped(values.text, "", "fetches go to the nearest replica if the brokers select by rack (KIP-392)"),
+    "config.providers": Refused("a value is taken as written; resolve ${...} before it becomes an option"),
+    "connections.max.idle.ms": Mapped(_MS, "540000"),
+    "default.api.timeout.ms": Mapped(_INT, "60000", "how long one look-up of metadata or offsets may take"),
+    "enable.auto.commit": Refused("Spark's checkpoint holds the positions; nothing is committed to a consumer group"),
+    "enable.metrics.push": Harmless(_NO_METRICS),
+    "exclude.internal.topics": Harmless("subscribePattern never matches Kafka's internal topics, as with Spark's own source"),
+    "fetch.max.bytes": Mapped(_INT, "52428800", "an upper bound; the reader asks for less at a time"),
+    "fetch.max.wait.ms": Mapped(_INT, "500"),
+    "fetch.min.bytes": Mapped(_INT, "1"),
+    "group.id": Harmless(_NO_GROUP),
+    "group.instance.id": Harmless(_NO_GROUP),
+    "group.protocol": Harmless(_NO_GROUP),
+    "group.remote.assignor": Harmless(_NO_GROUP),
+    "heartbeat.interval.ms": Harmless(_NO_GROUP),
+    "interceptor.classes": Refused("Java interceptors cannot run here; transform the DataFrame instead"),
+    "internal.leave.group.on.close": Harmless(_NO_GROUP),
+    "internal.throw.on.fetch.stable.offset.unsupported": Harmless(_NO_GROUP),
+    "isolation.level": Mapped(values.one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"),
+    "key.deserializer": Refused("keys arrive as binary; decode the column key with DataFrame functions"),
+    "max.partition.fetch.bytes": Mapped(_INT, "4194304", "an upper bound; a larger record is fetched all the same. Java's default is 1048576"),
+    "max.poll.interval.ms": Harmless(_NO_GROUP),
+    "max.poll.records": Harmless("records are read by the fetch, not by the poll; limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"),
+    "metadata.max.age.ms": Mapped(_MS, "300000"),
+    "metadata.recovery.rebootstrap.trigger.ms": Harmless("when no known broker answers, kafka.bootstrap.servers are asked again at once"),
+    "metadata.recovery.strategy": Harmless("when no known broker answers, kafka.bootstrap.servers are asked again at once"),
+    "metric.reporters": Harmless(_NO_METRICS),
+    "metrics.num.samples": Harmless(_NO_METRICS),
+    "metrics.recording.level": Harmless(_NO_METRICS),
+    "metrics.sample.window.ms": Harmless(_NO_METRICS),
+    "partition.assignment.strategy": Harmless(_NO_GROUP),
+    "rebalance.timeout.ms": Harmless(_NO_GROUP),
+    "receive.buffer.bytes": Mapped(_BUFFER, "-1", "Java has 65536; -1 lets the operating system tune it, which is faster"),
+    "reconnect.backoff.max.ms": Mapped(_MS, "1000", "between the attempts of a task"),
+    "reconnect.backoff.ms": Mapped(_MS, "50", "between the attempts of a task"),
+    "request.timeout.ms": Mapped(_INT, "30000"),
+    "retries": Harmless(_RETRIES),
+    "retry.backoff.max.ms": Harmless(_RETRIES),
+    "retry.backoff.ms": Harmless(_RETRIES),
+    "sasl.client.callback.handler.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
+    "sasl.jaas.config": Mapped(values.verbatim, note="PlainLoginModule, ScramLoginModule, and extensions of OAuthBearerLoginModule are understood"),
+    "sasl.kerberos.kinit.cmd": Harmless(_KERBEROS),
+    "sasl.kerberos.min.time.before.relogin": Harmless(_KERBEROS),
+    "sasl.kerberos.service.name": Harmless(_KERBEROS),
+    "sasl.kerberos.ticket.renew.jitter": Harmless(_KERBEROS),
+    "sasl.kerberos.ticket.renew.window.factor": Harmless(_KERBEROS),
+    "sasl.login.callback.handler.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
+    "sasl.login.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
+    "sasl.login.connect.timeout.ms": Harmless(_JVM_LOGIN),
+    "sasl.login.read.timeout.ms": Harmless(_JVM_LOGIN),
+    "sasl.login.refresh.buffer.seconds": Harmless(_JVM_LOGIN),
+    "sasl.login.refresh.min.period.seconds": Harmless(_JVM_LOGIN),
+    "sasl.login.refresh.window.factor": Harmless(_JVM_LOGIN),
+    "sasl.login.refresh.window.jitter": Harmless(_JVM_LOGIN),
+    "sasl.login.retry.backoff.max.ms": Harmless(_JVM_LOGIN),
+    "sasl.login.retry.backoff.ms": Harmless(_JVM_LOGIN),
+    "sasl.mechanism": Mapped(
+        values.text, note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; required with SASL. Java's default, GSSAPI, is refused"
+    ),
+    "sasl.oauthbearer.assertion.algorithm": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.claim.aud": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.claim.exp.seconds": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.claim.iss": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.claim.jti.include": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.claim.nbf.seconds": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.claim.sub": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.file": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.private.key.file": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.private.key.passphrase": Refused(_FETCHED),
+    "sasl.oauthbearer.assertion.template.file": Refused(_FETCHED),
+    "sasl.oauthbearer.client.credentials.client.id": Refused(_FETCHED),
+    "sasl.oauthbearer.client.credentials.client.secret": Refused(_FETCHED),
+    "sasl.oauthbearer.clock.skew.seconds": Harmless(_VALIDATE),
+    "sasl.oauthbearer.expected.audience": Harmless(_VALIDATE),
+    "sasl.oauthbearer.expected.issuer": Harmless(_VALIDATE),
+    "sasl.oauthbearer.header.urlencode": Refused(_FETCHED),
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": Harmless(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": Harmless(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": Harmless(_VALIDATE),
+    "sasl.oauthbearer.jwks.endpoint.url": Harmless(_VALIDATE),
+    "sasl.oauthbearer.jwt.retriever.class": Refused(_FETCHED),
+    "sasl.oauthbearer.jwt.validator.class": Harmless(_VALIDATE),
+    "sasl.oauthbearer.scope": Refused(_FETCHED),
+    "sasl.oauthbearer.scope.claim.name": Harmless(_VALIDATE),
+    "sasl.oauthbearer.sub.claim.name": Harmless(_VALIDATE),
+    "sasl.oauthbearer.token.endpoint.url": Refused(_FETCHED),
+    "sasl.oauthbearer.token.provider": Mapped(
+        values.text,
+        note="ours: package.module:function, importable on driver and executors; called without arguments for each new connection, "
+        "returns a token (a str) that is still valid; may keep it between calls",
+    ),
+    "sasl.password": Mapped(values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"),
+    "sasl.username": Mapped(values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"),
+    "security.protocol": Mapped(values.one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", upper=True), "PLAINTEXT"),
+    "security.providers": Harmless(_JVM),
+    "send.buffer.bytes": Mapped(_BUFFER, "-1", "Java has 131072; -1 lets the operating system tune it"),
+    "session.timeout.ms": Harmless(_NO_GROUP),
+    "share.acknowledgement.mode": Harmless("share groups are not used"),
+    "socket.connection.setup.timeout.max.ms": Harmless("every attempt to connect gets kafka.socket.connection.setup.timeout.ms"),
+    "socket.connection.setup.timeout.ms": Mapped(_MS, "10000"),
+    "ssl.cipher.suites": Refused("OpenSSL knows ciphers by other names; restrict them at the broker, or in the hosts' openssl.cnf"),
+    "ssl.enabled.protocols": Mapped(values.protocols, "TLSv1.2,TLSv1.3"),
+    "ssl.endpoint.identification.algorithm": Mapped(
+        values.one_of("https", "", lower=True), "https", "empty: the host's name in the broker's certificate is not checked"
+    ),
+    "ssl.engine.factory.class": Refused(f"{_JVM_CLASS}; give certificates as PEM, see kafka.ssl.truststore.type"),
+    "ssl.key.password": Mapped(values.verbatim),
+    "ssl.keymanager.algorithm": Harmless(_JVM),
+    "ssl.keystore.certificate.chain": Mapped(values.verbatim, note="PEM, with ssl.keystore.type=PEM"),
+    "ssl.keystore.key": Mapped(values.verbatim, note="PEM, with ssl.keystore.type=PEM"),
+    "ssl.keystore.location": Mapped(values.text, note="a PEM file with key and certificates, on driver and executors"),
+    "ssl.keystore.password": Refused("a PEM key store has no password of its own, its key has: use kafka.ssl.key.password"),
+    "ssl.keystore.type": Mapped(
+        values.one_of("PEM", "JKS", "PKCS12", upper=True), "JKS", "a key store must be PEM; others are refused with the command that converts them"
+    ),
+    "ssl.protocol": Mapped(
+        values.one_of("TLSv1.2", "TLSv1.3", "TLS"), "TLSv1.3", "the highest version offered; kafka.ssl.enabled.protocols says which are"
+    ),
+    "ssl.provider": Harmless(_JVM),
+    "ssl.secure.random.implementation": Harmless(_JVM),
+    "ssl.trustmanager.algorithm": Harmless(_JVM),
+    "ssl.truststore.certificates": Mapped(values.verbatim, note="PEM, with ssl.truststore.type=PEM"),
+    "ssl.truststore.location": Mapped(values.text, note="a PEM file, on driver and executors; without any, the hosts' own authorities are trusted"),
+    "ssl.truststore.password": Refused("a PEM trust store has no password: leave it out"),
+    "ssl.truststore.type": Mapped(
+        values.one_of("PEM", "JKS", "PKCS12", upper=True), "JKS", "a trust store must be PEM; others are refused with the command that converts them"
+    ),
+    "value.deserializer": Refused("values arrive as binary; decode the column value with DataFrame functions"),
+}
+"""By Kafka's name, without the prefix ``kafka.``; sorted."""
+
+
+def render() -> str:
+    """Return the table as the page ``docs/kafka-properties.md``."""
+    rows = "\n".join(_row(name, treatment) for name, treatment in PROPERTIES.items())
+    return f"{_INTRODUCTION}\n| property | here | default | note |\n|---|---|---|---|\n{rows}\n"
+
+
+def _row(name: str, treatment: Property) -> str:
+    default = treatment.default if isinstance(treatment, Mapped) else None
+    shown = "" if default is None else f"`{default}`" if default else "(empty)"
+    return f"| `kafka.{name}` | {type(treatment).__name__.lower()} | {shown} | {treatment.note} |"
+
+
+_INTRODUCTION = """\
+# `kafka.*` properties
+
+<!-- Written by `python -m headwater.enumerators.kafka.client.properties`. -->
+
+Options that begin with `kafka.` are the properties of Kafka's own Java clients. Every one of them is
+
+- **mapped**: it does here what it does in Java;
+- **harmless**: it changes nothing here, and no row depends on it. It is named once in the log;
+- **refused**: ignoring it would silently break a wish. The note says what to write instead.
+
+A property that is not in this table is an error that names the nearest one that is. Secrets appear in no message, log, plan or offset.
+"""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

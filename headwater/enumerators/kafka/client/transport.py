@@ -1,0 +1,177 @@
+"""A blocking socket, plain or TLS, every operation of which ends by a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import ssl
+import struct
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.enumerators.kafka.client.property_values import BrokerAddress
+
+__all__ = ["Deadline", "SocketSettings", "Transport", "open_transport"]
+
+
+class Deadline:
+    """A moment on the monotonic clock by which something has to be over."""
+
+    __slots__ = ("_at_s", "_timeout_ms")
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._at_s = time.monotonic() + timeout_ms / 1000
+
+    def left_s(self) -> float:
+        """Return the seconds that are left, more than 0. Raises TimeoutError if there are none."""
+        left = self._at_s - time.monotonic()
+        if left <= 0:
+            raise self.passed()
+        return left
+
+    def passed(self) -> TimeoutError:
+        """Return the error that says so."""
+        return TimeoutError(f"{self._timeout_ms} ms have passed")
+
+
+@dataclass(frozen=True, slots=True)
+class SocketSettings:
+    """What a socket is told before it connects.
+
+    Attributes:
+        attempt_timeout_ms: how long one of a host's addresses is tried.
+        receive_buffer_bytes: SO_RCVBUF; -1 leaves it to the operating system.
+        send_buffer_bytes: SO_SNDBUF; -1 leaves it to the operating system.
+    """
+
+    attempt_timeout_ms: int = 10_000
+    receive_buffer_bytes: int = -1
+    send_buffer_bytes: int = -1
+
+
+class Transport:
+    """A connected socket. Raises OSError as the system does, TimeoutError at a deadline, ConnectionResetError at the end of the stream.
+
+    After any error its state is unknown: close it. Used by one thread at a time.
+    """
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, connected: socket.socket) -> None:
+        connected.settimeout(None)
+        self._socket = connected
+
+    def send(self, data: bytes, deadline: Deadline) -> None:
+        """Send all of it."""
+        self._set_timeout(socket.SO_SNDTIMEO, deadline)
+        try:
+            self._socket.sendall(data)
+        except BlockingIOError:
+            raise deadline.passed() from None
+
+    def receive_into(self, view: memoryview, deadline: Deadline) -> None:
+        """Fill the whole view. One call of the system, as a rule: it waits for all bytes, which costs a third less than taking them as they come."""
+        while view:
+            self._set_timeout(socket.SO_RCVTIMEO, deadline)
+            try:
+                view = view[_some(self._socket.recv_into(view, len(view), socket.MSG_WAITALL)) :]
+            except BlockingIOError:
+                raise deadline.passed() from None
+
+    def is_readable(self, timeout_ms: int) -> bool:
+        """Wait until there is something to read, or the end of the stream, or an error; return whether there is."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
+
+    def fileno(self) -> int:
+        """Return the descriptor, for selectors."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close at once; any number of times."""
+        self._socket.close()
+
+    def _set_timeout(self, option: int, deadline: Deadline) -> None:
+        left_us = max(1, int(deadline.left_s() * 1_000_000))
+        self._socket.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", *divmod(left_us, 1_000_000)))
+
+
+class _TlsTransport(Transport):
+    """The same through TLS, whose library waits by the socket's own time-out only."""
+
+    __slots__ = ()
+    _socket: ssl.SSLSocket
+
+    def send(self, data: bytes, deadline: Deadline) -> None:
+        self._socket.settimeout(deadline.left_s())
+        self._socket.sendall(data)
+
+    def receive_into(self, view: memoryview, deadline: Deadline) -> None:
+        while view:
+            self._socket.settimeout(deadline.left_s())
+            view = view[_some(self._socket.recv_into(view)) :]
+
+    def is_readable(self, timeout_ms: int) -> bool:
+        return self._socket.pending() > 0 or super().is_readable(timeout_ms)
+
+
+def open_transport(address: BrokerAddress, settings: SocketSettings, deadline: Deadline, *, tls: ssl.SSLContext | None = None) -> Transport:
+    """Connect to the first of the host's addresses that answers, and shake hands if there is TLS.
+
+    Raises:
+        OSError: no address answered (the last one's error), the name does not resolve, or TLS failed.
+    """
+    connected = _connect(address, settings, deadline)
+    if tls is None:
+        return Transport(connected)
+    try:
+        connected.settimeout(deadline.left_s())
+        return _TlsTransport(tls.wrap_socket(connected, server_hostname=address.host))
+    except BaseException:
+        connected.close()
+        raise
+
+
+def _connect(address: BrokerAddress, settings: SocketSettings, deadline: Deadline) -> socket.socket:
+    failure: OSError = OSError("its name has no address")
+    for family, kind, protocol, _, where in _resolve(address):
+        attempt = socket.socket(family, kind, protocol)
+        try:
+            _prepare(attempt, settings)
+            attempt.settimeout(min(deadline.left_s(), settings.attempt_timeout_ms / 1000))
+            attempt.connect(where)
+        except OSError as error:
+            attempt.close()
+            failure = error
+        except BaseException:
+            attempt.close()
+            raise
+        else:
+            return attempt
+    raise failure
+
+
+def _resolve(address: BrokerAddress) -> list[Any]:
+    try:
+        return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise socket.gaierror(socket.EAI_NONAME, f"no host can have this name: {error}") from error
+
+
+def _prepare(attempt: socket.socket, settings: SocketSettings) -> None:
+    attempt.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    attempt.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, size in ((socket.SO_RCVBUF, settings.receive_buffer_bytes), (socket.SO_SNDBUF, settings.send_buffer_bytes)):
+        if size > 0:
+            with contextlib.suppress(OSError):  # a size that the system does not allow is a wish not granted, as in Java
+                attempt.setsockopt(socket.SOL_SOCKET, option, size)
+
+
+def _some(count: int) -> int:
+    if count == 0:
+        raise ConnectionResetError("end of stream")
+    return count

@@ -1,0 +1,222 @@
+"""The contracts of Flink's CheckpointCoordinatorTest that have a meaning where manifests are the acknowledgements."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.connector.barrier.checkpoints import CheckpointCoordinator
+from headwater.connector.barrier.offsets import EpochId
+from headwater.connector.barrier.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from headwater.connector.barrier.plan import deal
+from headwater.core.epoch import EpochState
+from headwater.core.errors import StateLocationError
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.epoch.claims import STALE_MS, Claim, Entrance
+from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, encode_manifest
+from headwater.readers.runtime.epoch.places import Place
+from tests.epoch_doubles import LogSource, MainThreadClock
+
+FIRST, SECOND = EpochId("q", 1, "a"), EpochId("q", 2, "b")
+TIMEOUT_MS = 5_000
+
+
+class Desk:
+    """A coordinator and its places."""
+
+    def __init__(self, retained: int = 1) -> None:
+        self.store, self.clock, self.source = MemoryStateStore(), MainThreadClock(), LogSource()
+        self.coordinator = CheckpointCoordinator(self.store, self.source, timeout_ms=TIMEOUT_MS, retained=retained, clock=self.clock)
+
+    def place(self, epoch: EpochId, number: int) -> Place:
+        return Place(self.store, epoch.folder, number)
+
+    def claim(self, epoch: EpochId, number: int) -> Claim:
+        claim = Entrance(self.place(epoch, number), self.clock).step()
+        assert isinstance(claim, Claim)
+        return claim
+
+    def manifest(self, event: str = "read", **metrics: int) -> bytes:
+        return encode_manifest(Manifest(EpochState(events=(event,)), dict(metrics)), self.source)
+
+    def acknowledge(self, epoch: EpochId, number: int, event: str = "read") -> bytes:
+        return self.place(epoch, number).publish(self.manifest(event))
+
+    def came_to(self, epoch: EpochId, places: int) -> list[object]:
+        """Return the event of each place's state, None for one that was sealed."""
+        return [manifest.state and manifest.state.events[0] for manifest in self.coordinator.complete(epoch, places).manifests]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_trigger_and_confirm_simple_checkpoint(desk: Desk) -> None:
+    """It completes with the last acknowledgement; a second one of a place changes nothing."""
+    desk.coordinator.trigger(FIRST, 2, {})
+    desk.acknowledge(FIRST, 0, "zero")
+    desk.acknowledge(FIRST, 1, "one")
+    assert desk.acknowledge(FIRST, 1, "again") == desk.manifest("one")
+    assert desk.came_to(FIRST, 2) == ["zero", "one"]
+
+
+def test_completing_again_comes_to_the_same(desk: Desk) -> None:
+    desk.coordinator.trigger(FIRST, 2, {})
+    desk.acknowledge(FIRST, 0, "zero")
+    found = desk.came_to(FIRST, 2)
+    desk.acknowledge(FIRST, 1, "late")
+    assert desk.came_to(FIRST, 2) == found == ["zero", None]
+    assert CheckpointCoordinator(desk.store, desk.source, timeout_ms=1, retained=1, clock=desk.clock).complete(FIRST, 2).manifests[1].state is None
+
+
+def test_trigger_and_decline_checkpoint_simple(desk: Desk) -> None:
+    """A task that gave up is not waited for; that it says so twice changes nothing."""
+    desk.coordinator.trigger(FIRST, 1, {})
+    claim = desk.claim(FIRST, 0)
+    claim.end("SourceError: no")
+    claim.end("SourceError: no")
+    assert desk.came_to(FIRST, 1) == [None]
+    assert desk.clock.monotonic_ms() == 0
+
+
+def test_trigger_and_decline_checkpoint_complex(desk: Desk) -> None:
+    """One task that declines leaves the others as they are."""
+    desk.coordinator.trigger(FIRST, 3, {})
+    desk.acknowledge(FIRST, 0, "zero")
+    desk.claim(FIRST, 1).end("SourceError: no")
+    desk.acknowledge(FIRST, 2, "two")
+    assert desk.came_to(FIRST, 3) == ["zero", None, "two"]
+
+
+def test_a_retry_of_a_task_that_declined_may_still_acknowledge(desk: Desk) -> None:
+    desk.coordinator.trigger(FIRST, 1, {})
+    desk.claim(FIRST, 0).end("SourceError: no")
+    desk.claim(FIRST, 0)
+    desk.acknowledge(FIRST, 0, "retried")
+    assert desk.came_to(FIRST, 1) == ["retried"]
+
+
+def test_checkpoint_timeout_isolated(desk: Desk) -> None:
+    """A task that is at work and does not publish is waited for, but not for ever; then its state counts for nothing."""
+    desk.coordinator.trigger(FIRST, 2, {})
+    claim = desk.claim(FIRST, 0)
+    desk.acknowledge(FIRST, 1, "one")
+    assert desk.came_to(FIRST, 2) == [None, "one"]
+    assert TIMEOUT_MS <= desk.clock.monotonic_ms() < TIMEOUT_MS + 1_000
+    assert claim.place.publish(desk.manifest("late")) == SEALED
+
+
+def test_a_task_that_is_still_publishing_is_waited_for(desk: Desk) -> None:
+    """As one is that LIMIT left early: Spark commits while it writes."""
+
+    class Publishing(MainThreadClock):
+        def wait(self, event: object, timeout_ms: int) -> bool:
+            desk.acknowledge(FIRST, 0, "left early")
+            return False
+
+    desk.coordinator.trigger(FIRST, 1, {})
+    desk.claim(FIRST, 0)
+    coordinator = CheckpointCoordinator(desk.store, desk.source, timeout_ms=TIMEOUT_MS, retained=1, clock=Publishing())
+    (manifest,) = coordinator.complete(FIRST, 1).manifests
+    assert manifest.state == EpochState(events=("left early",))
+
+
+def test_a_silent_task_is_waited_for_no_longer_than_its_beats_allow() -> None:
+    desk = Desk()
+    desk.coordinator = CheckpointCoordinator(desk.store, desk.source, timeout_ms=10 * STALE_MS, retained=1, clock=desk.clock)
+    desk.coordinator.trigger(FIRST, 1, {})
+    desk.claim(FIRST, 0)
+    assert desk.came_to(FIRST, 1) == [None]
+    assert STALE_MS <= desk.clock.monotonic_ms() < STALE_MS + 1_000
+
+
+def test_successful_checkpoint_subsumes_unsuccessful(desk: Desk) -> None:
+    """An epoch that was opened and never logged is thrown away, with what came of it; what comes late does not bring it back."""
+    lost = EpochId("q", 1, "lost")
+    desk.coordinator.trigger(lost, 1, {})
+    desk.acknowledge(lost, 0)
+    desk.coordinator.trigger(FIRST, 1, {})
+    assert desk.coordinator.epochs("q") == [FIRST]
+    desk.acknowledge(lost, 0, "late")
+    desk.acknowledge(FIRST, 0)
+    assert desk.came_to(FIRST, 1) == ["read"]
+
+
+def test_handle_messages_for_non_existing_checkpoints(desk: Desk) -> None:
+    """Of another epoch, another query, another place: nothing is raised, nothing counts."""
+    desk.coordinator.trigger(FIRST, 1, {})
+    for epoch, number in ((SECOND, 0), (EpochId("other", 1, "a"), 0), (FIRST, 7)):
+        desk.acknowledge(epoch, number, "stray")
+    assert desk.came_to(FIRST, 1) == [None]
+
+
+def test_state_cleanup_for_late_or_unknown_messages(desk: Desk) -> None:
+    """What strays into an epoch goes with it; another query's stays."""
+    other = EpochId("other", 1, "a")
+    for number in range(1, 5):
+        epoch = EpochId("q", number, "a")
+        desk.coordinator.trigger(epoch, 1, {})
+        desk.acknowledge(epoch, 0)
+        desk.acknowledge(epoch, 9, "stray")
+        desk.acknowledge(other, 0)
+        desk.coordinator.complete(epoch, 1)
+        desk.coordinator.prune(epoch, epoch.number)
+    assert [epoch.number for epoch in desk.coordinator.epochs("q")] == [3, 4]
+    assert desk.coordinator.epochs("other") == [other]
+
+
+def test_externalized_checkpoints() -> None:
+    """So many as the user says are kept, and one from which rows are still in flight, however old."""
+    desk = Desk(retained=2)
+    for number in range(1, 7):
+        epoch = EpochId("q", number, "a")
+        desk.coordinator.trigger(epoch, 0, {})
+        desk.coordinator.complete(epoch, 0)
+        desk.coordinator.prune(epoch, min(number, 3))
+    assert [epoch.number for epoch in desk.coordinator.epochs("q")] == [3, 4, 5, 6]
+
+
+def test_stats_tracker_completed_checkpoint_callback(desk: Desk) -> None:
+    assert desk.coordinator.stats is None
+    desk.coordinator.trigger(FIRST, 3, {})
+    for number, alignment_ms in enumerate((5, 12)):
+        desk.place(FIRST, number).publish(desk.manifest(alignment_ms=alignment_ms, in_flight_bytes=7))
+    desk.coordinator.complete(FIRST, 3)
+    assert desk.coordinator.stats is not None
+    found = desk.coordinator.stats.to_json()
+    assert (found["places"], found["not_run"], found["alignment_ms"], found["in_flight_bytes"]) == (3, 1, 12, 7)
+
+
+def test_restore_without_the_checkpoint_is_an_error(desk: Desk) -> None:
+    with pytest.raises(StateLocationError, match="does not hold epoch 1"):
+        desk.coordinator.complete(FIRST, 1)
+    desk.coordinator.trigger(FIRST, 1, {})
+    with pytest.raises(StateLocationError, match="holds another epoch 1"):
+        desk.coordinator.complete(FIRST, 2)
+
+
+@given(st.integers(0, 60), st.integers(1, 9))
+def test_partitionable_state_repartitioning(splits: int, most: int) -> None:
+    """Every split is dealt once, and no two tasks differ by more than one."""
+    due = [(f"{number:03d}",) for number in range(splits)]
+    dealt = deal(due, most)
+    assert sorted(path for place in dealt for path in place) == due
+    assert not dealt or max(map(len, dealt)) - min(map(len, dealt)) <= 1
+    assert len(dealt) == min(splits, most)
+
+
+def test_a_pending_checkpoint_answers_whatever_comes() -> None:
+    pending: PendingCheckpoint[str] = PendingCheckpoint(2)
+    assert pending.acknowledge(0, "zero") is Acknowledgement.SUCCESS
+    assert pending.acknowledge(0, "again") is Acknowledgement.DUPLICATE
+    assert pending.acknowledge(5, "stray") is Acknowledgement.UNKNOWN
+    assert (pending.missing, pending.is_complete) == ([1], False)
+    assert pending.acknowledge(1, "one") is Acknowledgement.SUCCESS
+    assert (pending.is_complete, pending.states) == (True, {0: "zero", 1: "one"})
+    pending.discard()
+    pending.discard()
+    assert pending.acknowledge(1, "late") is Acknowledgement.DISCARDED
+    assert (pending.is_complete, pending.states) == (False, {})
+    assert PendingCheckpoint[str](0).is_complete

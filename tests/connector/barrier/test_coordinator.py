@@ -1,0 +1,227 @@
+"""The life of epochs: opened when a split is due, taken up in one step, sealed, left early, shared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.plan import BarrierHints
+from headwater.core.epoch import Barrier
+from headwater.core.retry import Backoff
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+from tests.connector.barrier.epoch_queries import POLL_MS, Query
+from tests.doubles import NumberSplit
+from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_reader, rows_of
+
+
+def test_every_row_comes_once_whatever_the_number_of_epochs() -> None:
+    query = Query(Logs({"a": 17, "b": 6}))
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+    assert len(query.log) > 3
+
+
+def test_the_first_answer_is_never_the_genesis_though_there_is_nothing_to_read() -> None:
+    query = Query(Logs({}))
+    assert query.batch() == []
+    assert query.batch() is None
+
+
+def test_no_epoch_is_opened_while_nothing_is_due() -> None:
+    query = Query(Logs({"a": 2}))
+    assert query.batch() == [("a", 0), ("a", 1), *[("a/0", number) for number in range(2)]]
+    assert query.batch() == [("a/0", 2)]
+    held = dict(query.store._objects)
+    assert query.batch() is None
+    assert query.batch() is None
+    assert query.store._objects == held
+
+
+def test_a_split_that_was_caught_up_is_looked_at_again_after_the_poll_interval() -> None:
+    query = Query(Logs({"a": 0}))
+    assert query.batch() == []
+    query.outside.lengths["a"] = 1
+    assert query.batch() is None
+    query.clock.advance(POLL_MS - 1)
+    assert query.batch() is None
+    query.clock.advance(1)
+    assert query.batch() == [("a", 0), ("a/0", 0), ("a/0", 1), ("a/0", 2)]
+
+
+def test_a_split_is_not_read_before_its_time_also_after_a_restart() -> None:
+    query = Query(Logs({"a": 1, "b": 40}, not_before_ms={"a": 60_000}), barrier=Barrier(rows=10))
+    query.batch()
+    query.batch()
+    query.restart()
+    assert query.plan() is not None
+    assert ("a",) not in [piece.split.path for task in query.tasks() for piece in task.ranges]
+    query.clock.advance(60_000)
+    query.restart()
+    query.batch()
+    assert [("a",) in [piece.split.path for task in query.tasks() for piece in task.ranges]] == [True]
+
+
+def test_available_now_ends_when_everything_was_caught_up_once() -> None:
+    query = Query(Logs({"a": 9, "b": 3}))
+    query.drain()
+    query.outside.lengths["a"] = 11
+    assert query.batch() is None
+    query.restart()
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+
+
+def test_available_now_waits_for_a_due_time_instead_of_ending_early() -> None:
+    query = Query(Logs({"a": 2}, not_before_ms={"a": 90_000}))
+    query.coordinator.prepare_for_available_now()
+    began_ms = query.clock.monotonic_ms()
+    query.batch()
+    query.batch()
+    query.outside.lengths["a"], query.outside.not_before_ms = 3, {}
+    while query.batch() is not None:
+        pass
+    assert query.clock.monotonic_ms() - began_ms >= 89_000
+    assert sorted(query.rows) == query.outside.everything()
+
+
+def test_available_now_ends_when_nobody_looks_at_an_epoch() -> None:
+    query = Query(Logs({"a": 9}))
+    query.coordinator.prepare_for_available_now()
+    assert query.plan() is not None
+    assert query.plan() is None
+    query.restart()
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+
+
+def test_once_reads_one_epoch_to_the_end() -> None:
+    query = Query(Logs({"a": 50, "b": 7}))
+    read = query.batch(limited=False)
+    assert read is not None
+    assert sorted(read) == query.outside.everything()
+
+
+def test_once_waits_for_a_due_time_and_ends_if_there_is_none() -> None:
+    query = Query(Logs({"a": 1}, not_before_ms={"a": 90_000}))
+    query.batch(limited=False)
+    query.restart()
+    query.outside.lengths["a"] = 2
+    began_ms = query.clock.monotonic_ms()
+    assert query.batch(limited=False) == [("a", 1)]
+    assert query.clock.monotonic_ms() - began_ms >= 89_000
+
+
+def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
+    source = LogSource(Logs({"a": 23, "b": 2}))
+    coordinator = EpochCoordinator(source, None, BarrierHints(Barrier(rows=1), parallelism=2), Backoff(deadline_ms=100), clock=MainThreadClock())
+    tasks = coordinator.plan_all()
+    assert len(tasks) == 2
+    assert sorted(row for task in tasks for row in rows_of(read_epoch(source, task, None, open_plain_reader))) == source.outside.everything()
+    coordinator.close()
+
+
+def test_places_that_nobody_read_are_sealed_and_their_splits_given_back() -> None:
+    query = Query(Logs({"a": 8, "b": 8}))
+    query.plan()
+    first = query.tasks()[0]
+    query.rows += query.read(first)
+    left = query.tasks()[1]
+    query.batch()
+    assert query.outside.returned == [NumberSplit("b")]
+    assert query.read(left) == []
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+
+
+def test_a_late_publisher_of_a_sealed_place_is_fenced_and_its_rows_come_in_the_next_epoch() -> None:
+    query = Query(Logs({"a": 8}), checkpoint_timeout_ms=1_000)
+    query.plan()
+    rows = read_epoch(query.source, query.tasks()[0], query.store, open_plain_reader, query.clock)
+    next(rows)
+    query.batch()
+    with pytest.raises(Exception, match="published place 0"):
+        list(rows)
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+
+
+def test_an_epoch_left_early_goes_as_far_as_was_emitted_and_a_second_look_sees_the_same() -> None:
+    query = Query(Logs({"a": 8}))
+    query.plan()
+    rows = read_epoch(query.source, query.tasks()[0], query.store, open_plain_reader, query.clock)
+    seen = [next(rows), next(rows)]
+    rows.close()
+    again = query.read(query.tasks()[0])
+    assert rows_of(seen) == again
+    query.rows += again
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+
+
+def test_both_scans_of_a_self_join_read_the_same_rows() -> None:
+    query = Query(Logs({"a": 8}))
+    query.plan()
+    first = query.read(query.tasks()[0])
+    query.outside.lengths["a"] = 100
+    assert query.read(query.tasks()[0]) == first
+
+
+def test_events_travel_both_ways_once_each_also_over_a_restart() -> None:
+    query = Query(Logs({"a": 8}, to_send=[(("a",), "hello")]), parallelism=1)
+    query.batch()
+    query.batch()
+    assert query.outside.events == ["read 4", "hello"]
+    assert query.log[-1]["state"] == 2
+    query.restart()
+    query.outside.to_send = []
+    query.batch()
+    assert query.log[-1]["state"] == 4
+
+
+def test_the_enumerator_is_notified_once_an_epoch_in_order() -> None:
+    query = Query(Logs({"a": 12}))
+    for _ in range(3):
+        query.batch()
+        query.coordinator.commit(query.start)
+    query.plan()
+    assert [positions[("a",)] for positions in query.outside.completed] == sorted(positions[("a",)] for positions in query.outside.completed)
+    assert len(query.outside.completed) == 3
+
+
+def test_two_queries_on_one_state_location_do_not_meet() -> None:
+    store, outside = MemoryStateStore(), Logs({"a": 14})
+    first, second = Query(outside, store, retained_epochs=1), Query(outside, store, retained_epochs=1)
+    for query in (first, second, first, second, first):
+        query.batch()
+    first.drain()
+    second.drain()
+    assert sorted(first.rows) == sorted(second.rows) == outside.everything()
+
+
+def test_the_statistics_of_the_last_checkpoint_are_in_the_progress() -> None:
+    query = Query(Logs({"a": 8, "b": 8}))
+    assert query.coordinator.latest() is None
+    query.plan()
+    query.read(query.tasks()[0])
+    query.plan()
+    latest = query.coordinator.latest()
+    assert latest is not None
+    checkpoint: Any = latest["checkpoint"]
+    assert (checkpoint["epoch"], checkpoint["places"], checkpoint["not_run"]) == (1, 2, 1)
+    assert {"start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms", "state_bytes", "waited_ms"} <= set(checkpoint)
+
+
+def places(tasks: Sequence[EpochTask]) -> list[list[str]]:
+    return [[piece.split.label for piece in task.ranges] for task in tasks]
+
+
+def test_splits_are_dealt_evenly_and_the_same_way_in_a_replay() -> None:
+    query = Query(Logs(dict.fromkeys("abcde", 1)))
+    query.plan()
+    assert places(query.tasks()) == [["a", "c", "e"], ["b", "d"]]
+    query.restart()
+    assert places(query.tasks()) == [["a", "c", "e"], ["b", "d"]]

@@ -1,0 +1,278 @@
+"""Planning, the offset log's rules, AvailableNow, hand-back: design section 3, contract by contract."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.coordinator import SourceCoordinator
+from headwater.connector.planned.planning import PlanningHints
+from headwater.core.clock import ManualClock
+from headwater.core.errors import DeadlineError, OffsetError, SourceError, TransientSourceError
+from headwater.core.jsons import JsonObject
+from headwater.core.retry import Backoff
+from tests.doubles import NumberSource, NumberSplit
+
+
+class Harness:
+    """A coordinator over `NumberSource`, and restarts of it."""
+
+    def __init__(self) -> None:
+        self.source = NumberSource()
+        self.outside = self.source.outside
+        self.clock = ManualClock()
+        self._open: list[SourceCoordinator[Any, Any]] = []
+
+    def coordinator(self, **limits: int) -> SourceCoordinator[Any, Any]:
+        made: SourceCoordinator[Any, Any] = SourceCoordinator(
+            self.source, ReadLimits(**limits), PlanningHints(2), Backoff(deadline_ms=1_000), self.clock
+        )
+        self._open.append(made)
+        return made
+
+    def close(self) -> None:
+        for coordinator in self._open:
+            coordinator.close()
+
+
+@pytest.fixture
+def harness() -> Iterator[Harness]:
+    made = Harness()
+    yield made
+    made.close()
+
+
+def logged(offset: JsonObject) -> JsonObject:
+    """What Spark's log makes of an offset."""
+    copy: JsonObject = json.loads(json.dumps(offset))
+    return copy
+
+
+def read(coordinator: SourceCoordinator[Any, Any], start: JsonObject, end: JsonObject) -> dict[str, tuple[int, int]]:
+    ranges = [piece for task in coordinator.tasks(logged(start), logged(end)) for piece in task.ranges]
+    return {piece.split.label: (piece.start, piece.stop) for piece in ranges}
+
+
+def test_the_genesis_is_a_constant_that_asks_nobody(harness: Harness) -> None:
+    assert harness.coordinator().initial_offset() == harness.coordinator().initial_offset() == {"source": "numbers", "version": 1}
+    assert harness.outside.looks == 0
+
+
+def test_the_first_offset_logs_resolved_starts_even_if_there_is_nothing_to_read(harness: Harness) -> None:
+    harness.outside.heads["a"], harness.outside.first["a"] = 7, 7
+    first = harness.coordinator()
+    genesis = first.initial_offset()
+    end = first.plan_next(genesis, limited=True)
+    assert end != genesis
+    assert read(first, genesis, end) == {}
+    harness.outside.heads["a"], harness.outside.first["a"] = 9, 9
+    restarted = harness.coordinator()
+    assert read(restarted, logged(end), restarted.plan_next(logged(end), limited=True)) == {"a": (7, 9)}
+
+
+def test_batch_zero_replayed_in_a_new_process_reads_the_logged_range(harness: Harness) -> None:
+    harness.outside.heads["a"], harness.outside.first["a"] = 10, 4
+    crashed = harness.coordinator()
+    end = crashed.plan_next(crashed.initial_offset(), limited=True)
+    harness.outside.heads["a"], harness.outside.first["a"] = 50, 50
+    restarted = harness.coordinator()
+    assert read(restarted, restarted.initial_offset(), end) == {"a": (4, 10)}
+    assert harness.outside.looks == 1
+
+
+def test_no_work_returns_the_start_byte_for_byte(harness: Harness) -> None:
+    harness.outside.heads["a"] = 3
+    coordinator = harness.coordinator()
+    end = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.heads["new-but-empty"] = 0
+    assert coordinator.plan_next(end, limited=True) is end
+
+
+def test_a_split_found_later_logs_its_start_inside_the_end(harness: Harness) -> None:
+    harness.outside.heads["a"] = 3
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.heads["b"], harness.outside.first["b"] = 8, 2
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert read(harness.coordinator(), first, second) == {"b": (2, 8)}
+    assert second["starts"] == {"b": 2}
+    harness.outside.heads["a"] = 4
+    assert "starts" not in coordinator.plan_next(second, limited=True)
+
+
+def test_a_replaced_split_of_the_same_path_begins_anew(harness: Harness) -> None:
+    harness.outside.heads["a"] = 30
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.generations["a"], harness.outside.heads["a"] = 1, 5
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert read(coordinator, first, second) == {"a": (0, 5)}
+
+
+def test_a_retired_split_leaves_the_offset_but_a_planned_batch_still_reads_it(harness: Harness) -> None:
+    harness.outside.heads.update(a=3, b=3)
+    coordinator = harness.coordinator()
+    genesis = coordinator.initial_offset()
+    first = logged(coordinator.plan_next(genesis, limited=True))
+    del harness.outside.heads["b"]
+    harness.outside.heads["a"] = 4
+    second = coordinator.plan_next(first, limited=True)
+    assert read(coordinator, genesis, first) == {"a": (0, 3), "b": (0, 3)}
+    assert second["positions"] == {"a": 4}
+
+
+def test_a_split_that_leaves_is_logged_even_if_there_is_nothing_to_read(harness: Harness) -> None:
+    harness.outside.heads.update(a=3, b=3)
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    del harness.outside.heads["b"]
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert second["positions"] == {"a": 3}
+    assert read(coordinator, first, second) == {}
+    assert coordinator.plan_next(second, limited=True) is second
+
+
+def test_so_is_a_split_that_is_replaced_by_one_without_records(harness: Harness) -> None:
+    harness.outside.heads["a"] = 30
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.generations["a"], harness.outside.heads["a"] = 1, 0
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert (second["positions"], second["splits"]) == ({"a": 0}, {"a": 1})
+    assert coordinator.plan_next(second, limited=True) is second
+
+
+def test_equal_offsets_are_equal_texts_whatever_the_order_of_discovery(harness: Harness) -> None:
+    harness.outside.heads.update(b=1, a=2)
+    one = harness.coordinator().plan_next({"source": "numbers", "version": 1}, limited=True)
+    harness.outside.heads = {"a": 2, "b": 1}
+    two = harness.coordinator().plan_next({"source": "numbers", "version": 1}, limited=True)
+    assert json.dumps(one) == json.dumps(two)
+
+
+def test_limits_share_the_budget_and_do_not_count_under_once(harness: Harness) -> None:
+    harness.outside.heads.update(a=1_000, b=10)
+    coordinator = harness.coordinator(max_rows=101)
+    genesis = coordinator.initial_offset()
+    assert coordinator.plan_next(genesis, limited=True)["positions"] == {"a": 99, "b": 2}
+    assert coordinator.plan_next(genesis, limited=False)["positions"] == {"a": 1_000, "b": 10}
+
+
+def test_a_minimum_waits_for_records_or_for_the_delay(harness: Harness) -> None:
+    harness.outside.heads["a"] = 1
+    coordinator = harness.coordinator(min_rows=10, max_delay_ms=500)
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    assert first["positions"] == {"a": 0}
+    assert coordinator.plan_next(first, limited=True) is first
+    harness.clock.advance(500)
+    assert coordinator.plan_next(first, limited=True)["positions"] == {"a": 1}
+
+
+def test_available_now_ignores_the_minimum_and_what_comes_later(harness: Harness) -> None:
+    harness.outside.heads["a"] = 5
+    coordinator = harness.coordinator(min_rows=100, max_rows=3)
+    coordinator.prepare_for_available_now()
+    assert harness.outside.looks == 0
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.heads.update(a=50, b=50)
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert (first["positions"], second["positions"]) == ({"a": 3}, {"a": 5, "b": 0})
+    assert coordinator.plan_next(second, limited=True) is second
+
+
+def test_available_now_after_a_crash_takes_its_target_from_the_new_run(harness: Harness) -> None:
+    harness.outside.heads["a"] = 5
+    first = harness.coordinator()
+    end = logged(first.plan_next(first.initial_offset(), limited=True))
+    harness.outside.heads["a"] = 8
+    restarted = harness.coordinator()
+    restarted.prepare_for_available_now()
+    assert restarted.plan_next(end, limited=True)["positions"] == {"a": 8}
+
+
+def test_asking_for_the_next_batch_proves_that_the_last_one_is_committed(harness: Harness) -> None:
+    harness.outside.heads["a"] = 5
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    assert harness.outside.completed == []
+    coordinator.plan_next(first, limited=True)
+    coordinator.commit(first)
+    assert harness.outside.completed == [{("a",): 5}]
+
+
+def test_splits_of_a_plan_that_was_never_logged_are_given_back(harness: Harness) -> None:
+    harness.outside.heads["a"] = 5
+    coordinator = harness.coordinator()
+    coordinator.plan_next(coordinator.initial_offset(), limited=True)
+    again = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    assert harness.outside.returned == [NumberSplit("a")]
+    coordinator.plan_next(again, limited=True)
+    assert harness.outside.returned == [NumberSplit("a")]
+
+
+def test_passing_failures_are_retried_and_final_ones_are_not(harness: Harness) -> None:
+    harness.outside.heads["a"] = 5
+    coordinator = harness.coordinator()
+    harness.outside.failures = [TransientSourceError("away"), TransientSourceError("still away")]
+    assert coordinator.plan_next(coordinator.initial_offset(), limited=True)["positions"] == {"a": 5}
+    harness.outside.failures = [SourceError("no")]
+    with pytest.raises(SourceError, match="no"):
+        coordinator.plan_next(coordinator.initial_offset(), limited=True)
+
+
+def test_the_deadline_ends_the_retries_and_names_the_last_answer(harness: Harness) -> None:
+    harness.outside.failures = [TransientSourceError("away") for _ in range(100)]
+    coordinator = harness.coordinator()
+    with pytest.raises(DeadlineError, match=r"numbers: no answer after \d+ attempts in \d+ ms: away"):
+        coordinator.plan_next(coordinator.initial_offset(), limited=True)
+
+
+def test_every_enumerator_call_is_on_the_coordinator_thread_and_slow_calls_are_not(harness: Harness) -> None:
+    seen: list[str] = []
+    harness.outside.before_look = lambda: seen.append(threading.current_thread().name)
+    coordinator = harness.coordinator()
+    coordinator.plan_next(coordinator.initial_offset(), limited=True)
+    assert seen == ["headwater-worker"]
+
+
+def test_no_thread_outlives_close(harness: Harness) -> None:
+    coordinator = harness.coordinator()
+    coordinator.plan_next(coordinator.initial_offset(), limited=True)
+    coordinator.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("headwater-")]
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        ({"source": "kafka", "version": 1}, "belongs to the source 'kafka', not to 'numbers'"),
+        ({"source": "numbers", "version": 2}, "has version 2; this headwater reads versions 1 to 1"),
+        ({"logOffset": 3}, "did not write"),
+        ({"source": "numbers", "version": 1, "positions": 3}, "cannot be read"),
+    ],
+)
+def test_an_offset_of_another_source_or_version_is_refused(harness: Harness, offset: JsonObject, message: str) -> None:
+    with pytest.raises(OffsetError, match=message):
+        harness.coordinator().plan_next(offset, limited=True)
+
+
+def test_ten_thousand_splits_are_all_planned_and_all_cut_into_tasks(harness: Harness) -> None:
+    harness.outside.heads.update((f"split-{i}", i) for i in range(10_000))
+    coordinator = harness.coordinator()
+    genesis = coordinator.initial_offset()
+    end = coordinator.plan_next(genesis, limited=True)
+    found = read(coordinator, genesis, end)
+    assert len(found) == 9_999
+    assert all(found[f"split-{i}"] == (0, i) for i in range(1, 10_000))
+
+
+def test_a_batch_read_goes_from_the_first_position_to_the_head(harness: Harness) -> None:
+    harness.outside.heads.update(a=3, b=5)
+    harness.outside.first["b"] = 4
+    tasks = harness.coordinator(max_rows=1).plan_all()
+    assert {(p.split.label, p.start, p.stop) for task in tasks for p in task.ranges} == {("a", 0, 3), ("b", 4, 5)}

@@ -1,0 +1,233 @@
+"""The files source as a query sees it: offsets, batches and restarts, without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.core.errors import DataLossError, OffsetError, OptionError, SourceError
+from headwater.enumerators.files import seen
+from tests.connector.sources.files.files_queries import NOW_S, Drop, text, values
+
+pytestmark = pytest.mark.usefixtures("patience")
+
+# Batches, and what goes into them
+
+
+def test_each_file_is_read_once_and_idle_triggers_log_nothing(inbox: Path, drop: Drop) -> None:
+    with text(inbox) as query:
+        assert values(query.step()) == []
+        drop("a", NOW_S)
+        assert values(query.step()) == ["a"]
+        assert [query.step() for _ in range(3)] == [None] * 3
+        query.restart()
+        assert query.step() is None
+        drop("b", NOW_S)
+        assert values(query.step()) == ["b"]
+        query.restart()
+        assert values(query.replay()) == ["b"]
+        assert query.step() is None
+
+
+def test_limits_of_a_batch_count_but_not_under_once(inbox: Path, drop: Drop) -> None:
+    for number in range(5):
+        drop(str(number), NOW_S + number, "x" * 10)
+    with text(inbox, maxFilesPerTrigger="2") as query:
+        assert [len(values(query.step())) for _ in range(3)] == [2, 2, 1]
+    with text(inbox, maxBytesPerTrigger="35") as query:
+        assert [len(values(query.step())) for _ in range(2)] == [3, 2]
+    with text(inbox, maxFilesPerTrigger="2") as query:
+        assert len(values(query.step(limited=False))) == 5
+
+
+def test_the_oldest_come_first_or_the_newest(inbox: Path, drop: Drop) -> None:
+    for name, at_s in {"b": 2, "c": 3, "a": 1}.items():
+        drop(name, NOW_S + at_s)
+    for latest_first, expected in (("false", "abc"), ("true", "cba")):
+        with text(inbox, maxFilesPerTrigger="1", latestFirst=latest_first) as query:
+            assert [values(query.step()) for _ in range(3)] == [[name] for name in expected]
+
+
+def test_available_now_ends_at_what_was_there_when_it_began(inbox: Path, drop: Drop) -> None:
+    for name in "abc":
+        drop(name, NOW_S)
+    with text(inbox, maxFilesPerTrigger="2", available_now=True) as query:
+        assert values(query.step()) == ["a", "b"]
+        drop("d", NOW_S)
+        assert values(query.step()) == ["c"]
+        assert query.step() is None
+        query.restart(available_now=True)
+        assert values(query.step()) == ["d"]
+
+
+def test_a_plan_that_would_not_fit_into_the_offset_is_cut(inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.connector.sources.files.source._MOST_PLAN_BYTES", 1_000)
+    for number in range(20):
+        drop(f"{number:03}", NOW_S)
+    with text(inbox, available_now=True) as query:
+        found: list[str] = []
+        while (rows := query.step(limited=False)) is not None:
+            found += values(rows)
+            assert len(json.dumps(query.log[-1])) < 3_000
+    assert found == [f"{number:03}" for number in range(20)]
+
+
+def test_a_file_that_is_still_being_written_waits(inbox: Path, drop: Drop) -> None:
+    drop("old", 1_000_000)
+    (inbox / "young").write_text("half a li")
+    with text(inbox, minFileAge="1h") as query:
+        assert values(query.step()) == ["old"]
+        assert query.step() is None
+        os.utime(inbox / "young", (2_000_000, 2_000_000))
+        assert values(query.step()) == ["half a li"]
+
+
+# What is remembered
+
+
+def test_late_files_inside_the_window_are_read_and_those_outside_are_reported(
+    inbox: Path, drop: Drop, rng: random.Random, caplog: pytest.LogCaptureFixture
+) -> None:
+    times = list(range(0, 100, 2))
+    rng.shuffle(times)
+    with text(inbox, maxFileAge="1000s") as query:
+        found = values(query.step())
+        for number, at_s in enumerate(times):
+            drop(f"f{number}", NOW_S - 50_000_000 + at_s)
+            found += values(query.step())
+        assert sorted(found) == sorted(f"f{number}" for number in range(len(times)))
+        drop("late", NOW_S - 50_000_000 - 10_000)
+        assert query.step() is None
+    assert "1 files arrived too late and are not read" in caplog.text
+    assert "/late" in caplog.text
+
+
+def test_with_more_names_than_fit_the_window_is_the_last_files(inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen, "INLINE_FILES", 10)
+    with text(inbox) as query:
+        query.step()
+        for number in range(50):
+            drop(f"f{number}", NOW_S - 40_000_000 + number)
+            assert values(query.step()) == [f"f{number}"]
+        drop("late", NOW_S - 40_000_000 + 45)
+        assert values(query.step()) == ["late"]
+        assert len(str(query.log[-1]["state"])) < 1_000
+        query.restart()
+        assert query.step() is None
+
+
+def test_a_burst_of_equal_times_is_refused_or_kept_at_the_state_location(
+    inbox: Path, drop: Drop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "INLINE_FILES", 10)
+    for number in range(25):
+        drop(f"f{number:02}", NOW_S)
+    with text(inbox, available_now=True) as query, pytest.raises(SourceError, match=r"same modification time.*stateLocation"):
+        query.step()
+    with text(inbox, maxFilesPerTrigger="7", available_now=True, stateLocation=str(tmp_path / "state")) as query:
+        assert [len(values(query.step())) for _ in range(4)] == [7, 7, 7, 4]
+        elsewhere: list[dict[str, Any]] = [{}, {"stateLocation": str(tmp_path / "elsewhere")}]
+        for options in elsewhere:
+            query.restart(available_now=True, **options)
+            if not options:
+                assert query.step() is None
+        with pytest.raises(OffsetError, match="stateLocation"):
+            query.step()
+        query.options.pop("stateLocation")
+        query.restart()
+        with pytest.raises(OptionError, match="stateLocation"):
+            query.step()
+
+
+def test_latest_first_is_refused_if_the_backlog_is_longer_than_what_can_be_remembered(
+    inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "INLINE_FILES", 10)
+    for number in range(11):
+        drop(f"f{number:02}", NOW_S + number)
+    with text(inbox, latestFirst="true") as query, pytest.raises(OptionError, match="11 files wait, and only 10"):
+        query.step()
+    (inbox / "f00").unlink()
+    with text(inbox, latestFirst="true", maxFilesPerTrigger="3") as query:
+        assert [values(query.step())[0] for _ in range(4)] == ["f10", "f07", "f04", "f01"]
+        for number in range(20, 40):
+            drop(f"f{number}", NOW_S + number)
+            drop(f"g{number}", NOW_S + number)
+            assert len(values(query.step())) == 2
+
+
+def test_a_changed_file_is_an_error_or_ignored_or_read_again(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+    for on_change in ("error", "ignore", "read"):
+        drop("a", NOW_S)
+        with text(inbox, onChange=on_change) as query:
+            assert values(query.step()) == ["a"]
+            drop("a", NOW_S + 1, "new\n")
+            if on_change == "error":
+                with pytest.raises(SourceError, match=r"changed after it was read.*in/a"):
+                    query.step()
+            elif on_change == "ignore":
+                assert query.step() is None
+                assert "what came later is not read" in caplog.text
+            else:
+                assert values(query.step()) == ["new"]
+                assert query.step() is None
+
+
+def test_a_file_that_vanished_or_changed_under_a_planned_batch(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+    drop("a", NOW_S)
+    drop("b", NOW_S)
+    with text(inbox) as query:
+        query.step()
+        (inbox / "a").unlink()
+        with pytest.raises(DataLossError, match=r"vanished.*ignoreMissingFiles.*in/a"):
+            query.replay()
+        query.restart(ignoreMissingFiles="true")
+        assert values(query.replay()) == ["b"]
+        assert "skipped" in caplog.text
+        drop("b", NOW_S, "longer\n")
+        assert values(query.replay()) == []
+        query.restart(ignoreMissingFiles="false", onChange="ignore")
+        drop("a", NOW_S)
+        with pytest.raises(DataLossError, match=r"not what was planned.*ignoreMissingFiles"):
+            query.replay()
+
+
+# What becomes of files that are read
+
+
+def test_only_committed_files_are_deleted(inbox: Path, drop: Drop) -> None:
+    with text(inbox, cleanSource="delete", maxFilesPerTrigger="1", available_now=True) as query:
+        drop("a", NOW_S)
+        drop("b", NOW_S)
+        assert values(query.step()) == ["a"]
+        assert len(list(inbox.iterdir())) == 2, "planned and read, but who knows whether committed"
+        query.restart(available_now=True)
+        assert values(query.replay()) == ["a"]
+        assert values(query.step()) == ["b"]
+        assert query.step() is None
+        assert list(inbox.iterdir()) == []
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_deleted(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+    with text(inbox, cleanSource="delete", onChange="ignore", available_now=True) as query:
+        drop("a", NOW_S)
+        query.step()
+        drop("a", NOW_S + 1, "new\n")
+        assert query.step() is None
+    assert (inbox / "a").read_text() == "new\n"
+    assert "changed since it was read; it stays" in caplog.text
+
+
+def test_committed_files_are_archived_below_their_whole_path(inbox: Path, drop: Drop, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    with text(inbox, cleanSource="archive", sourceArchiveDir=str(archive), available_now=True) as query:
+        drop("k=1/a", NOW_S)
+        query.step()
+        query.step()
+    assert (archive / str(inbox).lstrip("/") / "k=1" / "a").read_text() == "k=1/a\n"
+    assert not (inbox / "k=1" / "a").exists()

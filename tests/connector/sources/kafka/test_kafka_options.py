@@ -1,0 +1,308 @@
+"""Every row of the options' table: what it takes, what it refuses, and what it comes to. No broker is asked."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.connector.planned.planning import default_parallelism
+from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, ending_offsets, render, starting_offsets, subscription
+from headwater.connector.sources.kafka.source import KafkaSource
+from headwater.connector.sources.registry import ConfiguredSource
+from headwater.core.errors import OptionError
+from headwater.core.source import Boundedness
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
+from headwater.enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
+from tests.connector.sources.kafka.kafka_queries import configure
+
+BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+REQUIRED = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "a"}
+
+
+def parse(mode: Boundedness | None = None, /, **given: str) -> dict[str, Any]:
+    return KAFKA_OPTIONS.parse({name.replace("_", "."): value for name, value in given.items()}, mode)
+
+
+def configured(mode: Boundedness | None = STREAM, /, **given: str) -> ConfiguredSource:
+    return configure(REQUIRED | {name.replace("_", "."): value for name, value in given.items()}, mode)
+
+
+def source(mode: Boundedness | None = STREAM, /, **given: str) -> KafkaSource:
+    made = configured(mode, **given).source
+    assert isinstance(made, KafkaSource)
+    return made
+
+
+def refusal(mode: Boundedness | None = STREAM, /, **given: str) -> str:
+    with pytest.raises(OptionError) as caught:
+        configured(mode, **given)
+    return str(caught.value)
+
+
+def test_the_page_is_the_table() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "options.md").read_text()
+    assert page == render(), "write it anew: python -m headwater.connector.sources.kafka.options > docs/options.md"
+
+
+class TestWhatIsRead:
+    def test_names(self) -> None:
+        assert subscription(parse(subscribe=" a, b ")) == TopicNames(frozenset({"a", "b"}))
+
+    def test_a_pattern(self) -> None:
+        assert subscription(parse(subscribePattern="a|b.*")) == TopicPattern("a|b.*")
+
+    def test_partitions(self) -> None:
+        assert subscription(parse(assign='{"a":[0,1],"b":[0]}')) == AssignedPartitions(frozenset({("a", 0), ("a", 1), ("b", 0)}))
+
+    @pytest.mark.parametrize("given", ["", " ", ",", "a,,b", "a,", "a,a"])
+    def test_empty_and_repeated_names(self, given: str) -> None:
+        assert f"option 'subscribe': must be different names with commas between them, not {given!r}" in refusal(subscribe=given)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [("(", "is not a valid regular expression of Python: missing )"), (r"\p{Alpha}+", r"bad escape \p"), ("", "must not be empty")],
+    )
+    def test_a_pattern_that_is_none(self, given: str, message: str) -> None:
+        with pytest.raises(OptionError, match="option 'subscribePattern'") as caught:
+            parse(subscribePattern=given)
+        assert message in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ("", "is not valid JSON"),
+            ('{"a":[0}', "is not valid JSON: Expecting ',' delimiter: line 1 column 8"),
+            ("[]", "must be a JSON object"),
+            ("{}", 'must name at least one partition: {"topicA":[0,1]}'),
+            ('{"a":[]}', "topic 'a' needs a list of partitions: {\"a\":[0,1]}"),
+            ('{"a":0}', "needs a list of partitions"),
+            ('{"a":["0"]}', "needs a list of partitions"),
+            ('{"a":[-1]}', "needs a list of partitions"),
+            ('{"a":[true]}', "needs a list of partitions"),
+        ],
+    )
+    def test_an_assignment_that_is_none(self, given: str, message: str) -> None:
+        with pytest.raises(OptionError, match="option 'assign'") as caught:
+            subscription(parse(assign=given))
+        assert message in str(caught.value)
+
+    def test_exactly_one_of_them(self) -> None:
+        with pytest.raises(OptionError, match="option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is"):
+            subscription(parse())
+        assert "exactly one of subscribe, subscribePattern and assign must be given; subscribe and assign are" in refusal(assign='{"a":[0]}')
+
+
+class TestWhereReadingBegins:
+    def test_by_default_a_stream_at_the_latest_and_a_batch_at_the_earliest(self) -> None:
+        assert starting_offsets(parse(), STREAM) == OffsetsInitializer("startingOffsets", LATEST)
+        assert starting_offsets(parse(), BATCH) == OffsetsInitializer("startingOffsets", EARLIEST)
+
+    @pytest.mark.parametrize(("given", "everywhere"), [("earliest", EARLIEST), ("LATEST", LATEST), (" earliest ", EARLIEST)])
+    def test_words(self, given: str, everywhere: int) -> None:
+        assert starting_offsets(parse(startingOffsets=given), STREAM).everywhere == everywhere
+
+    def test_json(self) -> None:
+        found = starting_offsets(parse(startingOffsets='{"a":{"0":23,"1":-2},"b":{"0":-1}}'), STREAM)
+        assert found == OffsetsInitializer("startingOffsets", None, {A0: 23, A1: EARLIEST, B0: LATEST})
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ("", "must not be empty"),
+            ("soon", "must be earliest, latest or JSON by topic and partition, not 'soon'"),
+            ('{"a":', "is not valid JSON: Expecting value: line 1 column 6"),
+            ('{"a":[0]}', 'must name the partitions of topic \'a\': {"a":{"0":...}}'),
+            ('{"a":{}}', "must name the partitions of topic 'a'"),
+            ('{"a":{"0":-3}}', "topic 'a', partition '0': -3 is not a valid value"),
+            ('{"a":{"0":"5"}}', "topic 'a', partition '0': \"5\" is not a valid value"),
+            ('{"a":{"0":true}}', "topic 'a', partition '0': true is not a valid value"),
+            ('{"a":{"0":1.5}}', "topic 'a', partition '0': 1.5 is not a valid value"),
+            ('{"a":{"x":5}}', "topic 'a', partition 'x': 5 is not a valid value"),
+        ],
+    )
+    def test_what_is_neither(self, given: str, message: str) -> None:
+        assert refusal(startingOffsets=given).startswith(f"option 'startingOffsets': {message}")
+
+    def test_a_batch_does_not_begin_at_the_latest(self) -> None:
+        assert refusal(BATCH, startingOffsets="latest") == "option 'startingOffsets': must not be latest here: the batch would be empty"
+        assert refusal(BATCH, startingOffsets='{"a":{"0":-1}}') == "option 'startingOffsets': must not hold -1 (latest) here"
+
+    def test_one_timestamp_beats_many_and_these_beat_offsets(self) -> None:
+        every = {"startingTimestamp": "5", "startingOffsetsByTimestamp": '{"a":{"0":7}}', "startingOffsets": "soon"}
+        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer("startingTimestamp", AtTimestamp(5))
+        del every["startingTimestamp"]
+        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer("startingOffsetsByTimestamp", None, {A0: AtTimestamp(7)})
+
+    @pytest.mark.parametrize("strategy", ["error", "Latest", "earliest"])
+    def test_the_strategy_where_no_record_is_that_late(self, strategy: str) -> None:
+        options = parse(startingTimestamp="5", startingOffsetsByTimestampStrategy=strategy)
+        assert starting_offsets(options, STREAM).no_match == strategy.lower()
+
+    @pytest.mark.parametrize(
+        ("name", "given", "message"),
+        [
+            ("startingTimestamp", "-1", "must be a whole number of at least 0, not '-1'"),
+            ("startingTimestamp", "2024-01-01", "must be a whole number of at least 0, not '2024-01-01'"),
+            ("startingOffsetsByTimestamp", '{"a":{"0":-1}}', "topic 'a', partition '0': -1 is not a valid value"),
+            ("startingOffsetsByTimestamp", "5", "must be a JSON object"),
+            ("startingOffsetsByTimestampStrategy", "guess", "must be one of error, latest, earliest, not 'guess'"),
+        ],
+    )
+    def test_broken_timestamps(self, name: str, given: str, message: str) -> None:
+        assert refusal(**{name: given}).startswith(f"option '{name}': {message}")
+
+
+class TestWhereABatchEnds:
+    def test_by_default_at_the_latest(self) -> None:
+        assert ending_offsets(parse()) == OffsetsInitializer("endingOffsets", LATEST)
+
+    def test_json(self) -> None:
+        assert ending_offsets(parse(endingOffsets='{"a":{"0":23,"1":-1}}')) == OffsetsInitializer("endingOffsets", None, {A0: 23, A1: LATEST})
+
+    def test_never_at_the_earliest(self) -> None:
+        assert refusal(BATCH, endingOffsets="earliest") == "option 'endingOffsets': must not be earliest here: the batch would be empty"
+        assert refusal(BATCH, endingOffsets='{"a":{"0":-2}}') == "option 'endingOffsets': must not hold -2 (earliest) here"
+
+    def test_timestamps_beat_offsets_and_mean_the_latest_where_no_record_is_that_late(self) -> None:
+        every = {"endingTimestamp": "5", "endingOffsetsByTimestamp": '{"a":{"0":7}}', "endingOffsets": "soon"}
+        assert ending_offsets(parse(**every)) == OffsetsInitializer("endingTimestamp", AtTimestamp(5), no_match="latest")
+        del every["endingTimestamp"]
+        assert ending_offsets(parse(**every)) == OffsetsInitializer("endingOffsetsByTimestamp", None, {A0: AtTimestamp(7)}, "latest")
+
+    @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
+    def test_a_stream_has_no_end(self, name: str) -> None:
+        assert refusal(**{name: "5"}) == f"option '{name}': is only for a batch read (spark.read); a stream has no end: remove it"
+        assert name in parse(None)
+
+
+class TestColumns:
+    def test_by_default_all_of_sparks(self) -> None:
+        assert source().columns == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+
+    def test_headers_come_last_and_when_asked_for(self) -> None:
+        assert source(includeHeaders="TRUE").columns[-1] == "headers"
+        assert source(columns="headers,value").columns == ("headers", "value")
+
+    def test_some_in_the_order_that_was_asked_for_whatever_their_case(self) -> None:
+        assert source(columns="Offset, VALUE,timestamptype").schema().names == ["offset", "value", "timestampType"]
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ("value,payload", "'payload' is not a column of the kafka source; there are key, value, topic, partition, offset, timestamp"),
+            ("value,value", "must be different names with commas between them, not 'value,value'"),
+            ("", "must be different names"),
+            ("value,VALUE", "'value' comes twice"),
+        ],
+    )
+    def test_unknown_and_repeated_ones(self, given: str, message: str) -> None:
+        assert refusal(columns=given).startswith(f"option 'columns': {message}")
+
+
+class TestTheRest:
+    def test_defaults(self) -> None:
+        made = configured()
+        assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (default_parallelism(), 1, None)
+        assert (made.limits.max_rows, made.limits.max_bytes, made.limits.min_rows, made.limits.max_delay_ms) == (None, None, None, 900_000)
+        assert (source().fail_on_data_loss, source().poll_timeout_ms) == (True, 120_000)
+        assert (source().lookup.num_retries, source().lookup.retry_interval_ms) == (3, 1_000)
+
+    def test_each_goes_where_it_belongs(self) -> None:
+        made = configured(
+            minPartitions="4",
+            maxRecordsPerPartition="500",
+            parallelism="9",
+            maxOffsetsPerTrigger="70",
+            maxBytesPerTrigger="80",
+            minOffsetsPerTrigger="60",
+            maxTriggerDelay="2m",
+        )
+        assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (9, 4, 500)
+        assert (made.limits.max_rows, made.limits.max_bytes, made.limits.min_rows, made.limits.max_delay_ms) == (70, 80, 60, 120_000)
+        read = source(
+            failOnDataLoss="False", kafkaConsumer_pollTimeoutMs="5s", fetchOffset_numRetries="0", fetchOffset_retryIntervalMs="20", groupIdPrefix="x"
+        )
+        assert (read.fail_on_data_loss, read.poll_timeout_ms) == (False, 5_000)
+        assert (read.lookup.num_retries, read.lookup.retry_interval_ms) == (0, 20)
+
+    def test_the_driver_asks_for_as_long_as_its_retries_may_take(self) -> None:
+        made = configured(fetchOffset_numRetries="9", fetchOffset_retryIntervalMs="1m", kafka_default_api_timeout_ms="5000")
+        assert made.backoff.deadline_ms == 10 * (60_000 + 5_000)
+
+    @pytest.mark.parametrize(
+        ("name", "given", "message"),
+        [
+            ("minPartitions", "0", "must be a whole number of at least 1, not '0'"),
+            ("maxRecordsPerPartition", "0", "must be a whole number of at least 1"),
+            ("parallelism", "many", "must be a whole number of at least 1, not 'many'"),
+            ("maxOffsetsPerTrigger", "1.5", "must be a whole number of at least 1"),
+            ("maxBytesPerTrigger", "10MB", "must be a whole number of at least 1, not '10MB'"),
+            ("minOffsetsPerTrigger", "", "must be a whole number of at least 1"),
+            ("maxTriggerDelay", "soon", "must be a duration such as 500ms, 10s, 15m or 1h, not 'soon'"),
+            ("failOnDataLoss", "maybe", "must be true or false, not 'maybe'"),
+            ("includeHeaders", "1", "must be true or false, not '1'"),
+            ("kafkaConsumer.pollTimeoutMs", "0", "must be more than 0"),
+            ("kafkaConsumer.pollTimeoutMs", "-5", "must be a duration"),
+            ("fetchOffset.numRetries", "-1", "must be a whole number of at least 0"),
+            ("fetchOffset.retryIntervalMs", "x", "must be a duration"),
+        ],
+    )
+    def test_values_that_make_no_sense(self, name: str, given: str, message: str) -> None:
+        assert refusal(**{name: given}).startswith(f"option '{name}': {message}")
+
+    def test_a_minimum_above_the_maximum(self) -> None:
+        assert refusal(minOffsetsPerTrigger="6", maxOffsetsPerTrigger="5") == (
+            "option 'minOffsetsPerTrigger': must not be larger than maxOffsetsPerTrigger"
+        )
+
+    @pytest.mark.parametrize(
+        ("given", "nearest"), [("startingOffset", "startingOffsets"), ("maxoffsetspertriger", "maxOffsetsPerTrigger"), ("column", "columns")]
+    )
+    def test_an_unknown_option_names_the_nearest(self, given: str, nearest: str) -> None:
+        assert refusal(**{given: "x"}) == f"option {given.lower()!r}: is not an option of this source; did you mean {nearest!r}?"
+
+    @pytest.mark.parametrize("name", ["maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"])
+    def test_a_streams_option_in_a_batch_is_ignored_with_a_warning(self, name: str, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING):
+            configured(BATCH, **{name: "5"})
+        assert [record.getMessage() for record in caplog.records] == [
+            f"option {name!r} counts only in a stream (spark.readStream); ignored in this batch read"
+        ]
+
+
+class TestKafkasOwn:
+    def test_the_address_is_required(self) -> None:
+        with pytest.raises(OptionError, match=r"option 'kafka\.bootstrap\.servers': is required"):
+            configure({"subscribe": "a"}, None)
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("kafka.auto.offset.reset", "use startingOffsets"),
+            ("kafka.key.deserializer", "keys arrive as binary"),
+            ("kafka.value.deserializer", "values arrive as binary"),
+            ("kafka.enable.auto.commit", "Spark's checkpoint holds the positions"),
+            ("kafka.interceptor.classes", "transform the DataFrame instead"),
+            ("kafka.ssl.truststore.password", "leave it out"),
+        ],
+    )
+    def test_what_spark_forbids_is_refused_with_the_way_out(self, name: str, message: str) -> None:
+        assert refusal(**{name: "x"}).startswith(f"option '{name}': is refused: ")
+        assert message in refusal(**{name: "x"})
+
+    def test_an_unknown_property_names_the_nearest(self) -> None:
+        assert "did you mean kafka.isolation.level?" in refusal(kafka_isolation_levle="read_committed")
+
+    def test_a_group_is_not_joined_and_that_is_said_once(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("headwater.enumerators.kafka.client.client_config._named", set())
+        with caplog.at_level(logging.WARNING):
+            configured(kafka_group_id="mine")
+            configured(kafka_group_id="mine")
+        assert [record.getMessage() for record in caplog.records] == [
+            "option kafka.group.id has no effect: no consumer group is joined: Spark's checkpoint holds the positions"
+        ]

@@ -1,0 +1,237 @@
+"""Ways in: how a class becomes a source, and what is said about one that cannot."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from headwater.connector.options import Option, integer, text
+from headwater.connector.sources.registry import source_factory
+from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
+from headwater.connector.sources.user_sources import UserSource, options_of
+from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, InfersSchema, PushesFilters
+from headwater.core.errors import ContractError, OptionError
+from headwater.core.jsons import JsonValue
+from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.source import Boundedness
+from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, read_batch
+from tests.doubles import Numbers, NumberSource
+from tests.simple_sources import LogSource, TailSource
+
+STREAM = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+def logs(**rows: Iterable[Any]) -> dict[str, str]:
+    system = MemorySystem()
+    for log, numbers in rows.items():
+        system.append(log, numbers)
+    return {"system": system.name}
+
+
+def test_having_head_is_planned_mode_and_not_having_it_is_barrier_mode(tmp_path: Path) -> None:
+    planned = UserSource(LogSource)({"system": "x", "maxrowspertrigger": "5"}, STREAM)
+    assert isinstance(planned.source, PlannedSimpleSource)
+    assert planned.limits.max_rows == 5
+    barrier = UserSource(TailSource)({"system": "x", "statelocation": str(tmp_path), "connections": "3"}, STREAM)
+    assert isinstance(barrier.source, BarrierSimpleSource)
+    assert barrier.source.fetcher_threads == 3
+    assert barrier.epochs is not None
+
+    class Duck(TailSource):
+        def head(self, split: NamedSplit) -> int:
+            return 0
+
+    assert isinstance(UserSource(Duck)({"system": "x"}, STREAM).source, PlannedSimpleSource)
+
+
+def test_a_class_is_found_by_module_and_name() -> None:
+    made = source_factory("tests.simple_sources:LogSource")({"system": "x"}, None)
+    assert made.source.name == "logs"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tests.simple_sources:LogsSource", "cannot be imported: .*LogsSource"),
+        ("no_such_module:LogSource", "No module named 'no_such_module'.* every executor"),
+        ("tests.simple_sources:FIELDS", "is no source: a subclass of hw.SimpleSource or hw.Source"),
+        ("tests.simple_sources:NamedSplit", "is no source"),
+        ("tests.doubles:NumberSource", "needs OPTIONS and a classmethod from_options"),
+        ("kafak", "did you mean 'kafka'"),
+    ],
+)
+def test_what_cannot_be_a_source_is_named(name: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        source_factory(name)({"system": "x"}, None)
+
+
+def test_an_installed_package_offers_sources_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[headwater.sources]\nmy-logs = tests.simple_sources:LogSource\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    importlib.invalidate_caches()
+    assert source_factory("My-Logs")({"system": "x"}, None).source.name == "logs"
+    with pytest.raises(OptionError, match="did you mean 'my-logs'"):
+        source_factory("my-lags")
+
+
+def test_options_are_one_table_with_nearest_names() -> None:
+    table = options_of(LogSource)
+    assert [row.name for row in table.rows][:2] == ["system", "startingTimestamp"]
+    assert "| `system` | required | both | The name of a MemorySystem. |" in table.markdown()
+    with pytest.raises(OptionError, match=r"option 'sistem'.*did you mean 'system'"):
+        UserSource(LogSource)({"sistem": "x"}, None)
+    with pytest.raises(OptionError, match="option 'system': is required: The name of a MemorySystem"):
+        UserSource(LogSource)({}, None)
+    with pytest.raises(OptionError, match="option 'pageRows': must be a whole number of at least 1"):
+        UserSource(TailSource)({"system": "x", "pagerows": "0"}, None)
+
+
+def test_options_of_a_source_must_be_options_with_names_of_their_own() -> None:
+    for options, said in (
+        ([Option("parallelism", integer(1), 1, "Mine.")], "'parallelism' is an option of every source"),
+        ([Option("a", text, None, ""), Option("A", text, None, "")], "'A' is an option of every source, or comes twice"),
+        (["database"], "must be hw.options.Option, not 'database'"),
+    ):
+        with pytest.raises(ContractError, match=said):
+            options_of(type("Mine", (LogSource,), {"OPTIONS": options}))
+
+
+def test_a_class_without_name_or_methods_is_told_so() -> None:
+    with pytest.raises(OptionError, match="needs a name"):
+        options_of(type("Mine", (SimpleSource,), {}))
+    with pytest.raises(OptionError, match="discover, read is missing"):
+        options_of(type("Mine", (SimpleSource,), {"name": "mine"}))
+
+
+class FullSource(NumberSource):
+    """The full form, made from options."""
+
+    OPTIONS: ClassVar[Any] = (Option("numbers", integer(1), 3, "How many."),)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], boundedness: Boundedness | None) -> FullSource:
+        return cls(Numbers({"a": options["numbers"]}), boundedness or Boundedness.BOUNDED)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FullSource.from_options, ({"numbers": self.outside.heads["a"]}, self.mode)
+
+
+def test_the_full_form_has_options_limits_and_retries_too() -> None:
+    made = UserSource(FullSource)({"numbers": "7", "maxrowspertrigger": "2", "retrydeadline": "1s"}, STREAM)
+    assert (made.limits.max_rows, made.backoff.deadline_ms) == (2, 1_000)
+    assert [row["number"] for row in read_batch(UserSource(FullSource)({"numbers": "7"}, None))] == list(range(7))
+
+
+class TestFullForm(SourceTests):
+    source = FullSource
+
+    def options(self) -> Mapping[str, str]:
+        return {"numbers": "30"}
+
+
+def test_a_new_query_begins_at_a_timestamp_and_later_splits_at_their_start() -> None:
+    options = logs(a=[10, 20, 30], b=[5])
+    engine = MicroBatchEngine(lambda: UserSource(LogSource)({**options, "startingtimestamp": "1970-01-01T00:00:00.020Z"}, STREAM))
+    engine.run()
+    assert [row["number"] for row in engine.rows] == [20, 30]
+    MemorySystem.open(options["system"]).append("c", [1, 2])
+    engine.run()
+    assert [row["number"] for row in engine.rows] == [20, 30, 1, 2]
+    assert not isinstance(TailSource({}), FindsTimestamps)
+
+
+def test_a_split_that_is_discovered_with_other_info_begins_anew_and_one_that_is_gone_leaves() -> None:
+    options = logs(a=[1, 2], b=[3])
+    made: list[str] = ["first"]
+
+    class Generations(LogSource):
+        def discover(self) -> list[NamedSplit]:
+            return [NamedSplit(log, made[0]) for log in self.system.logs()]
+
+    engine = MicroBatchEngine(lambda: UserSource(Generations)(options, STREAM))
+    engine.run()
+    made[0] = "second"
+    MemorySystem.open(options["system"]).remove("b")
+    engine.run()
+    assert [row["number"] for row in engine.rows] == [1, 2, 3, 1, 2]
+    assert '"b"' not in engine.offsets[-1]
+
+
+def test_a_split_that_has_finished_is_not_read_again_by_a_later_run(tmp_path: Path) -> None:
+    options = {**logs(a=[1, None], b=[5]), "statelocation": str(tmp_path)}
+    engine = MicroBatchEngine(lambda: UserSource(TailSource)(options, STREAM))
+    for _ in range(3):
+        engine.run()
+    assert sorted(row["number"] for row in engine.rows) == [1, 5]
+    MemorySystem.open(options["system"]).append("c", [7])
+    engine.run()
+    assert sorted(row["number"] for row in engine.rows) == [1, 5, 7]
+
+
+def test_what_is_written_is_acknowledged() -> None:
+    told: list[Mapping[str, JsonValue]] = []
+
+    class Told(LogSource, Acknowledges):
+        def acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
+            told.append(positions)
+
+    options = {**logs(a=range(6)), "maxrowspertrigger": "4"}
+    engine = MicroBatchEngine(lambda: UserSource(Told)(options, STREAM))
+    engine.run()
+    assert told == [{"a": 4}, {"a": 6}]
+
+
+def test_a_schema_is_inferred_once_and_told_to_the_tasks() -> None:
+    asked: list[int] = []
+
+    class Inferring(LogSource, InfersSchema):
+        def infer_schema(self) -> pa.Schema:
+            asked.append(1)
+            return LogSource.schema
+
+    source = UserSource(Inferring)(logs(a=[1]), None).source
+    assert source.schema() == LogSource.schema
+    told = source.with_schema(LogSource.schema, given=False)
+    assert told.schema() == LogSource.schema
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("schema", [None, "id long", dict])
+def test_a_schema_that_is_none_is_named(schema: object) -> None:
+    class Wrong(LogSource):
+        pass
+
+    Wrong.schema = schema  # type: ignore[assignment]
+    with pytest.raises(ContractError, match=r"source 'logs': Wrong\.schema must be a pyarrow\.Schema, such as .*, not "):
+        UserSource(Wrong)(logs(a=[1]), None).source.schema()
+
+
+def test_filters_of_a_batch_come_to_a_source_that_takes_them() -> None:
+    class Filtered(LogSource, PushesFilters):
+        filters: tuple[Any, ...] = ()
+
+        def push_filters(self, filters: tuple[Any, ...]) -> None:
+            self.filters = filters
+
+    made = UserSource(Filtered)({**logs(a=[1]), "pushfilters": "true"}, Boundedness.BOUNDED)
+    assert made.push_filters
+    assert isinstance(made.source, PlannedSimpleSource)
+    told = made.source.with_filters(["a filter"])
+    assert isinstance(told.user, Filtered)
+    assert told.user.filters == ("a filter",)
+    assert made.source.user.filters == ()  # type: ignore[attr-defined]
+    assert not UserSource(LogSource)(logs(a=[1]), Boundedness.BOUNDED).push_filters
+
+
+def test_heads_is_what_decides() -> None:
+    assert isinstance(LogSource({}), Heads)
+    assert not isinstance(TailSource({}), Heads)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import contextlib
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.consumer.fetch import FetchResponse
+from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
+
+from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply
+
+VERSIONS = range(4, FetchResponse.max_version + 1)
+
+
+def fetch_response(version: int, *record_sets: bytes | None, leader: int | None = None) -> bytes:
+    topic = FetchResponse.FetchableTopicResponse
+    moved = {} if leader is None else {"current_leader": topic.PartitionData.LeaderIdAndEpoch(leader_id=leader, leader_epoch=3)}
+    partitions = [
+        topic.PartitionData(version=version, partition_index=index, high_watermark=9, aborted_transactions=[], records=records, **moved)
+        for index, records in enumerate(record_sets)
+    ]
+    responses = [topic(version=version, topic="orders", topic_id=uuid.UUID(int=7), partitions=partitions)]
+    return bytes(FetchResponse(version=version, responses=responses).encode(version=version))
+
+
+def reply(body: bytes, response_class: type = FetchResponse, version: int = 12, tags: bytes = b"\0") -> Reply:
+    header = (5).to_bytes(4, "big") + (tags if response_class.flexible_version_q(version) else b"")  # type: ignore[attr-defined]
+    return Reply(5, response_class, version, memoryview(bytearray(header + body)))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_record_sets_are_views_of_the_frame_in_every_version(version: int) -> None:
+    long, short = bytes(range(256)) * 20, b"short"
+    received = reply(fetch_response(version, long, short, None, b""), version=version)
+    partitions = received.decode_views().responses[0].partitions
+    assert [None if p.records is None else bytes(p.records) for p in partitions] == [long, short, None, b""]
+    view = partitions[0].records
+    received.body[:] = bytes(len(received.body))
+    assert not any(view), "the record set was copied"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_decoding_with_and_without_copies_is_the_same(version: int) -> None:
+    received = reply(fetch_response(version, b"x" * 5000, b"y", leader=4 if version >= 12 else None), version=version)
+    assert received.decode_views().to_dict(json=False) == received.decode().to_dict(json=False)
+
+
+def test_a_decoded_response_shares_no_memory_with_the_frame() -> None:
+    received = reply(fetch_response(12, b"x" * 5000))
+    response = received.decode()
+    received.body[:] = bytes(len(received.body))
+    assert response.responses[0].partitions[0].records == b"x" * 5000
+
+
+def test_unknown_tagged_fields_of_the_header_are_skipped() -> None:
+    tags = b"\x02" + b"\x01\x03abc" + b"\x81\x01\x80\x01" + bytes(128)
+    assert reply(fetch_response(12, b"x"), tags=tags).decode().responses[0].topic == "orders"
+
+
+def test_a_broker_that_does_not_know_our_version_of_api_versions_answers_in_the_first() -> None:
+    body = ApiVersionsResponse(version=0, error_code=35, api_keys=[]).encode(version=0)
+    assert reply(body, ApiVersionsResponse, 4, tags=b"").decode().error_code == 35
+
+
+@given(data=st.data())
+def test_a_frame_that_is_cut_anywhere_is_corrupt(data: st.DataObject) -> None:
+    version = data.draw(st.sampled_from(VERSIONS))
+    whole = fetch_response(version, b"x" * 5000, b"y" * 70)
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    with pytest.raises(CorruptRecordError, match="are no FetchResponse"):
+        reply(cut, version=version).decode_views()
+
+
+@given(garbage=st.binary(max_size=300), version=st.sampled_from(VERSIONS))
+def test_garbage_is_decoded_or_corrupt_and_nothing_else(garbage: bytes, version: int) -> None:
+    for response_class, used in ((FetchResponse, version), (MetadataResponse, 12)):
+        received = reply(garbage, response_class, used)
+        for decode in (received.decode, received.decode_views):
+            with contextlib.suppress(CorruptRecordError):
+                decode()
+
+
+@given(version=st.sampled_from(VERSIONS), flips=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=4))
+def test_a_frame_with_flipped_bytes_is_decoded_or_corrupt_and_nothing_else(version: int, flips: list[tuple[int, int]]) -> None:
+    body = bytearray(fetch_response(version, b"x" * 50, b"y", leader=4 if version >= 12 else None))
+    for where, byte in flips:
+        body[where % len(body)] = byte
+    for decode in (reply(bytes(body), version=version).decode, reply(bytes(body), version=version).decode_views):
+        with contextlib.suppress(CorruptRecordError):
+            decode()
+
+
+def test_a_buffer_is_used_again_and_grows_by_powers_of_two() -> None:
+    buffer = ReceiveBuffer()
+    first = buffer.take(10)
+    assert (len(first), memoryview(first.obj).nbytes) == (10, 1 << 16)
+    assert buffer.take(1 << 16).obj is first.obj
+    larger = buffer.take((1 << 16) + 1)
+    assert (len(larger), memoryview(larger.obj).nbytes) == ((1 << 16) + 1, 1 << 17)
+    assert buffer.take(3).obj is larger.obj
+    assert len(buffer.take(0)) == 0
+
+
+def test_views_survive_the_growth_of_their_buffer() -> None:
+    buffer = ReceiveBuffer()
+    kept = buffer.take(3)
+    kept[:] = b"abc"
+    buffer.take(1 << 20)[:3] = b"xyz"
+    assert bytes(kept) == b"abc"

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Mapped, Refused, render
+from local_kafka_jars import classpath, java
+
+ROOT = Path(__file__).parents[4]
+OURS = {"sasl.oauthbearer.token.provider", "sasl.username", "sasl.password"}
+OLDER = {"auto.include.jmx.reporter", "config.providers", "rebalance.timeout.ms"}
+
+LIST = """
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+public class Names {
+    public static void main(String[] args) {
+        java.util.TreeSet<String> names = new java.util.TreeSet<>(ConsumerConfig.configNames());
+        names.addAll(AdminClientConfig.configNames());
+        names.forEach(System.out::println);
+    }
+}
+"""
+
+
+def test_the_documentation_is_the_table() -> None:
+    page = (ROOT / "docs" / "kafka-properties.md").read_text()
+    assert page == render(), "write it anew: python -m headwater.enumerators.kafka.client.properties > docs/kafka-properties.md"
+
+
+def test_every_property_of_the_java_clients_is_in_the_table(tmp_path: Path) -> None:
+    (tmp_path / "Names.java").write_text(LIST)
+    command = [java(), "-cp", classpath(), str(tmp_path / "Names.java")]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    assert len(listed) > 100
+    assert set(listed) == set(PROPERTIES) - OURS - OLDER
+
+
+def test_the_table_is_sorted_and_every_refusal_says_why() -> None:
+    assert list(PROPERTIES) == sorted(PROPERTIES)
+    for name, treatment in PROPERTIES.items():
+        assert isinstance(treatment, Mapped) or len(treatment.note) > 20, name
+
+
+def test_what_spark_refuses_is_refused() -> None:
+    for name in ("auto.offset.reset", "key.deserializer", "value.deserializer", "enable.auto.commit", "interceptor.classes"):
+        assert isinstance(PROPERTIES[name], Refused)
+
+
+def test_groups_are_harmless_as_none_is_joined() -> None:
+    assert isinstance(PROPERTIES["group.id"], Harmless)
+
+
+@pytest.mark.parametrize("name", [name for name, treatment in PROPERTIES.items() if isinstance(treatment, Mapped)])
+def test_every_default_passes_its_own_check(name: str) -> None:
+    treatment = PROPERTIES[name]
+    assert isinstance(treatment, Mapped)
+    assert treatment.default is None or treatment.value_of(None) == treatment.value_of(treatment.default)
+
+
+def test_the_page_can_be_printed() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "headwater.enumerators.kafka.client.properties"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert printed.stdout == render()
