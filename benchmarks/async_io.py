@@ -1,7 +1,10 @@
-"""Asynchronous I/O side by side, without Spark and inside it: ``python benchmarks/async_io.py`` prints a Markdown table.
+"""Asynchronous I/O side by side, without Spark and inside it.
 
-Services are simulated: a call that sleeps costs no other process's time. Each figure is the median of some rounds in which all variants take turns.
-Inside Spark there is one task on one core (``local[1]``), one partition, the ``noop`` sink; the time is that of the whole job.
+``python benchmarks/async_io.py`` prints a Markdown table.
+
+Services are simulated: a call that sleeps costs no other process's time. Each figure is the median of some
+rounds in which all variants take turns. Inside Spark there is one task on one core (``local[1]``), one
+partition, the ``noop`` sink; the time is that of the whole job.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ class BulkAtOnce(hw.AsyncBatchFunction):
         return [tuple(row) for row in rows]
 
 
-def with_plain_asyncio(call: Callable[[Any], Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def with_plain_asyncio(
+    call: Callable[[Any], Any],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What one writes without the operator: each Arrow batch is asked with a semaphore, and waited for."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +75,9 @@ def with_plain_asyncio(call: Callable[[Any], Any]) -> Callable[[Iterator[pa.Reco
 
         for batch in batches:
             answers = asyncio.run(ask_all(batch.column(0).to_numpy().tolist()))
-            yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(answers, pa.int64())], names=["id", "answer"])
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(0), pa.array(answers, pa.int64())], names=["id", "answer"]
+            )
 
     return run
 
@@ -99,29 +106,53 @@ def spark_variants(spark: SparkSession, scale: float) -> list[Variant]:
         return job(lambda df: df.mapInArrow(with_plain_asyncio(call), f"id long, {SCHEMA}"))
 
     def waiting(wait: Any, function: Any, **options: Any) -> Callable[[int], int]:
-        return job(lambda df: wait(df, function, schema=SCHEMA, timeout=f"{core.TIMEOUT_S:.0f}s", capacity=core.CAPACITY, **options))
+        return job(
+            lambda df: wait(
+                df,
+                function,
+                schema=SCHEMA,
+                timeout=f"{core.TIMEOUT_S:.0f}s",
+                capacity=core.CAPACITY,
+                **options,
+            )
+        )
 
     slow, tail, zero, bulk = (max(100, int(rows * scale)) for rows in (40_000, 20_000, 200_000, 2_000_000))
     return [
-        core.Variant("10 ms: Spark's Arrow UDF, concurrency 100", slow, job(lambda df: with_arrow_udf(df, lambda _: 0.01))),
+        core.Variant(
+            "10 ms: Spark's Arrow UDF, concurrency 100",
+            slow,
+            job(lambda df: with_arrow_udf(df, lambda _: 0.01)),
+        ),
         core.Variant("10 ms: plain asyncio in mapInArrow", slow, plain(in_10_ms)),
         core.Variant("10 ms: unordered_wait", slow, waiting(hw.unordered_wait, in_10_ms)),
         core.Variant("10 ms: ordered_wait", slow, waiting(hw.ordered_wait, in_10_ms)),
-        core.Variant("1 % in 1 s: Spark's Arrow UDF, concurrency 100", tail, job(lambda df: with_arrow_udf(df, lambda n: 0.01 if n % 100 else 1.0))),
+        core.Variant(
+            "1 % in 1 s: Spark's Arrow UDF, concurrency 100",
+            tail,
+            job(lambda df: with_arrow_udf(df, lambda n: 0.01 if n % 100 else 1.0)),
+        ),
         core.Variant("1 % in 1 s: plain asyncio in mapInArrow", tail, plain(one_in_a_hundred_in_1_s)),
         core.Variant("1 % in 1 s: unordered_wait", tail, waiting(hw.unordered_wait, one_in_a_hundred_in_1_s)),
         core.Variant("1 % in 1 s: ordered_wait", tail, waiting(hw.ordered_wait, one_in_a_hundred_in_1_s)),
         core.Variant("answers at once: plain asyncio in mapInArrow", zero, plain(at_once)),
         core.Variant("answers at once: unordered_wait", zero, waiting(hw.unordered_wait, at_once)),
         core.Variant(
-            "answers at once: unordered_wait, bulk calls of 1000", bulk, waiting(hw.unordered_wait, BulkAtOnce(), batching=hw.Batching(size=1000))
+            "answers at once: unordered_wait, bulk calls of 1000",
+            bulk,
+            waiting(hw.unordered_wait, BulkAtOnce(), batching=hw.Batching(size=1000)),
         ),
     ]
 
 
 def session() -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[1]").appName("async_io").config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    builder = (
+        SparkSession.builder.master("local[1]")
+        .appName("async_io")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+    )
     for key, value in {**hw.recommended_conf(), ARROW_CONCURRENCY: str(core.CAPACITY)}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -130,20 +161,33 @@ def session() -> SparkSession:
 def medians(variants: Sequence[Variant], repeat: int) -> dict[str, float]:
     """Measure; return rows per second by name."""
     rounds = [[core.measure(variant)[0] for variant in variants] for _ in range(repeat)]
-    return {variant.name: statistics.median(samples) for variant, samples in zip(variants, zip(*rounds, strict=True), strict=True)}
+    return {
+        variant.name: statistics.median(samples)
+        for variant, samples in zip(variants, zip(*rounds, strict=True), strict=True)
+    }
 
 
 def pyflink(python: str, arguments: argparse.Namespace) -> dict[str, float]:
     """Measure PyFlink in a Python that has it."""
     script = Path(__file__).with_name("async_io_pyflink.py")
-    command = [python, str(script), f"--scale={arguments.scale}", f"--repeat={arguments.repeat}", f"--only={arguments.only}"]
-    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command = [
+        python,
+        str(script),
+        f"--scale={arguments.scale}",
+        f"--repeat={arguments.repeat}",
+        f"--only={arguments.only}",
+    ]
+    found: dict[str, float] = json.loads(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
     return found
 
 
 def table(found: dict[str, float]) -> str:
     """Return the figures as Markdown."""
-    return "\n".join(["| calls | rows/s |", "|---|---:|", *(f"| {name} | {rate:,.0f} |" for name, rate in found.items())])
+    return "\n".join(
+        ["| calls | rows/s |", "|---|---:|", *(f"| {name} | {rate:,.0f} |" for name, rate in found.items())]
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,7 +1,9 @@
-"""Asynchronous I/O without Spark, beside plain asyncio in the same run: ``python benchmarks/async_io_core.py``.
+"""Asynchronous I/O without Spark, beside plain asyncio in the same run.
 
-Each line is the median of some rounds in which the variants take turns, so that whatever else the machine does hits all of them. CPU seconds are
-the process's own: on a busy machine they tell more than the clock.
+``python benchmarks/async_io_core.py``.
+
+Each line is the median of some rounds in which the variants take turns, so that whatever else the machine
+does hits all of them. CPU seconds are the process's own: on a busy machine they tell more than the clock.
 """
 
 from __future__ import annotations
@@ -46,12 +48,17 @@ def operator(function: Any, rows: int, **settings: Any) -> int:
     """Run rows through the operator."""
     numbers = range(rows)
     feeds = [list(numbers[start : start + FEED]) for start in range(0, rows, FEED)]
-    with AsyncWaitOperator(function, AsyncSettings(capacity=CAPACITY, timeout_ms=int(TIMEOUT_S * 1000), **settings)) as running:
+    with AsyncWaitOperator(
+        function, AsyncSettings(capacity=CAPACITY, timeout_ms=int(TIMEOUT_S * 1000), **settings)
+    ) as running:
         return sum(len(outputs) for outputs in running.process(feeds))
 
 
 async def plain(call: Callable[[int], Awaitable[int]], rows: int) -> int:
-    """What one writes without the operator: a task per row, a semaphore, a timeout, results as they complete."""
+    """What one writes without the operator.
+
+    A task per row, a semaphore, a timeout, results as they complete.
+    """
     semaphore, done = asyncio.Semaphore(CAPACITY), 0
 
     async def one(row: int) -> None:
@@ -80,13 +87,25 @@ def variants(scale: float) -> list[Variant]:
         Variant("answers at once: plain asyncio", zero, lambda rows: asyncio.run(plain(at_once, rows))),
         Variant("answers at once: operator, unordered", zero, lambda rows: operator(at_once, rows)),
         Variant("answers at once: operator, ordered", zero, lambda rows: operator(at_once, rows, **ordered)),
-        Variant("answers at once: operator, bulk calls of 1000", bulk, lambda rows: operator(BulkAtOnce(), rows, batching=Batching(size=1000))),
+        Variant(
+            "answers at once: operator, bulk calls of 1000",
+            bulk,
+            lambda rows: operator(BulkAtOnce(), rows, batching=Batching(size=1000)),
+        ),
         Variant("10 ms: plain asyncio", slow, lambda rows: asyncio.run(plain(in_10_ms, rows))),
         Variant("10 ms: operator, unordered", slow, lambda rows: operator(in_10_ms, rows)),
         Variant("10 ms: operator, ordered", slow, lambda rows: operator(in_10_ms, rows, **ordered)),
-        Variant("1 % in 1 s: plain asyncio", tail, lambda rows: asyncio.run(plain(one_in_a_hundred_in_1_s, rows))),
-        Variant("1 % in 1 s: operator, unordered", tail, lambda rows: operator(one_in_a_hundred_in_1_s, rows)),
-        Variant("1 % in 1 s: operator, ordered", tail, lambda rows: operator(one_in_a_hundred_in_1_s, rows, **ordered)),
+        Variant(
+            "1 % in 1 s: plain asyncio", tail, lambda rows: asyncio.run(plain(one_in_a_hundred_in_1_s, rows))
+        ),
+        Variant(
+            "1 % in 1 s: operator, unordered", tail, lambda rows: operator(one_in_a_hundred_in_1_s, rows)
+        ),
+        Variant(
+            "1 % in 1 s: operator, ordered",
+            tail,
+            lambda rows: operator(one_in_a_hundred_in_1_s, rows, **ordered),
+        ),
         Variant(
             "1 % in 1 s: operator, ordered, Flink's room",
             tail // 20,

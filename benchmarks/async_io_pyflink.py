@@ -1,7 +1,10 @@
-"""PyFlink's asynchronous operator, driven without a JVM: ``PYTHON_WITH_APACHE_FLINK benchmarks/async_io_pyflink.py``.
+"""PyFlink's asynchronous operator, driven without a JVM.
 
-Run by ``async_io.py --pyflink PYTHON``, since apache-flink does not go together with this project's own libraries. It is PyFlink's queue, emitter
-thread, loop thread and result handler, put together as its ``AsyncOperation`` does; Beam and the JVM, which cost more, are left out. Prints JSON.
+``PYTHON_WITH_APACHE_FLINK benchmarks/async_io_pyflink.py``.
+
+Run by ``async_io.py --pyflink PYTHON``, since apache-flink does not go together with this project's own
+libraries. It is PyFlink's queue, emitter thread, loop thread and result handler, put together as its
+``AsyncOperation`` does; Beam and the JVM, which cost more, are left out. Prints JSON.
 """
 
 from __future__ import annotations
@@ -13,8 +16,15 @@ import statistics
 import time
 from typing import Any
 
-from pyflink.fn_execution.datastream.process.async_function.operation import AsyncFunctionRunner, AsyncOperation, Emitter
-from pyflink.fn_execution.datastream.process.async_function.queue import OrderedStreamElementQueue, UnorderedStreamElementQueue
+from pyflink.fn_execution.datastream.process.async_function.operation import (
+    AsyncFunctionRunner,
+    AsyncOperation,
+    Emitter,
+)
+from pyflink.fn_execution.datastream.process.async_function.queue import (
+    OrderedStreamElementQueue,
+    UnorderedStreamElementQueue,
+)
 
 CAPACITY = 100
 TIMEOUT_S = 5.0
@@ -43,7 +53,12 @@ class Operation(AsyncOperation):  # type: ignore[misc]
     """PyFlink's, made of a function instead of what a JVM sends."""
 
     def __init__(self, call: Any, *, ordered: bool) -> None:
-        self.class_name, self.async_invoke_func, self.timeout_func, self._timeout = "Function", call, fail_at_timeout, TIMEOUT_S
+        self.class_name, self.async_invoke_func, self.timeout_func, self._timeout = (
+            "Function",
+            call,
+            fail_at_timeout,
+            TIMEOUT_S,
+        )
         self._retry_enabled = False
         self._exception: Exception | None = None
         queue = OrderedStreamElementQueue if ordered else UnorderedStreamElementQueue

@@ -1,4 +1,6 @@
-"""What an epoch costs beside the reading: claim and manifest of a task, and recovery of an epoch with very many splits. No Spark, no broker.
+"""What an epoch costs beside the reading.
+
+Claim and manifest of a task, and recovery of an epoch with very many splits. No Spark, no broker.
 
 python benchmarks/barriers.py [--folder /some/local/disk]
 """
@@ -49,7 +51,10 @@ class NothingToRead:
     def state(self) -> EpochState:
         """Return a state of the usual size."""
         return EpochState(
-            tuple(SplitProgress(piece.split, {**piece.start, "page": piece.start["page"] + 1}, SplitStatus.MORE) for piece in self._ranges)
+            tuple(
+                SplitProgress(piece.split, {**piece.start, "page": piece.start["page"] + 1}, SplitStatus.MORE)
+                for piece in self._ranges
+            )
         )
 
 
@@ -67,10 +72,18 @@ def timed_ms(call: Callable[[], object]) -> float:
 def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, EpochCoordinator, LocalStateStore]:
     """Return a source of so many splits, a new driver, and its store."""
     urls = ",".join(f"http://127.0.0.1/items/{number}" for number in range(splits))
-    source = configure_http({"url": urls, "statelocation": str(folder)}, Boundedness.CONTINUOUS_UNBOUNDED).source
+    source = configure_http(
+        {"url": urls, "statelocation": str(folder)}, Boundedness.CONTINUOUS_UNBOUNDED
+    ).source
     assert isinstance(source, HttpSource)
     store = LocalStateStore(folder)
-    return source, EpochCoordinator(source, store, BarrierHints(Barrier(rows=1), parallelism=places), Backoff(deadline_ms=1_000)), store
+    return (
+        source,
+        EpochCoordinator(
+            source, store, BarrierHints(Barrier(rows=1), parallelism=places), Backoff(deadline_ms=1_000)
+        ),
+        store,
+    )
 
 
 def tasks(folder: Path) -> list[float]:
@@ -87,7 +100,10 @@ def tasks(folder: Path) -> list[float]:
 
 
 def recoveries(folder: Path) -> list[float]:
-    """Return the milliseconds from a restart to the first row of the next epoch could come: settle, plan, and the first task's claim."""
+    """Return the milliseconds from a restart to the first row of the next epoch could come.
+
+    Settle, plan, and the first task's claim.
+    """
     source, driver, store = query(folder, SPLITS, 8)
     start, found = driver.initial_offset(), []
     for _ in range(10):
@@ -107,11 +123,21 @@ def recoveries(folder: Path) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=None, help="where the state location is made; a temporary folder by default")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=None,
+        help="where the state location is made; a temporary folder by default",
+    )
     with tempfile.TemporaryDirectory(dir=parser.parse_args().folder) as folder:
         found = {"claim + manifest, one task": (tasks(Path(folder, "a")), MOST_TASK_MS)}
-        found[f"recovery of an epoch of {SPLITS:,} splits"] = recoveries(Path(folder, "b")), MOST_RECOVERY_S * 1000
+        found[f"recovery of an epoch of {SPLITS:,} splits"] = (
+            recoveries(Path(folder, "b")),
+            MOST_RECOVERY_S * 1000,
+        )
     print("| | p50, ms | worst, ms | target, ms |\n|---|---|---|---|")
     for name, (samples, target) in found.items():
         print(f"| {name} | {statistics.median(samples):.1f} | {max(samples):.1f} | {target} |")

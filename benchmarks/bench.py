@@ -27,7 +27,8 @@ class Scale:
         warmups: how often it is run before that, unmeasured.
         topics: of `throughput`: how many records.
         latency_s: how long latency is measured, for each subject.
-        latency_turns: in how many pieces, so that a slow minute of the machine does not hit one subject alone.
+        latency_turns: in how many pieces, so that a slow minute of the machine does not hit one subject
+            alone.
         latency_warm_s: how long each piece runs before it counts.
         memory_rows: of the small and of the large topic of 1 KB records.
         planning_partitions: of the one big topic.
@@ -89,7 +90,9 @@ class Bench:
     jars: Sequence[str]
     step: Step
 
-    def topic(self, name: str, rows: int, value_bytes: int, *, partitions: int = 4, compression: str | None = None) -> str:
+    def topic(
+        self, name: str, rows: int, value_bytes: int, *, partitions: int = 4, compression: str | None = None
+    ) -> str:
         """Return a topic of this name with this many records, made and filled if it is not there."""
         if name not in self.kafka.topics():
             self.kafka.create_topic(name, partitions)

@@ -1,7 +1,8 @@
 """The ceiling: what is left when nothing is decoded.
 
-A data source that plans the same tasks as headwater, fetches the same bytes over the same kind of connection, throws them away, and hands Spark a
-batch that was made once, as many rows of it as the bytes held. A source that is written in Python can hardly be faster.
+A data source that plans the same tasks as headwater, fetches the same bytes over the same kind of connection,
+throws them away, and hands Spark a batch that was made once, as many rows of it as the bytes held. A source
+that is written in Python can hardly be faster.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def _leader(config: ClientConfig, split: KafkaPartitionSplit) -> Broker:
 _made: dict[tuple[Any, ...], pa.RecordBatch] = {}
 
 
-def _prebuilt(source: KafkaSource, split: KafkaPartitionSplit, position: int, fetched: RecordSet) -> pa.RecordBatch:
+def _prebuilt(
+    source: KafkaSource, split: KafkaPartitionSplit, position: int, fetched: RecordSet
+) -> pa.RecordBatch:
     """Return the batch of this process: real rows, decoded from what it fetched first, repeated."""
     key = (split.topic, source.columns)
     if key not in _made:
@@ -115,5 +118,7 @@ def _prebuilt(source: KafkaSource, split: KafkaPartitionSplit, position: int, fe
         rows = pa.Table.from_batches(chain(emitter.emit(fetched, state), emitter.flush()))
         repeated = pa.concat_tables([rows] * -(-_MOST_ROWS // rows.num_rows))
         _made[key] = repeated.combine_chunks().to_batches()[0].slice(0, _MOST_ROWS)
-        gc.freeze()  # Spark's Python daemon collects garbage after every task, and would look at all that was imported every time
+        # Spark's Python daemon collects garbage after every task, and would look at all that was imported
+        # every time.
+        gc.freeze()
     return _made[key]

@@ -11,7 +11,10 @@ from benchmarks.results import Section
 __all__ = ["draw"]
 
 _COLOURS = ("#8c8c8c", "#0072b2", "#d9d9d9")
-_SHOWN = {"throughput": (1e-6, "million rows a second, more is better"), "latency": (1.0, "milliseconds, less is better")}
+_SHOWN = {
+    "throughput": (1e-6, "million rows a second, more is better"),
+    "latency": (1.0, "milliseconds, less is better"),
+}
 """What is drawn: by benchmark, the factor and the axis."""
 
 
@@ -25,7 +28,9 @@ def draw(sections: Sequence[Section], path: Path) -> bool:
     shown = [section for section in sections if section.name in _SHOWN]
     if not shown:
         return False
-    figure, axes = plt.subplots(1, len(shown), figsize=(6.5 * len(shown), 4), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(shown), figsize=(6.5 * len(shown), 4), squeeze=False, layout="constrained"
+    )
     for axis, section in zip(axes[0], shown, strict=True):
         _bars(axis, section)
     figure.savefig(path, dpi=120)
@@ -35,12 +40,21 @@ def draw(sections: Sequence[Section], path: Path) -> bool:
 
 def _bars(axis: Any, section: Section) -> None:
     factor, label = _SHOWN[section.name]
-    cases, subjects = (list(dict.fromkeys(getattr(figure, what) for figure in section.figures)) for what in ("case", "subject"))
+    cases, subjects = (
+        list(dict.fromkeys(getattr(figure, what) for figure in section.figures))
+        for what in ("case", "subject")
+    )
     medians = {(figure.case, figure.subject): figure.median * factor for figure in section.figures}
     width = 0.8 / len(subjects)
     for i, subject in enumerate(subjects):
         places = [place + (i - (len(subjects) - 1) / 2) * width for place in range(len(cases))]
-        bars = axis.bar(places, [medians[case, subject] for case in cases], width * 0.94, label=subject, color=_COLOURS[i % len(_COLOURS)])
+        bars = axis.bar(
+            places,
+            [medians[case, subject] for case in cases],
+            width * 0.94,
+            label=subject,
+            color=_COLOURS[i % len(_COLOURS)],
+        )
         axis.bar_label(bars, fmt="%.2f" if factor < 1 else "%.0f", padding=2, fontsize=8)
     axis.set_xticks(range(len(cases)), [case.replace(", ", "\n") for case in cases], fontsize=8)
     axis.set_ylabel(label)

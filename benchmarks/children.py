@@ -1,4 +1,7 @@
-"""A Python process of its own for every measurement that needs one: nothing is warm that should be cold, no setting leaks."""
+"""A Python process of its own for every measurement that needs one.
+
+Nothing is warm that should be cold, no setting leaks.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,23 @@ def run_in_child(task: Callable[..., Iterator[Any]], **arguments: object) -> Ite
     Raises:
         BenchmarkError: the process failed; the message shows the end of what it wrote to stderr.
     """
-    command = [sys.executable, "-m", "benchmarks.children", f"{task.__module__}:{task.__name__}", json.dumps(arguments)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.children",
+        f"{task.__module__}:{task.__name__}",
+        json.dumps(arguments),
+    ]
     with tempfile.TemporaryFile("w+") as log:
-        child = subprocess.Popen(command, cwd=ROOT, env=child_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
+        child = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=child_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
         try:
             assert child.stdout is not None
             for line in child.stdout:
@@ -42,7 +59,9 @@ def run_in_child(task: Callable[..., Iterator[Any]], **arguments: object) -> Ite
             _end(child)
         if code:
             log.seek(0)
-            raise BenchmarkError(f"{task.__module__}.{task.__name__} ended with {code}:\n{''.join(log.readlines()[-60:])}")
+            raise BenchmarkError(
+                f"{task.__module__}.{task.__name__} ended with {code}:\n{''.join(log.readlines()[-60:])}"
+            )
 
 
 def child_environment() -> dict[str, str]:

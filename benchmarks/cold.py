@@ -35,7 +35,8 @@ def steps(scale: Scale) -> int:
 def run(bench: Bench) -> Section:
     """Start everything anew for every sample, in turn.
 
-    The first turn does not count: it brings files into the system's cache, and compiles the kernel if this host has not done so before.
+    The first turn does not count: it brings files into the system's cache, and compiles the kernel if this
+    host has not done so before.
     """
     topic = bench.topic("cold", ROWS, 100)
     samples: dict[tuple[str, str], list[float]] = {}
@@ -53,10 +54,14 @@ def run(bench: Bench) -> Section:
                 if turn:
                     samples.setdefault((kind, subject + conf), []).append(seconds)
                 bench.step(f"{kind}, {subject}{conf}: {seconds:.1f} s{'' if turn else ' (warming up)'}")
-    return _section([Figure(kind, name, "s", tuple(found)) for (kind, name), found in samples.items()], bench.scale)
+    return _section(
+        [Figure(kind, name, "s", tuple(found)) for (kind, name), found in samples.items()], bench.scale
+    )
 
 
-def first_batch(*, subject: str, kind: str, recommended: bool, bootstrap: str, topic: str, jars: list[str]) -> Iterator[dict[str, Any]]:
+def first_batch(
+    *, subject: str, kind: str, recommended: bool, bootstrap: str, topic: str, jars: list[str]
+) -> Iterator[dict[str, Any]]:
     """In a process of its own: start Spark, read the topic once, and yield."""
     if recommended:
         os.environ.update(hw.recommended_environment())
@@ -98,7 +103,15 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
     for kind in (BATCH, STREAM):
         medians = {name: median_of(figures, kind, name) for name in names}
         rows.append((f"`{kind}`", *(f"{median:.1f}" for median in medians.values())))
-        targets += [Target(f"first batch of {kind}: {name} / JVM source", 1.0, medians[name] / medians[JVM], at_least=False) for name in names[2:]]
+        targets += [
+            Target(
+                f"first batch of {kind}: {name} / JVM source",
+                1.0,
+                medians[name] / medians[JVM],
+                at_least=False,
+            )
+            for name in names[2:]
+        ]
     return Section(
         "cold",
         "First batch after a cold start, seconds",

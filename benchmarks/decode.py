@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the decoder alone, on one core, without network and without Spark: ``python benchmarks/decode.py``.
+"""Measures the decoder alone, on one core, without network and without Spark.
 
-Record sets of about a megabyte, as a Fetch response holds them, in batches of 16 KiB, go through the emitter; every Arrow batch is dropped when the
-next one is asked for, as Spark does. Cases take turns, round after round, so that a noisy neighbour hits all of them; medians count.
+``python benchmarks/decode.py``.
+
+Record sets of about a megabyte, as a Fetch response holds them, in batches of 16 KiB, go through the emitter;
+every Arrow batch is dropped when the next one is asked for, as Spark does. Cases take turns, round after
+round, so that a noisy neighbour hits all of them; medians count.
 """
 
 from __future__ import annotations
@@ -53,7 +56,11 @@ class Case:
 
     def run(self) -> tuple[int, float]:
         """Decode everything once; return rows and seconds."""
-        emitter, state, rows = KafkaRecordEmitter(self.columns, check_crcs=self.check_crcs), SplitState(SplitRange(_SPLIT, 0, 1 << 62)), 0
+        emitter, state, rows = (
+            KafkaRecordEmitter(self.columns, check_crcs=self.check_crcs),
+            SplitState(SplitRange(_SPLIT, 0, 1 << 62)),
+            0,
+        )
         began = time.thread_time()
         for data in self.sets:
             for batch in emitter.emit(RecordSet(data), state):
@@ -124,8 +131,17 @@ def record_sets(value: Callable[[int], bytes], set_bytes: int, *, zstd: bool = F
     for _ in range(_SETS):
         batches, size = b"", 0
         while size < set_bytes:
-            builder, count = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, min(_BATCH_BYTES, set_bytes)), 0
-            while builder.append(count, 1_700_000_000_000 + (offset + count) // 10, b"%08d" % (offset + count), value(offset + count), []):
+            builder, count = (
+                DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, min(_BATCH_BYTES, set_bytes)),
+                0,
+            )
+            while builder.append(
+                count,
+                1_700_000_000_000 + (offset + count) // 10,
+                b"%08d" % (offset + count),
+                value(offset + count),
+                [],
+            ):
                 count += 1
             plain = bytes(builder.build())
             size += len(plain)

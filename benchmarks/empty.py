@@ -13,7 +13,10 @@ __all__ = ["EmptyDataSource"]
 
 
 class EmptyDataSource(DataSource):
-    """``format("headwater-empty")``. Takes any option, and has one task without rows, in a stream one batch."""
+    """``format("headwater-empty")``.
+
+    Takes any option, and has one task without rows, in a stream one batch.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -48,7 +51,8 @@ class EmptyStreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         return {"batches": 0}
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's signature
+    # Spark's signature.
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         return {"batches": 1}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:

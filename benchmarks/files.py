@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Measures the files source beside Spark's own readers, and how long it plans: ``python benchmarks/files.py --help``. Needs no broker."""
+"""Measures the files source beside Spark's own readers, and how long it plans.
+
+``python benchmarks/files.py --help``. Needs no broker.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +50,25 @@ def main() -> None:
     parser.add_argument("--only", choices=["throughput", "planning", "memory"], help="run this one alone")
     parser.add_argument("--rows", type=int, default=4_000_000, help="of the tables that are read")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is read; medians are shown")
-    parser.add_argument("--seen", type=int, nargs="*", default=list(SEEN_FILES), help="how many files were seen when a batch is planned")
-    parser.add_argument("--real", type=int, default=200_000, help="how many files are on the local disk for planning without simulation")
+    parser.add_argument(
+        "--seen",
+        type=int,
+        nargs="*",
+        default=list(SEEN_FILES),
+        help="how many files were seen when a batch is planned",
+    )
+    parser.add_argument(
+        "--real",
+        type=int,
+        default=200_000,
+        help="how many files are on the local disk for planning without simulation",
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="benchmark-files-") as folder:
         if args.only in (None, "throughput"):
-            _show_throughput(list(run_in_child(throughput, folder=folder, rows=args.rows, rounds=args.rounds)), args.rows)
+            _show_throughput(
+                list(run_in_child(throughput, folder=folder, rows=args.rows, rounds=args.rounds)), args.rows
+            )
         if args.only in (None, "planning"):
             _show_planning(args.seen, args.real, folder)
         if args.only in (None, "memory"):
@@ -60,14 +76,19 @@ def main() -> None:
 
 
 def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, float]]:
-    """In a process of its own: yield format, subject, and rows a second of each read into the ``noop`` sink. The first round is a warm-up."""
+    """In a process of its own: yield format, subject, and rows a second of each read into the ``noop`` sink.
+
+    The first round is a warm-up.
+    """
     import headwater as hw
     from benchmarks.subjects import spark_session
 
     spark = spark_session(hw.recommended_conf())
     for kind in WANTED:
         frame = spark.sql(_QUERY.format(rows=rows))
-        (frame.selectExpr("to_json(struct(*)) value") if kind == "text" else frame).write.format(kind).save(f"{folder}/{kind}")
+        (frame.selectExpr("to_json(struct(*)) value") if kind == "text" else frame).write.format(kind).save(
+            f"{folder}/{kind}"
+        )
         schema = "value string" if kind == "text" else DDL
         theirs = spark.read.schema(schema).format(kind)
         ours = spark.read.schema(schema).format("headwater").option("source", "files").option("format", kind)
@@ -82,7 +103,10 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
 
 
 def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float, float, int]]:
-    """In a process of its own: yield milliseconds to plan a batch of new files, those to list everything, and the bytes of the offset's state.
+    """In a process of its own.
+
+    Yield milliseconds to plan a batch of new files, those to list everything, and the bytes of the offset's
+    state.
 
     Args:
         seen: how many files were read before.
@@ -96,13 +120,21 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     from headwater.core.source import Boundedness
     from headwater.enumerators.files import enumerator
 
-    configured = configure_files({"format": "text", "path": folder or "/simulated"}, Boundedness.CONTINUOUS_UNBOUNDED)
+    configured = configure_files(
+        {"format": "text", "path": folder or "/simulated"}, Boundedness.CONTINUOUS_UNBOUNDED
+    )
     assert isinstance(configured.source, FilesSource)
     source = configured.source.with_schema(pa.schema([pa.field("value", pa.string())]), given=True)
     outside = _Folder(folder, seen) if folder else _Simulated(seen)
-    simulated = patch.object(enumerator, "lister_for", lambda *_: outside) if isinstance(outside, _Simulated) else nullcontext()
+    simulated = (
+        patch.object(enumerator, "lister_for", lambda *_: outside)
+        if isinstance(outside, _Simulated)
+        else nullcontext()
+    )
     with simulated:
-        coordinator = SourceCoordinator(source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff)
+        coordinator = SourceCoordinator(
+            source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff
+        )
         start, read = coordinator.initial_offset(), 0
         while read < seen:
             start = coordinator.plan_next(start, limited=True)
@@ -137,7 +169,8 @@ class _Simulated:
         """Let so many more files be there, newer than all."""
         first = len(self._files)
         self._files += [
-            self._make(f"file:///simulated/{at:08}.txt", 1_000, 1_700_000_000_000_000 + at * 10_000) for at in range(first, first + files)
+            self._make(f"file:///simulated/{at:08}.txt", 1_000, 1_700_000_000_000_000 + at * 10_000)
+            for at in range(first, first + files)
         ]
 
     def pages(self) -> Iterator[list[object]]:
@@ -181,7 +214,13 @@ def memory(path: str, kind: str) -> Iterator[float]:
 def _spark_ddl(ddl: str) -> StructType:
     from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructType, TimestampType
 
-    kinds = {"bigint": LongType(), "string": StringType(), "double": DoubleType(), "boolean": BooleanType(), "timestamp": TimestampType()}
+    kinds = {
+        "bigint": LongType(),
+        "string": StringType(),
+        "double": DoubleType(),
+        "boolean": BooleanType(),
+        "timestamp": TimestampType(),
+    }
     schema = StructType()
     for name, kind in (field.split() for field in ddl.split(", ")):
         schema = schema.add(name, kinds[kind])
@@ -189,21 +228,36 @@ def _spark_ddl(ddl: str) -> StructType:
 
 
 def _show_throughput(found: list[tuple[str, str, float]], rows: int) -> None:
-    print(f"### Batch read of {rows:,} rows of 6 columns (text: lines of JSON), million rows a second, median\n")
+    print(
+        f"### Batch read of {rows:,} rows of 6 columns (text: lines of JSON), million rows a second, median\n"
+    )
     print("| format | Spark's own | headwater | ratio | wanted |\n|---|---:|---:|---:|---:|")
     for kind, wanted in WANTED.items():
-        theirs, ours = (statistics.median(rate for k, s, rate in found if (k, s) == (kind, subject)) for subject in (THEIRS, OURS))
-        print(f"| {kind} | {theirs / 1e6:.2f} | {ours / 1e6:.2f} | **{ours / theirs:.2f}x** | {wanted}x |", flush=True)
+        theirs, ours = (
+            statistics.median(rate for k, s, rate in found if (k, s) == (kind, subject))
+            for subject in (THEIRS, OURS)
+        )
+        print(
+            f"| {kind} | {theirs / 1e6:.2f} | {ours / 1e6:.2f} | **{ours / theirs:.2f}x** | {wanted}x |",
+            flush=True,
+        )
 
 
 def _show_planning(seen_files: list[int], real: int, folder: str) -> None:
-    print(f"\n### Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`), milliseconds, median\n")
-    print("| files seen before | listing | plan | until found and planned | state in the offset, bytes |\n|---:|---|---:|---:|---:|")
+    print(
+        f"\n### Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`), milliseconds, median\n"
+    )
+    print(
+        "| files seen before | listing | plan | until found and planned | state in the offset, bytes |\n|---:|---|---:|---:|---:|"
+    )
     cases = [(seen, None) for seen in seen_files] + ([(real, f"{folder}/real")] if real else [])
     for seen, where in cases:
         found = list(run_in_child(planning, seen=seen, folder=where, rounds=15))
         plan, all_of_it, state = (statistics.median(sample[at] for sample in found) for at in range(3))
-        print(f"| {seen:,} | {'local disk' if where else 'simulated'} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} |", flush=True)
+        print(
+            f"| {seen:,} | {'local disk' if where else 'simulated'} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} |",
+            flush=True,
+        )
 
 
 def _show_memory(folder: str) -> None:

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the hand-over inside a task, without Spark and without an outside: ``python benchmarks/handover.py``.
+"""Measures the hand-over inside a task, without Spark and without an outside.
 
-Three questions: what a PIPELINED partition costs per buffer, alone and between two threads; how much memory lies between fetchers and emitter when
-the consumer is slow; and what a snapshot adds to an epoch, aligned and unaligned. Medians of some rounds count.
+``python benchmarks/handover.py``.
+
+Three questions: what a PIPELINED partition costs per buffer, alone and between two threads; how much memory
+lies between fetchers and emitter when the consumer is slow; and what a snapshot adds to an epoch, aligned and
+unaligned. Medians of some rounds count.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +42,17 @@ from tests.pages import PageSource
 __all__ = ["main"]
 
 _ROWS = 1_000
-_BATCH = pa.RecordBatch.from_pydict({"label": ["x" * 92] * _ROWS, "number": list(range(_ROWS))}, schema=NUMBER_SCHEMA)
+_BATCH = pa.RecordBatch.from_pydict(
+    {"label": ["x" * 92] * _ROWS, "number": list(range(_ROWS))}, schema=NUMBER_SCHEMA
+)
 _ID = ResultPartitionId("benchmark", "0")
 
 
 def one_thread(buffers: int) -> float:
     """Put and take one buffer after the other, as a task that fetches by itself."""
-    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(_ID, 1, BufferPool(1 << 26))
+    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(
+        _ID, 1, BufferPool(1 << 26)
+    )
     view, size_bytes = partition.create_view(0, lambda: None), _BATCH.nbytes
     began = time.perf_counter()
     for _ in range(buffers):
@@ -58,7 +66,9 @@ def one_thread(buffers: int) -> float:
 def two_threads(buffers: int) -> float:
     """Put on one thread, take on another, through 1,000 buffers of room."""
     size_bytes = _BATCH.nbytes
-    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(_ID, 1, BufferPool(1_000 * size_bytes))
+    partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(
+        _ID, 1, BufferPool(1_000 * size_bytes)
+    )
     available = threading.Event()
     view = partition.create_view(0, available.set)
 
@@ -128,10 +138,14 @@ class PacedSource(PageSource):
         return PacedReader(*self._settings)
 
 
-def epoch(batches: int, rows_per_s: float, splits: int = 1, **settings: Any) -> tuple[float, EpochReader, PacedSource]:
+def epoch(
+    batches: int, rows_per_s: float, splits: int = 1, **settings: Any
+) -> tuple[float, EpochReader, PacedSource]:
     """Read one epoch; return its seconds, its reader and its source."""
     source = PacedSource(batches // splits, rows_per_s)
-    starts: list[SplitRange[Any, Any]] = [SplitRange(NumberSplit(str(index)), 0, None) for index in range(splits)]
+    starts: list[SplitRange[Any, Any]] = [
+        SplitRange(NumberSplit(str(index)), 0, None) for index in range(splits)
+    ]
     began = time.perf_counter()
     reader = EpochReader(source, starts, Barrier(rows=batches * _ROWS), **settings)
     for _ in reader:
@@ -175,8 +189,11 @@ def shapes(batches: int, rounds: int) -> None:
         ("four threads", thread_per_split(4), 4),
     ]
     for name, shape, splits in named:
-        seconds = median(lambda shape=shape, splits=splits: epoch(batches, 0, splits, threads=shape)[0], rounds)  # type: ignore[misc]
-        print(f"  {name:32}{seconds / batches * 1e6:8.1f} us per batch{batches * _ROWS / seconds / 1e6:10.1f} M rows/s")
+        run = partial(epoch, batches, 0, splits, threads=shape)
+        seconds = median(lambda run=run: run()[0], rounds)  # type: ignore[misc]
+        print(
+            f"  {name:32}{seconds / batches * 1e6:8.1f} us per batch{batches * _ROWS / seconds / 1e6:10.1f} M rows/s"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -188,16 +205,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = parser.parse_args(arguments)
     print("PIPELINED hand-over, asked: at most 20 us per buffer")
     for name, run in (("one thread", one_thread), ("two threads", two_threads)):
-        print(f"  {name:32}{median(lambda run=run: run(settings.buffers), settings.rounds) * 1e6:8.1f} us per buffer")  # type: ignore[misc]
+        seconds = median(partial(run, settings.buffers), settings.rounds)
+        print(f"  {name:32}{seconds * 1e6:8.1f} us per buffer")
     shapes(settings.batches, settings.rounds)
     print("peak between fetchers and a slow consumer, asked: at most the budget and one batch per channel")
     for threads, budget in ((1, 4), (4, 4), (4, 16)):
         found, allowed = peak(threads, budget)
-        print(f"  {f'{threads} channels, budget of {budget} batches':32}{found:8.1f} of {allowed:.0f} batches")
+        print(
+            f"  {f'{threads} channels, budget of {budget} batches':32}{found:8.1f} of {allowed:.0f} batches"
+        )
     print("snapshot of an epoch at 1 M rows/s, asked: at most 10 % of its time")
-    for mode, splits in ((AlignmentMode.ALIGNED, 1), (AlignmentMode.ALIGNED, settings.batches), (AlignmentMode.UNALIGNED, 1)):
+    for mode, splits in (
+        (AlignmentMode.ALIGNED, 1),
+        (AlignmentMode.ALIGNED, settings.batches),
+        (AlignmentMode.UNALIGNED, 1),
+    ):
         found_rounds = [snapshot(mode, settings.batches, splits) for _ in range(settings.rounds)]
-        seconds, cost, size_bytes = (statistics.median(each[kind] for each in found_rounds) for kind in range(3))
+        seconds, cost, size_bytes = (
+            statistics.median(each[kind] for each in found_rounds) for kind in range(3)
+        )
         share = f"{cost * 1000:8.2f} ms of {seconds * 1000:.0f} ms ({cost / seconds:.2%})"
         print(f"  {f'{mode.value}, splits: {splits}':32}{share}, {size_bytes:,.0f} bytes")
     return 0

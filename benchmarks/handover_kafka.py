@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Measures what handing over through a PIPELINED partition would cost the Kafka reader: ``python benchmarks/handover_kafka.py``.
+"""Measures what handing over through a PIPELINED partition would cost the Kafka reader.
 
-Reader and emitter take turns on one thread, as in a task of the planned mode: once directly, once with each answer of a fetch put into a partition
-and taken out again. Fetches come from memory; variants take turns, and medians of CPU time count.
+``python benchmarks/handover_kafka.py``.
+
+Reader and emitter take turns on one thread, as in a task of the planned mode: once directly, once with each
+answer of a fetch put into a partition and taken out again. Fetches come from memory; variants take turns, and
+medians of CPU time count.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ class Loop:
 
     def __init__(self, sets: Sequence[bytes], columns: Sequence[str]) -> None:
         self._sets, self._columns = sets, columns
-        self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(ResultPartitionId("fetched", "0"), 1, BufferPool(1 << 26))
+        self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
+            ResultPartitionId("fetched", "0"), 1, BufferPool(1 << 26)
+        )
         self._view = self._partition.create_view(0, lambda: None)
 
     def direct(self) -> float:
@@ -53,7 +58,10 @@ class Loop:
         return self._run(self._hand_over)
 
     def _run(self, take: Callable[[Fetched], None]) -> float:
-        self._state, self._emitter = SplitState(SplitRange(_SPLIT, 0, 1 << 62)), KafkaRecordEmitter(self._columns)
+        self._state, self._emitter = (
+            SplitState(SplitRange(_SPLIT, 0, 1 << 62)),
+            KafkaRecordEmitter(self._columns),
+        )
         began = time.thread_time()
         for data in self._sets:
             take(RecordsWithSplitIds({_SPLIT.path: [RecordSet(data)]}))
@@ -86,7 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         loop.direct()
         samples = [(loop.direct(), loop.through_a_partition()) for _ in range(rounds)]
         direct, through = (statistics.median(sample[kind] for sample in samples) * 1e6 for kind in (0, 1))
-        print(f"record sets of {name:8}{direct:8.1f} us per fetch, through a partition{through:8.1f} us ({through / direct - 1:+.1%})")
+        print(
+            f"record sets of {name:8}{direct:8.1f} us per fetch, through a partition{through:8.1f} us ({through / direct - 1:+.1%})"
+        )
     return 0
 
 

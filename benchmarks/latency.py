@@ -56,8 +56,17 @@ def run(bench: Bench) -> Section:
 def listen(
     *, subject: str, recommended: bool, bootstrap: str, topic: str, jars: list[str], warm_s: float, measure_s: float
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """In a process of its own: run a query, and yield the latency of every record produced in ``measure_s`` seconds, once it is warm."""
-    spark = spark_session({"spark.sql.streaming.numRecentProgressUpdates": "2000", **(hw.recommended_conf() if recommended else {})}, jars)
+    """In a process of its own.
+
+    Run a query, and yield the latency of every record produced in ``measure_s`` seconds, once it is warm.
+    """
+    spark = spark_session(
+        {
+            "spark.sql.streaming.numRecentProgressUpdates": "2000",
+            **(hw.recommended_conf() if recommended else {}),
+        },
+        jars,
+    )
     arrivals = Arrivals()
     with tempfile.TemporaryDirectory(prefix="benchmark-checkpoint-") as checkpoint:
         frame = read_stream(spark, subject, bootstrap, topic, starting="latest")
@@ -67,7 +76,9 @@ def listen(
         begin_ms = time.time() * 1000
         time.sleep(measure_s)
         arrivals.wait_until(begin_ms + measure_s * 1000, _LAST_BATCH_S)
-        progress = [dict(batch.durationMs) for batch in query.recentProgress if batch.numInputRows][-int(measure_s) :]
+        progress = [dict(batch.durationMs) for batch in query.recentProgress if batch.numInputRows][
+            -int(measure_s) :
+        ]
         query.stop()
     spark.stop()
     phases = {name: statistics.median(batch.get(name, 0) for batch in progress) for name in progress[-1]}
@@ -75,7 +86,10 @@ def listen(
 
 
 class Arrivals:
-    """A ``foreachBatch`` function that takes the batch's timestamps, and notes when it has them. Called by Spark on a thread of its own."""
+    """A ``foreachBatch`` function that takes the batch's timestamps, and notes when it has them.
+
+    Called by Spark on a thread of its own.
+    """
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, float]] = []
@@ -124,5 +138,8 @@ def _section(samples: dict[tuple[str, str], list[float]], scale: Scale, phases: 
         rows,
         figures,
         targets,
-        {"records": {f"{subject}, {conf}": len(found) for (conf, subject), found in samples.items()}, "phases_ms": phases},
+        {
+            "records": {f"{subject}, {conf}": len(found) for (conf, subject), found in samples.items()},
+            "phases_ms": phases,
+        },
     )

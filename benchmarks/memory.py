@@ -35,7 +35,10 @@ def steps(_: Scale) -> int:
 
 
 def run(bench: Bench) -> Section:
-    """Read a small and a large topic of 1 KB records, and a compressed one, each in a new Spark; compare with workers that only import."""
+    """Read a small and a large topic of 1 KB records, and a compressed one, each in a new Spark.
+
+    Compare with workers that only import.
+    """
     small, large = bench.scale.memory_rows
     topics = {
         IDLE: bench.topic("memory-small", small, 1_000),
@@ -45,19 +48,28 @@ def run(bench: Bench) -> Section:
     }
     figures = []
     for case, topic in topics.items():
-        (peaks,) = run_in_child(worker_mib, bootstrap=bench.kafka.bootstrap_servers, topic=topic, idle=case == IDLE)
+        (peaks,) = run_in_child(
+            worker_mib, bootstrap=bench.kafka.bootstrap_servers, topic=topic, idle=case == IDLE
+        )
         figures.append(Figure(case, HEADWATER, "MiB", tuple(peaks)))
         bench.step(f"{case}: {max(peaks):.0f} MiB")
     return _section(figures)
 
 
 def worker_mib(bootstrap: str, topic: str, idle: bool) -> Iterator[list[float]]:
-    """In a process of its own: read a topic twice, and yield the peak of each Python worker; or how much it has when it only imports."""
+    """In a process of its own: read a topic twice, and yield the peak of each Python worker.
+
+    Or how much it has when it only imports.
+    """
     with tempfile.TemporaryDirectory(prefix="benchmark-memory-") as folder:
         os.environ[_FOLDER], os.environ[_IDLE] = folder, "1" if idle else ""
         spark = spark_session(hw.recommended_conf())
         spark.dataSource.register(MeasuredDataSource)
-        reader = spark.read.format(MeasuredDataSource.name()).option("source", "kafka").option("kafka.bootstrap.servers", bootstrap)
+        reader = (
+            spark.read.format(MeasuredDataSource.name())
+            .option("source", "kafka")
+            .option("kafka.bootstrap.servers", bootstrap)
+        )
         for _ in range(2):
             reader.option("subscribe", topic).load().write.format("noop").mode("overwrite").save()
         spark.stop()
@@ -65,14 +77,19 @@ def worker_mib(bootstrap: str, topic: str, idle: bool) -> Iterator[list[float]]:
 
 
 class MeasuredDataSource(HeadwaterDataSource):
-    """Headwater, which notes at the end of each task how much memory its process has needed so far. Or reads nothing."""
+    """Headwater, which notes at the end of each task how much memory its process has needed so far.
+
+    Or reads nothing.
+    """
 
     @classmethod
     def name(cls) -> str:
         return "headwater-measured"
 
     def reader(self, schema: StructType) -> BatchReader:
-        return (_IdleReader if os.environ[_IDLE] else _MeasuredReader)(self._bind(Boundedness.BOUNDED, schema))
+        return (_IdleReader if os.environ[_IDLE] else _MeasuredReader)(
+            self._bind(Boundedness.BOUNDED, schema)
+        )
 
 
 class _MeasuredReader(BatchReader):
@@ -101,7 +118,10 @@ def _section(figures: Sequence[Figure]) -> Section:
     above = {figure.case: max(figure.samples) - idle for figure in figures[1:]}
     rows = [
         (figures[0].case, f"{idle:.0f}", ""),
-        *((figure.case, f"{max(figure.samples):.0f}", f"+{above[figure.case]:.0f}") for figure in figures[1:]),
+        *(
+            (figure.case, f"{max(figure.samples):.0f}", f"+{above[figure.case]:.0f}")
+            for figure in figures[1:]
+        ),
     ]
     return Section(
         "memory",
@@ -110,5 +130,8 @@ def _section(figures: Sequence[Figure]) -> Section:
         ("read", "peak", "above the imports"),
         rows,
         figures,
-        [Target(f"{case}: above the imports", MOST_MIB, found, at_least=False, unit="MiB") for case, found in above.items()],
+        [
+            Target(f"{case}: above the imports", MOST_MIB, found, at_least=False, unit="MiB")
+            for case, found in above.items()
+        ],
     )

@@ -28,7 +28,9 @@ class Pacer:
     """
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, rate: int) -> None:
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks=1, enable_idempotence=False, linger_ms=0)
+        self._producer = KafkaProducer(
+            bootstrap_servers=bootstrap, acks=1, enable_idempotence=False, linger_ms=0
+        )
         self._topic, self._partitions, self._rate = topic, partitions, rate
         self._ended = threading.Event()
         self._failure: BaseException | None = None
@@ -51,7 +53,12 @@ class Pacer:
             while not self._ended.wait(_TICK_S):
                 due = int((time.monotonic() - began) * self._rate)
                 for i in range(sent, due):
-                    self._producer.send(self._topic, value, partition=i % self._partitions, timestamp_ms=time.time_ns() // 1_000_000)
+                    self._producer.send(
+                        self._topic,
+                        value,
+                        partition=i % self._partitions,
+                        timestamp_ms=time.time_ns() // 1_000_000,
+                    )
                 sent = due
         except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
             self._failure = error

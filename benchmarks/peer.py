@@ -30,7 +30,9 @@ launch_gateway(SparkConf(loadDefaults=False).set("spark.jars.packages", sys.argv
 
 
 def peer_jars(folder: Path = ROOT / ".cache" / "peer") -> list[Path]:
-    """Return the jars for ``spark.jars``; the first call downloads them: with Maven if there is one, else with Spark's own resolver.
+    """Return the jars for ``spark.jars``; the first call downloads them.
+
+    With Maven if there is one, else with Spark's own resolver.
 
     Raises:
         BenchmarkError: neither found them.
@@ -49,14 +51,26 @@ def _from_maven(folder: Path) -> None:
 
 
 def _from_spark(folder: Path) -> None:
-    _run([sys.executable, "-c", RESOLVE, f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}", str(folder / "ivy")])
+    _run(
+        [
+            sys.executable,
+            "-c",
+            RESOLVE,
+            f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
+            str(folder / "ivy"),
+        ]
+    )
     for jar in (folder / "ivy" / "jars").glob("*.jar"):
         shutil.copy(jar, folder)
     if not list(folder.glob("*spark-sql-kafka*.jar")):
-        raise BenchmarkError(f"Spark's resolver did not find spark-sql-kafka-0-10_2.13:{pyspark.__version__}; is Maven Central reachable?")
+        raise BenchmarkError(
+            f"Spark's resolver did not find spark-sql-kafka-0-10_2.13:{pyspark.__version__}; is Maven Central reachable?"
+        )
 
 
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BenchmarkError(f"{' '.join(command[:4])} failed; is Maven Central reachable?\n{(done.stdout + done.stderr)[-2000:]}")
+        raise BenchmarkError(
+            f"{' '.join(command[:4])} failed; is Maven Central reachable?\n{(done.stdout + done.stderr)[-2000:]}"
+        )

@@ -37,9 +37,16 @@ def run(bench: Bench) -> Section:
     partitions = bench.scale.planning_partitions
     found = list(run_in_child(plan, partitions=partitions, rounds=bench.scale.planning_rounds))
     bench.step(f"{len(found)} batches over {partitions:,} partitions planned")
-    samples = {PLAN: [plan for plan, _ in found], TASKS: [tasks for _, tasks in found], BOTH: [sum(both) for both in found]}
+    samples = {
+        PLAN: [plan for plan, _ in found],
+        TASKS: [tasks for _, tasks in found],
+        BOTH: [sum(both) for both in found],
+    }
     figures = [Figure(what, HEADWATER, "ms", tuple(taken)) for what, taken in samples.items()]
-    rows = [(what, f"{median_of(figures, what, HEADWATER):.0f}", f"{percentile(taken, 99):.0f}") for what, taken in samples.items()]
+    rows = [
+        (what, f"{median_of(figures, what, HEADWATER):.0f}", f"{percentile(taken, 99):.0f}")
+        for what, taken in samples.items()
+    ]
     return Section(
         "planning",
         f"Planning a batch over {partitions:,} partitions, milliseconds",
@@ -47,17 +54,31 @@ def run(bench: Bench) -> Section:
         ("", "p50", "p99"),
         rows,
         figures,
-        [Target(f"{PLAN} and {TASKS}, p50", MOST_MS, median_of(figures, BOTH, HEADWATER), at_least=False, unit="ms")],
+        [
+            Target(
+                f"{PLAN} and {TASKS}, p50",
+                MOST_MS,
+                median_of(figures, BOTH, HEADWATER),
+                at_least=False,
+                unit="ms",
+            )
+        ],
     )
 
 
 def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
-    """In a process of its own: yield the milliseconds of `SourceCoordinator.plan_next` and of `SourceCoordinator.tasks` for batch after batch."""
+    """In a process of its own.
+
+    Yield the milliseconds of `SourceCoordinator.plan_next` and of `SourceCoordinator.tasks` for batch after
+    batch.
+    """
     options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": TOPIC, "startingoffsets": "earliest"}
     configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
     cluster = MemoryCluster(partitions)
     with patch.object(lookup, "Cluster", lambda _: cluster):
-        coordinator = SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)
+        coordinator = SourceCoordinator(
+            configured.source, configured.limits, configured.hints, configured.backoff
+        )
         start = coordinator.plan_next(coordinator.initial_offset(), limited=True)
         for _ in range(rounds):
             cluster.produce(_NEW_ROWS)
@@ -74,10 +95,18 @@ def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
 
 
 class MemoryCluster:
-    """Stands in for `headwater.enumerators.kafka.client.cluster.Cluster`: one topic, and answers that cost next to nothing."""
+    """Stands in for `headwater.enumerators.kafka.client.cluster.Cluster`.
+
+    One topic, and answers that cost next to nothing.
+    """
 
     def __init__(self, partitions: int) -> None:
-        topic = TopicMetadata(TOPIC, str(uuid.UUID(int=1)), is_internal=False, partitions=dict.fromkeys(range(partitions), PartitionMetadata(1, 0)))
+        topic = TopicMetadata(
+            TOPIC,
+            str(uuid.UUID(int=1)),
+            is_internal=False,
+            partitions=dict.fromkeys(range(partitions), PartitionMetadata(1, 0)),
+        )
         self._metadata = ClusterMetadata(None, {}, {TOPIC: topic})
         self._end = _NEW_ROWS
 
@@ -88,12 +117,17 @@ class MemoryCluster:
     def metadata(self, topics: Collection[str] | None) -> ClusterMetadata:
         return self._metadata
 
-    def list_offsets(self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None) -> dict[TopicPartition, int | None]:
+    def list_offsets(
+        self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None
+    ) -> dict[TopicPartition, int | None]:
         end = self._end
         return {tp: 0 if spec == EARLIEST else end for tp, spec in specs.items()}
 
     def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
-        return {TopicPartition(TOPIC, partition): 100 * self._end for partition in self._metadata.topics[TOPIC].partitions}
+        return {
+            TopicPartition(TOPIC, partition): 100 * self._end
+            for partition in self._metadata.topics[TOPIC].partitions
+        }
 
     def close(self) -> None:
         pass

@@ -58,7 +58,12 @@ class Target:
     def row(self) -> tuple[str, ...]:
         """Return the target as cells of a table."""
         sign = ">=" if self.at_least else "<="
-        return self.what, f"{sign} {self.wanted:,.4g} {self.unit}", f"{self.reached:,.4g} {self.unit}", "yes" if self.met else "no"
+        return (
+            self.what,
+            f"{sign} {self.wanted:,.4g} {self.unit}",
+            f"{self.reached:,.4g} {self.unit}",
+            "yes" if self.met else "no",
+        )
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,18 @@ def as_markdown(sections: Sequence[Section], environment: Mapping[str, Any]) -> 
     lines = [
         f"Measured on {environment['date'][:10]} with `{environment['command']}`: {machine['cores']} cores ({machine['processor']}), "
         f"{machine['memory_gb']:.0f} GB; "
-        + ", ".join(f"{name} {versions[name]}" for name in ("headwater", "pyspark", "kafka", "java", "python"))
+        + ", ".join(
+            f"{name} {versions[name]}" for name in ("headwater", "pyspark", "kafka", "java", "python")
+        )
         + ". Medians.",
     ]
     for section in sections:
         lines += ["", f"### {section.title}", "", section.about, "", *_table(section.header, section.rows)]
         if section.targets:
-            lines += ["", *_table(("target", "wanted", "reached", "met"), [target.row() for target in section.targets])]
+            lines += [
+                "",
+                *_table(("target", "wanted", "reached", "met"), [target.row() for target in section.targets]),
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Measures headwater beside Spark's own Kafka source, on a broker of its own: ``python benchmarks/run.py --help``."""
+"""Measures headwater beside Spark's own Kafka source, on a broker of its own.
+
+``python benchmarks/run.py --help``.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(names: Sequence[str], scale: Scale, jars: Sequence[Path], console: Console | None = None) -> list[Section]:
+def measure(
+    names: Sequence[str], scale: Scale, jars: Sequence[Path], console: Console | None = None
+) -> list[Section]:
     """Run these benchmarks one after the other, on one broker, showing how far they are.
 
     Raises:
@@ -56,9 +61,18 @@ def measure(names: Sequence[str], scale: Scale, jars: Sequence[Path], console: C
     """
     modules: list[Any] = [import_module(f"benchmarks.{name}") for name in names]
     console = console or Console(stderr=True)
-    columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[done]}"))
+    columns = (
+        TextColumn("{task.description:>10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[done]}"),
+    )
     with Progress(*columns, console=console) as progress, LocalKafka(heap_mb=_BROKER_HEAP_MB) as kafka:
-        bars = {name: progress.add_task(name, total=module.steps(scale), done="") for name, module in zip(names, modules, strict=True)}
+        bars = {
+            name: progress.add_task(name, total=module.steps(scale), done="")
+            for name, module in zip(names, modules, strict=True)
+        }
         sections = []
         for name, module in zip(names, modules, strict=True):
 
@@ -70,11 +84,27 @@ def measure(names: Sequence[str], scale: Scale, jars: Sequence[Path], console: C
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure headwater beside Spark's own Kafka source, on a broker of its own.")
-    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one; may be given several times (default: all)")
-    parser.add_argument("--rounds", type=int, help=f"how often everything is measured (default {FULL.rounds})")
-    parser.add_argument("--quick", action="store_true", help="small topics and few rounds: a few minutes, and noisier numbers")
-    parser.add_argument("--out", type=Path, default=ROOT / ".cache" / "benchmarks", help="where to write benchmarks.md, .json and .png")
+    parser = argparse.ArgumentParser(
+        description="Measure headwater beside Spark's own Kafka source, on a broker of its own."
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=BENCHMARKS,
+        help="run this one; may be given several times (default: all)",
+    )
+    parser.add_argument(
+        "--rounds", type=int, help=f"how often everything is measured (default {FULL.rounds})"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small topics and few rounds: a few minutes, and noisier numbers"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / ".cache" / "benchmarks",
+        help="where to write benchmarks.md, .json and .png",
+    )
     return parser.parse_args(arguments)
 
 
@@ -85,7 +115,10 @@ def _write(sections: Sequence[Section], environment: dict[str, object], folder: 
     (folder / "benchmarks.json").write_text(json.dumps(as_json(sections, environment), indent=2) + "\n")
     drawn = draw(sections, folder / "benchmarks.png")
     print(report)
-    print(f"written to {folder}: benchmarks.md, benchmarks.json{', benchmarks.png' if drawn else ''}", file=sys.stderr)
+    print(
+        f"written to {folder}: benchmarks.md, benchmarks.json{', benchmarks.png' if drawn else ''}",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

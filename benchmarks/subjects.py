@@ -17,7 +17,9 @@ _FORMATS = {JVM: "kafka", HEADWATER: "headwater", CEILING: "headwater-ceiling", 
 
 
 def spark_session(conf: Mapping[str, str], jars: Sequence[str] = ()) -> SparkSession:
-    """Start a Spark with two cores in this process. Everything is at its default but where the log goes, and ``conf``.
+    """Start a Spark with two cores in this process.
+
+    Everything is at its default but where the log goes, and ``conf``.
 
     Args:
         conf: settings, for example `headwater.recommended_conf`.
@@ -41,9 +43,18 @@ def spark_session(conf: Mapping[str, str], jars: Sequence[str] = ()) -> SparkSes
     return builder.getOrCreate()
 
 
-def read_batch(spark: SparkSession, subject: str, bootstrap: str, topic: str, *, value_only: bool = False) -> DataFrame:
-    """Return a topic as a DataFrame: all seven columns, or the value alone, each subject in the way that its users would ask for that."""
-    reader = spark.read.format(_FORMATS[subject]).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+def read_batch(
+    spark: SparkSession, subject: str, bootstrap: str, topic: str, *, value_only: bool = False
+) -> DataFrame:
+    """Return a topic as a DataFrame.
+
+    All seven columns, or the value alone, each subject in the way that its users would ask for that.
+    """
+    reader = (
+        spark.read.format(_FORMATS[subject])
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+    )
     if subject == JVM:
         return reader.load().select("value") if value_only else reader.load()
     reader = reader.option("source", "kafka")
@@ -52,6 +63,10 @@ def read_batch(spark: SparkSession, subject: str, bootstrap: str, topic: str, *,
 
 def read_stream(spark: SparkSession, subject: str, bootstrap: str, topic: str, *, starting: str) -> DataFrame:
     """Return a topic as a streaming DataFrame with all seven columns."""
-    reader: DataStreamReader = spark.readStream.format(_FORMATS[subject]).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    reader: DataStreamReader = (
+        spark.readStream.format(_FORMATS[subject])
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+    )
     reader = reader.option("startingOffsets", starting)
     return (reader if subject == JVM else reader.option("source", "kafka")).load()

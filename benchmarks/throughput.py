@@ -42,7 +42,11 @@ CASES = (
     Case("zstd 100 B", "zstd 100 B", value_only=False, wanted=2.0),
     Case("100 B, value only", "100 B", value_only=True, wanted=3.0),
 )
-TOPICS: dict[str, tuple[int, str | None]] = {"100 B": (100, None), "1 KB": (1_000, None), "zstd 100 B": (100, "zstd")}
+TOPICS: dict[str, tuple[int, str | None]] = {
+    "100 B": (100, None),
+    "1 KB": (1_000, None),
+    "zstd 100 B": (100, "zstd"),
+}
 """Size of a value, and codec."""
 
 
@@ -55,7 +59,9 @@ def run(bench: Bench) -> Section:
     """Fill the topics, and let all subjects read them in turn, in one Spark."""
     topics: dict[str, str] = {}
     for name, (value_bytes, codec) in TOPICS.items():
-        topics[name] = bench.topic(f"throughput-{len(topics)}", bench.scale.topics[name], value_bytes, compression=codec)
+        topics[name] = bench.topic(
+            f"throughput-{len(topics)}", bench.scale.topics[name], value_bytes, compression=codec
+        )
         bench.step(f"{bench.scale.topics[name]:,} records in the topic {name}")
     samples: dict[tuple[str, str], list[float]] = {}
     for result in run_in_child(
@@ -64,13 +70,33 @@ def run(bench: Bench) -> Section:
     ):  # fmt: skip
         if result["measured"]:
             samples.setdefault((result["case"], result["subject"]), []).append(result["rows_per_s"])
-        bench.step(f"{result['case']}, {result['subject']}: {result['rows_per_s'] / 1e6:.2f} M rows/s{'' if result['measured'] else ' (warming up)'}")
+        bench.step(
+            f"{result['case']}, {result['subject']}: {result['rows_per_s'] / 1e6:.2f} M rows/s{'' if result['measured'] else ' (warming up)'}"
+        )
     # In the order of the table, not in that of the first measured turn.
-    return _section([Figure(case.name, subject, "rows/s", tuple(samples[case.name, subject])) for case in CASES for subject in SUBJECTS], bench.scale)
+    return _section(
+        [
+            Figure(case.name, subject, "rows/s", tuple(samples[case.name, subject]))
+            for case in CASES
+            for subject in SUBJECTS
+        ],
+        bench.scale,
+    )
 
 
-def measure(*, bootstrap: str, topics: dict[str, str], rows: dict[str, int], warmups: int, rounds: int, jars: list[str]) -> Iterator[dict[str, Any]]:
-    """In a process of its own: read every topic with every subject, one after the other, in an order that turns with every round."""
+def measure(
+    *,
+    bootstrap: str,
+    topics: dict[str, str],
+    rows: dict[str, int],
+    warmups: int,
+    rounds: int,
+    jars: list[str],
+) -> Iterator[dict[str, Any]]:
+    """In a process of its own.
+
+    Read every topic with every subject, one after the other, in an order that turns with every round.
+    """
     spark = spark_session(hw.recommended_conf(), jars)
     from benchmarks.ceiling import CeilingDataSource
 
@@ -84,8 +110,15 @@ def measure(*, bootstrap: str, topics: dict[str, str], rows: dict[str, int], war
                 frame.write.format("noop").mode("overwrite").save()
                 seconds = time.perf_counter() - began
                 if turn == 0 and (found := frame.count()) != rows[case.topic]:
-                    raise BenchmarkError(f"{subject} read {found} of {rows[case.topic]} records of the topic {case.topic}")
-                yield {"case": case.name, "subject": subject, "rows_per_s": rows[case.topic] / seconds, "measured": turn >= warmups}
+                    raise BenchmarkError(
+                        f"{subject} read {found} of {rows[case.topic]} records of the topic {case.topic}"
+                    )
+                yield {
+                    "case": case.name,
+                    "subject": subject,
+                    "rows_per_s": rows[case.topic] / seconds,
+                    "measured": turn >= warmups,
+                }
     spark.stop()
 
 
@@ -93,9 +126,20 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
     rows, targets = [], []
     for case in CASES:
         jvm, ours, most = (median_of(figures, case.name, subject) for subject in SUBJECTS)
-        rows.append((case.name, _millions(jvm), _millions(ours), f"**{ours / jvm:.2f}x**", _millions(most), f"{ours / most:.0%}"))
+        rows.append(
+            (
+                case.name,
+                _millions(jvm),
+                _millions(ours),
+                f"**{ours / jvm:.2f}x**",
+                _millions(most),
+                f"{ours / most:.0%}",
+            )
+        )
         targets.append(Target(f"{case.name}: headwater / JVM source", case.wanted, ours / jvm))
-    least = min(median_of(figures, case.name, HEADWATER) / median_of(figures, case.name, CEILING) for case in CASES)
+    least = min(
+        median_of(figures, case.name, HEADWATER) / median_of(figures, case.name, CEILING) for case in CASES
+    )
     targets.append(Target("headwater / ceiling, the least of them", OF_CEILING * 100, least * 100, unit="%"))
     return Section(
         "throughput",

@@ -1,4 +1,6 @@
-"""Enrich orders from a slow HTTP service, many requests at once: retries, a cache, failures in a column, and what was asked.
+"""Enrich orders from a slow HTTP service, many requests at once.
+
+Retries, a cache, failures in a column, and what was asked.
 
     pip install aiohttp
     python examples/async_io_enrich.py

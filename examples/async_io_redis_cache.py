@@ -4,7 +4,8 @@
     redis-server &
     python examples/async_io_redis_cache.py redis://localhost:6379
 
-The second run asks nobody. Any store will do: a `SharedCache` is two methods, and what they raise costs only the saving.
+The second run asks nobody. Any store will do: a `SharedCache` is two methods, and what they raise costs only
+the saving.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def main() -> None:
     orders = spark.range(0, 2_000, 1, 2).selectExpr("id order_id", "id % 50 customer_id")
     cache = hw.CacheSettings(key=customer, shared=RedisCache(args.url, "customers", ttl_s=600))
     metrics = hw.AsyncMetrics(spark)
-    enriched = hw.unordered_wait(orders, look_up, schema="name string", columns=["customer_id"], cache=cache, metrics=metrics)
+    enriched = hw.unordered_wait(
+        orders, look_up, schema="name string", columns=["customer_id"], cache=cache, metrics=metrics
+    )
     enriched.groupBy("name").count().orderBy("name").show(3)
     print(metrics)
     spark.stop()

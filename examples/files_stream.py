@@ -37,8 +37,16 @@ def main() -> None:
         .schema("user string, amount bigint, _corrupt_record string")
         .load(args.inbox)
     )
-    writer = events.writeStream.format("parquet").option("path", f"{args.folder}/rows").option("checkpointLocation", f"{args.folder}/checkpoint")
-    query = writer.trigger(availableNow=True).start() if args.available_now else writer.trigger(processingTime="1 second").start()
+    writer = (
+        events.writeStream.format("parquet")
+        .option("path", f"{args.folder}/rows")
+        .option("checkpointLocation", f"{args.folder}/checkpoint")
+    )
+    query = (
+        writer.trigger(availableNow=True).start()
+        if args.available_now
+        else writer.trigger(processingTime="1 second").start()
+    )
     try:
         query.awaitTermination()
     except KeyboardInterrupt:

@@ -16,7 +16,10 @@ import headwater as hw
 
 
 class FolderTree(hw.SimpleSource):
-    """The files below a folder that does not change. Folders are read side by side, by as many tasks as there are."""
+    """The files below a folder that does not change.
+
+    Folders are read side by side, by as many tasks as there are.
+    """
 
     name = "folder-tree"
     schema = pa.schema((("path", pa.string()), ("bytes", pa.int64())))

@@ -2,8 +2,9 @@
 
     python examples/http_server.py [--items 1000000] [--page 1000] [--port 8420] [--grow 0]
 
-``GET /items?from=0`` answers ``{"items": [...], "next": "/items?from=1000"}``; the last page has no ``next``, and with ``--grow`` so many items
-are added each second. ``GET /items/100/comments`` is a list of three. Every --busy-th request is answered with 429 and ``Retry-After: 0``.
+``GET /items?from=0`` answers ``{"items": [...], "next": "/items?from=1000"}``; the last page has no ``next``,
+and with ``--grow`` so many items are added each second. ``GET /items/100/comments`` is a list of three. Every
+--busy-th request is answered with 429 and ``Retry-After: 0``.
 """
 
 from __future__ import annotations
@@ -46,9 +47,15 @@ class Api(ThreadingHTTPServer):
             count = self.count()
             last = min(first + self.page, count)
             items = [item(number) for number in range(first, last)]
-            return {"items": items, "next": f"/items?from={last}" if last - first == self.page and last < count else None}
+            return {
+                "items": items,
+                "next": f"/items?from={last}" if last - first == self.page and last < count else None,
+            }
         if len(parts) == 3 and parts[2] == "comments" and parts[1].isdecimal():
-            return {"items": [{"item": int(parts[1]), "comment": number} for number in range(COMMENTS)], "next": None}
+            return {
+                "items": [{"item": int(parts[1]), "comment": number} for number in range(COMMENTS)],
+                "next": None,
+            }
         return None
 
 
@@ -73,7 +80,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         parts = urlsplit(self.path)
         page = self.server.answer(parts.path, int(parse_qs(parts.query).get("from", ["0"])[0]))
-        self._send(200 if page is not None else 404, json.dumps(page).encode(), {"Content-Type": "application/json"})
+        self._send(
+            200 if page is not None else 404, json.dumps(page).encode(), {"Content-Type": "application/json"}
+        )
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
@@ -94,7 +103,9 @@ def serving(api: Api) -> threading.Thread:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--port", type=int, default=8420)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--page", type=int, default=1_000)

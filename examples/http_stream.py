@@ -1,9 +1,12 @@
-"""Stream a REST API into Parquet, exactly once, in two runs: the second one goes on where the first one stopped.
+"""Stream a REST API into Parquet, exactly once, in two runs.
+
+The second one goes on where the first one stopped.
 
     python -m examples.http_stream
 
-It starts the API itself (examples/http_server.py): 2,000 items in linked pages, every hundredth with a list of comments of its own. Between the
-runs 500 items are added. Rows, checkpoint and state location are in a folder that goes when the program ends.
+It starts the API itself (examples/http_server.py): 2,000 items in linked pages, every hundredth with a list
+of comments of its own. Between the runs 500 items are added. Rows, checkpoint and state location are in a
+folder that goes when the program ends.
 """
 
 from __future__ import annotations
@@ -43,7 +46,11 @@ def run(spark: SparkSession, url: str, folder: str) -> None:
         .option("stateLocation", f"{folder}/state")
         .load()
     )
-    writer = items.writeStream.format("parquet").option("path", f"{folder}/rows").option("checkpointLocation", f"{folder}/checkpoint")
+    writer = (
+        items.writeStream.format("parquet")
+        .option("path", f"{folder}/rows")
+        .option("checkpointLocation", f"{folder}/checkpoint")
+    )
     writer.trigger(availableNow=True).start().awaitTermination()
     rows = spark.read.parquet(f"{folder}/rows")
     listed = rows.where("resource like '%/items'").count()

@@ -1,4 +1,6 @@
-"""Stream a Kafka topic into Parquet, exactly once, and print how far it is behind. Ctrl-C ends it; start it again and it goes on.
+"""Stream a Kafka topic into Parquet, exactly once, and print how far it is behind.
+
+Ctrl-C ends it; start it again and it goes on.
 
 Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
 Then:                    python examples/kafka_stream.py localhost:9092 orders /tmp/orders
@@ -45,7 +47,11 @@ def main() -> None:
         .option("path", f"{args.folder}/rows")
         .option("checkpointLocation", f"{args.folder}/checkpoint")
     )
-    query = writer.trigger(availableNow=True).start() if args.available_now else writer.trigger(processingTime="1 second").start()
+    query = (
+        writer.trigger(availableNow=True).start()
+        if args.available_now
+        else writer.trigger(processingTime="1 second").start()
+    )
     try:
         while not query.awaitTermination(5):
             print(lag)

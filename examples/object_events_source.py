@@ -1,7 +1,10 @@
-"""Events about objects in a bucket, as S3 sends them to a queue: ``python examples/object_events_source.py`` puts objects, and reads their lines.
+"""Events about objects in a bucket, as S3 sends them to a queue.
 
-The bucket is a folder here: objects below ``objects/``, and below ``events/`` one numbered file for each object that was put. Reading an event brings
-the lines of its object; what the sink has written is acknowledged, and its events are deleted.
+``python examples/object_events_source.py`` puts objects, and reads their lines.
+
+The bucket is a folder here: objects below ``objects/``, and below ``events/`` one numbered file for each
+object that was put. Reading an event brings the lines of its object; what the sink has written is
+acknowledged, and its events are deleted.
 """
 
 from __future__ import annotations
@@ -19,11 +22,16 @@ import headwater as hw
 
 
 class ObjectEvents(hw.SimpleSource, hw.Acknowledges):
-    """One queue, in barrier mode: how many lines an object has is known when it is read. A position is the number of the next event."""
+    """One queue, in barrier mode: how many lines an object has is known when it is read.
+
+    A position is the number of the next event.
+    """
 
     name = "object-events"
     schema = pa.schema((("object", pa.string()), ("line", pa.string())))
-    OPTIONS = (hw.options.Option("bucket", hw.options.text, None, "The folder of the bucket.", required=True),)
+    OPTIONS = (
+        hw.options.Option("bucket", hw.options.text, None, "The folder of the bucket.", required=True),
+    )
 
     def discover(self) -> list[hw.NamedSplit]:
         return [hw.NamedSplit("events")]
@@ -63,9 +71,14 @@ def main(spark: SparkSession) -> None:
         put_object(folder / "bucket", number, lines=10)
         if number % 3 == 2:
             lines = (
-                spark.readStream.format("object-events").option("bucket", str(folder / "bucket")).option("stateLocation", f"{folder}/state").load()
+                spark.readStream.format("object-events")
+                .option("bucket", str(folder / "bucket"))
+                .option("stateLocation", f"{folder}/state")
+                .load()
             )
-            writer = lines.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint")
+            writer = lines.writeStream.trigger(availableNow=True).option(
+                "checkpointLocation", f"{folder}/checkpoint"
+            )
             writer.format("parquet").start(f"{folder}/rows").awaitTermination()
             left = len(list(folder.glob("bucket/events/*.json")))
             print(f"{spark.read.parquet(f'{folder}/rows').count()} lines, {left} events left")

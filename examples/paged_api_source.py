@@ -23,13 +23,28 @@ import headwater as hw
 
 
 class PagedApi(hw.SimpleSource):
-    """One collection, in barrier mode. A position is the number of the next item: a page that has grown is read on from there."""
+    """One collection, in barrier mode.
+
+    A position is the number of the next item: a page that has grown is read on from there.
+    """
 
     name = "paged-api"
     schema = pa.schema((("item", pa.string()),))
     OPTIONS = (
-        hw.options.Option("url", hw.options.text, None, "The collection; `?from=N` asks for the page that begins with item N.", required=True),
-        hw.options.Option("timeout", hw.options.duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"),
+        hw.options.Option(
+            "url",
+            hw.options.text,
+            None,
+            "The collection; `?from=N` asks for the page that begins with item N.",
+            required=True,
+        ),
+        hw.options.Option(
+            "timeout",
+            hw.options.duration_ms,
+            30_000,
+            "How long to wait for an answer.",
+            shown_default="`30s`",
+        ),
     )
 
     def discover(self) -> list[hw.NamedSplit]:
@@ -42,15 +57,21 @@ class PagedApi(hw.SimpleSource):
 
     def page(self, first: int) -> dict[str, list[object]]:
         try:
-            with urllib.request.urlopen(f"{self.options['url']}?from={first}", timeout=self.options["timeout"] / 1000) as answer:
+            with urllib.request.urlopen(
+                f"{self.options['url']}?from={first}", timeout=self.options["timeout"] / 1000
+            ) as answer:
                 found: dict[str, list[object]] = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:
             with error:
                 kind = hw.TransientSourceError if error.code in {429, 500, 502, 503, 504} else hw.SourceError
-                raise kind(f"the server answers {error.code}", source=self.name, split="items", position=first) from error
+                raise kind(
+                    f"the server answers {error.code}", source=self.name, split="items", position=first
+                ) from error
         except urllib.error.URLError as error:
-            raise hw.TransientSourceError(f"the server is away: {error.reason}", source=self.name, split="items", position=first) from error
+            raise hw.TransientSourceError(
+                f"the server is away: {error.reason}", source=self.name, split="items", position=first
+            ) from error
 
 
 class Items(BaseHTTPRequestHandler):
@@ -85,8 +106,15 @@ def main(spark: SparkSession) -> None:
     with serving() as url:
         for first in (0, 250):
             Items.items += [{"id": number} for number in range(first, first + 250)]
-            items = spark.readStream.format("paged-api").option("url", url).option("stateLocation", f"{folder}/state").load()
-            writer = items.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint")
+            items = (
+                spark.readStream.format("paged-api")
+                .option("url", url)
+                .option("stateLocation", f"{folder}/state")
+                .load()
+            )
+            writer = items.writeStream.trigger(availableNow=True).option(
+                "checkpointLocation", f"{folder}/checkpoint"
+            )
             writer.format("parquet").start(f"{folder}/rows").awaitTermination()
             print(f"{spark.read.parquet(f'{folder}/rows').count()} items")
 

@@ -1,10 +1,12 @@
-"""FLIP-27 sources for Apache Spark: the public names. ``import headwater as hw`` and use nothing else of this package.
+"""FLIP-27 sources for Apache Spark: the public names.
 
-Reading needs no import at all: ``spark.readStream.format("headwater").option("source", "kafka")`` works as soon as
-headwater is installed on the driver and on every executor.
+``import headwater as hw`` and use nothing else of this package.
 
-Each name is loaded when it is first used. Spark imports this package in every Python process that it starts, and such a
-process must load only what its step needs (``tests/test_cold_start.py``).
+Reading needs no import at all: ``spark.readStream.format("headwater").option("source", "kafka")`` works as
+soon as headwater is installed on the driver and on every executor.
+
+Each name is loaded when it is first used. Spark imports this package in every Python process that it starts,
+and such a process must load only what its step needs (``tests/test_cold_start.py``).
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ if TYPE_CHECKING:
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
     from headwater.connector.spark.register import register
-    from headwater.core.abilities import Acknowledges, EstimatesSizes, FindsTimestamps, Heads, InfersSchema, PushesFilters
+    from headwater.core.abilities import (
+        Acknowledges,
+        EstimatesSizes,
+        FindsTimestamps,
+        Heads,
+        InfersSchema,
+        PushesFilters,
+    )
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.emitter import RecordEmitter, SplitState
     from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
@@ -68,7 +77,13 @@ if TYPE_CHECKING:
         Scope,
     )
     from headwater.readers.async_io.metrics import MetricsSnapshot
-    from headwater.readers.async_io.settings import Batching, CacheSettings, CircuitBreakerSettings, RateLimit, RetryPolicy
+    from headwater.readers.async_io.settings import (
+        Batching,
+        CacheSettings,
+        CircuitBreakerSettings,
+        RateLimit,
+        RetryPolicy,
+    )
     from headwater.readers.async_io.shared_cache import SharedCache
 
 __version__ = "0.1.0"
@@ -280,7 +295,11 @@ def __getattr__(name: str) -> _Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = importlib.import_module(f"{home}.{name}") if name in _MODULES else getattr(importlib.import_module(home), name)
+    value = (
+        importlib.import_module(f"{home}.{name}")
+        if name in _MODULES
+        else getattr(importlib.import_module(home), name)
+    )
     globals()[name] = value
     return value
 

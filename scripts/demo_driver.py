@@ -19,7 +19,12 @@ def main() -> None:
     parser.add_argument("folder")
     args = parser.parse_args()
 
-    builder = SparkSession.builder.master("local[2]").appName("headwater demo").config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("headwater demo")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+    )
     for key, value in hw.recommended_conf().items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -33,11 +38,20 @@ def main() -> None:
         .option("maxOffsetsPerTrigger", 20_000)
         .option("columns", "value,partition,offset")
         .load()
-        .select(from_json(col("value").cast("string"), "order_id long, customer string, amount double").alias("order"), "partition", "offset")
+        .select(
+            from_json(col("value").cast("string"), "order_id long, customer string, amount double").alias(
+                "order"
+            ),
+            "partition",
+            "offset",
+        )
         .select("order.*", "partition", "offset")
     )
     query = (
-        orders.writeStream.format("parquet").option("path", f"{args.folder}/orders").option("checkpointLocation", f"{args.folder}/checkpoint").start()
+        orders.writeStream.format("parquet")
+        .option("path", f"{args.folder}/orders")
+        .option("checkpointLocation", f"{args.folder}/checkpoint")
+        .start()
     )
     query.awaitTermination()
 

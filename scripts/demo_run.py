@@ -51,7 +51,11 @@ class Producer(threading.Thread):
         with self._kafka.producer() as producer:
             while self.produced < self._orders:
                 for order_id in range(self.produced, min(self.produced + CHUNK, self._orders)):
-                    order = {"order_id": order_id, "customer": f"customer-{rng.randrange(5_000)}", "amount": round(rng.uniform(1, 500), 2)}
+                    order = {
+                        "order_id": order_id,
+                        "customer": f"customer-{rng.randrange(5_000)}",
+                        "amount": round(rng.uniform(1, 500), 2),
+                    }
                     producer.send("orders", json.dumps(order).encode(), partition=order_id % PARTITIONS)
                 self.produced = min(self.produced + CHUNK, self._orders)
                 producer.flush()
@@ -84,7 +88,11 @@ class Output:
 
     def order_ids(self) -> list[object]:
         """Return every order id in them, as often as it is there."""
-        return [order_id for path in self.files() for order_id in pq.read_table(path, columns=["order_id"])["order_id"].to_pylist()]
+        return [
+            order_id
+            for path in self.files()
+            for order_id in pq.read_table(path, columns=["order_id"])["order_id"].to_pylist()
+        ]
 
 
 class Driver:
@@ -92,12 +100,22 @@ class Driver:
 
     def __init__(self, kafka: LocalKafka, folder: Path) -> None:
         self._log = (folder / "driver.log").open("ab")
-        command = [sys.executable, str(ROOT / "scripts" / "demo_driver.py"), kafka.bootstrap_servers, str(folder)]
+        command = [
+            sys.executable,
+            str(ROOT / "scripts" / "demo_driver.py"),
+            kafka.bootstrap_servers,
+            str(folder),
+        ]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         python = {"PYSPARK_PYTHON": sys.executable} | hw.recommended_environment()
         environment = {**os.environ, **python, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
         self._process = subprocess.Popen(
-            command, env=environment, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, start_new_session=True
+            command,
+            env=environment,
+            stdout=self._log,
+            stderr=self._log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         self._log_path = folder / "driver.log"
 
@@ -114,8 +132,12 @@ class Driver:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--orders", type=int, default=200_000, help="how many orders to stream (default 200,000)")
-    parser.add_argument("--per-second", type=int, default=10_000, help="how fast to produce them (default 10,000)")
+    parser.add_argument(
+        "--orders", type=int, default=200_000, help="how many orders to stream (default 200,000)"
+    )
+    parser.add_argument(
+        "--per-second", type=int, default=10_000, help="how fast to produce them (default 10,000)"
+    )
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="headwater-demo-"))
     try:
@@ -130,16 +152,26 @@ def demonstrate(orders: int, per_second: int, folder: Path) -> None:
     with LocalKafka() as kafka:
         kafka.create_topic("orders", partitions=PARTITIONS)
         producer, output = Producer(kafka, orders, per_second), Output(folder / "orders")
-        columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description:<34}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=console) as progress:
-            bars = progress.add_task("orders produced", total=orders), progress.add_task("orders written by Spark", total=orders)
+            bars = (
+                progress.add_task("orders produced", total=orders),
+                progress.add_task("orders written by Spark", total=orders),
+            )
             began = time.monotonic()
             producer.start()
             driver = Driver(kafka, folder)
             try:
                 watch(driver, producer, output, progress, bars, until=orders // 2)
                 driver.kill()
-                progress.console.print(f"Killed the driver (SIGKILL) with {output.rows():,} orders written. Starting it again ...")
+                progress.console.print(
+                    f"Killed the driver (SIGKILL) with {output.rows():,} orders written. Starting it again ..."
+                )
                 driver = Driver(kafka, folder)
                 watch(driver, producer, output, progress, bars, until=orders)
             finally:
@@ -148,7 +180,15 @@ def demonstrate(orders: int, per_second: int, folder: Path) -> None:
     report(console, producer.produced, output.order_ids(), seconds)
 
 
-def watch(driver: Driver, producer: Producer, output: Output, progress: Progress, bars: tuple[TaskID, TaskID], *, until: int) -> None:
+def watch(
+    driver: Driver,
+    producer: Producer,
+    output: Output,
+    progress: Progress,
+    bars: tuple[TaskID, TaskID],
+    *,
+    until: int,
+) -> None:
     """Move the bars until the sink has committed ``until`` orders."""
     written, moved = -1, time.monotonic()
     while written < until:
@@ -167,11 +207,18 @@ def watch(driver: Driver, producer: Producer, output: Output, progress: Progress
 
 def report(console: Console, produced: int, order_ids: list[object], seconds: float) -> None:
     distinct = set(order_ids)
-    table = Table(title="Exactly once, across a killed driver", caption="rows/s: start-up, kill and restart included")
+    table = Table(
+        title="Exactly once, across a killed driver", caption="rows/s: start-up, kill and restart included"
+    )
     for name in ("produced", "written", "lost", "duplicated", "rows/s"):
         table.add_column(name, justify="right")
     lost, duplicated = len(set(range(produced)) - distinct), len(order_ids) - len(distinct)
-    table.add_row(*(f"{number:,}" for number in (produced, len(order_ids), lost, duplicated, round(len(order_ids) / seconds))))
+    table.add_row(
+        *(
+            f"{number:,}"
+            for number in (produced, len(order_ids), lost, duplicated, round(len(order_ids) / seconds))
+        )
+    )
     console.print(table)
     if lost or duplicated or len(order_ids) != produced:
         raise SystemExit("the numbers do not add up: this must not happen")

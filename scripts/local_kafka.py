@@ -29,26 +29,50 @@ from typing import Self
 
 from local_kafka_broker import Broker
 from local_kafka_client import KafkaCluster, Transaction
-from local_kafka_config import SASL_MECHANISMS, Ports, Security, free_port, host_of, properties, scram_credentials
+from local_kafka_config import (
+    SASL_MECHANISMS,
+    Ports,
+    Security,
+    free_port,
+    host_of,
+    properties,
+    scram_credentials,
+)
 from local_kafka_jars import LocalKafkaError
 from local_kafka_tls import CLIENT_NAME, KEY_PASSWORD, TlsFiles, make_certificates
 
-__all__ = ["CLIENT_NAME", "KEY_PASSWORD", "SASL_MECHANISMS", "Broker", "LocalKafka", "LocalKafkaError", "TlsFiles", "Transaction", "unsecured_token"]
+__all__ = [
+    "CLIENT_NAME",
+    "KEY_PASSWORD",
+    "SASL_MECHANISMS",
+    "Broker",
+    "LocalKafka",
+    "LocalKafkaError",
+    "TlsFiles",
+    "Transaction",
+    "unsecured_token",
+]
 
 
 class LocalKafka(KafkaCluster):
-    """One or more brokers in processes of their own, as a context manager: started on entry, gone with all data at the end.
+    """One or more brokers in processes of their own, as a context manager.
 
-    Broker 1 is the cluster's controller too: the others may be stopped, killed and paused at will; without broker 1 the leaders of the moment go
-    on, but nobody is elected. The processes never outlive this one, however it ends.
+    Started on entry, gone with all data at the end.
+
+    Broker 1 is the cluster's controller too: the others may be stopped, killed and paused at will; without
+    broker 1 the leaders of the moment go on, but nobody is elected. The processes never outlive this one,
+    however it ends.
 
     Args:
         brokers: how many; their ids are 1, 2, ...
         racks: the rack of each broker (``broker.rack``); followers in a client's rack serve its fetches.
-        tls: also listen with TLS (`bootstrap`\\ ``("SSL")``); the certificates are in `tls`. A client certificate is asked for, not demanded.
-        users: names and passwords; also listen with SASL (``SASL_PLAINTEXT``, with ``tls`` also ``SASL_SSL``): PLAIN, SCRAM-SHA-256 and -512,
-            and OAUTHBEARER with unsecured tokens (`unsecured_token`).
-        authorize: let ACLs decide (`KafkaCluster.allow`). Whoever comes without a name, so everybody on PLAINTEXT, may do everything.
+        tls: also listen with TLS (`bootstrap`\\ ``("SSL")``); the certificates are in `tls`. A client
+            certificate is asked for, not demanded.
+        users: names and passwords; also listen with SASL (``SASL_PLAINTEXT``, with ``tls`` also
+            ``SASL_SSL``): PLAIN, SCRAM-SHA-256 and -512, and OAUTHBEARER with unsecured tokens
+            (`unsecured_token`).
+        authorize: let ACLs decide (`KafkaCluster.allow`). Whoever comes without a name, so everybody on
+            PLAINTEXT, may do everything.
         config: more lines for ``server.properties`` of each broker.
         heap_mb: the most heap of one broker.
         jvm_options: more options for its JVM.
@@ -74,14 +98,19 @@ class LocalKafka(KafkaCluster):
         self.folder = data_dir or Path(tempfile.mkdtemp(prefix="local-kafka-"))
         self.tls: TlsFiles | None = make_certificates(self.folder / "tls") if tls else None
         self._security = Security(self.tls, dict(users or {}), authorize)
-        self._ports = {node: Ports(free_port() if port is None else port + node - 1) for node in range(1, brokers + 1)}
+        self._ports = {
+            node: Ports(free_port() if port is None else port + node - 1) for node in range(1, brokers + 1)
+        }
         options = (f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true", *jvm_options)
         self.brokers: Mapping[int, Broker] = {
             node: Broker(
                 node,
                 ports.plaintext,
                 self.folder / f"broker-{node}",
-                {**properties(node, self._ports, racks[node - 1] if racks else None, self._security), **(config or {})},
+                {
+                    **properties(node, self._ports, racks[node - 1] if racks else None, self._security),
+                    **(config or {}),
+                },
                 options,
             )
             for node, ports in self._ports.items()
@@ -94,16 +123,26 @@ class LocalKafka(KafkaCluster):
         return self._security.listeners
 
     def bootstrap(self, listener: str = "PLAINTEXT") -> str:
-        """Return ``kafka.bootstrap.servers`` for PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Valid before the start, and after every restart."""
+        """Return ``kafka.bootstrap.servers`` for PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
+
+        Valid before the start, and after every restart.
+        """
         if listener not in self.listeners:
-            raise LocalKafkaError(f"this cluster has no listener {listener}, only {', '.join(self.listeners)}")
-        return ",".join(f"{host_of(listener)}:{getattr(ports, listener.lower())}" for ports in self._ports.values())
+            raise LocalKafkaError(
+                f"this cluster has no listener {listener}, only {', '.join(self.listeners)}"
+            )
+        return ",".join(
+            f"{host_of(listener)}:{getattr(ports, listener.lower())}" for ports in self._ports.values()
+        )
 
     def start(self) -> Self:
-        """Start all brokers that do not run, and wait until they take requests. The first start of all downloads Kafka's jars.
+        """Start all brokers that do not run, and wait until they take requests.
+
+        The first start of all downloads Kafka's jars.
 
         Raises:
-            LocalKafkaError: Java or the jars are missing, or a broker did not come up; with the end of its log.
+            LocalKafkaError: Java or the jars are missing, or a broker did not come up; with the end of its
+                log.
         """
         atexit.register(self.close)
         cluster_id = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
@@ -146,7 +185,9 @@ class LocalKafka(KafkaCluster):
 
     def log_tail(self, lines: int = 40) -> str:
         """Return the last lines of every broker's log."""
-        return "\n".join(f"--- broker {node}\n{broker.log_tail(lines)}" for node, broker in self.brokers.items())
+        return "\n".join(
+            f"--- broker {node}\n{broker.log_tail(lines)}" for node, broker in self.brokers.items()
+        )
 
     def __enter__(self) -> Self:
         try:
@@ -159,15 +200,22 @@ class LocalKafka(KafkaCluster):
         self.close()
 
     def _all(self, action: Callable[[Broker], None]) -> None:
-        for broker in reversed([*self.brokers.values()]):  # the controller last: the others need it to stop in good order
+        # The controller last: the others need it to stop in good order.
+        for broker in reversed([*self.brokers.values()]):
             action(broker)
 
 
 def unsecured_token(user: str, *, lifetime_s: int = 3600) -> str:
-    """Return a token for OAUTHBEARER that Kafka's unsecured validator takes: a JWS without a signature (RFC 7515, appendix A.5)."""
+    """Return a token for OAUTHBEARER that Kafka's unsecured validator takes.
+
+    A JWS without a signature (RFC 7515, appendix A.5).
+    """
     now = int(time.time())
     parts = ({"alg": "none"}, {"sub": user, "iat": now, "exp": now + lifetime_s})
-    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
+    return (
+        ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+        + "."
+    )
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -180,10 +228,26 @@ def _named(text: str) -> tuple[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a cluster until Ctrl-C or SIGTERM."""
     parser = argparse.ArgumentParser(description="Run a real Kafka on this machine until Ctrl-C.")
-    parser.add_argument("--port", type=int, default=9092, help="of the PLAINTEXT listener (default 9092, 0 for a free one)")
+    parser.add_argument(
+        "--port", type=int, default=9092, help="of the PLAINTEXT listener (default 9092, 0 for a free one)"
+    )
     parser.add_argument("--brokers", type=int, default=1, help="how many (default 1); ports count up")
-    parser.add_argument("--topic", type=_named, action="append", default=[], metavar="NAME=PARTITIONS", help="create a topic if it is missing")
-    parser.add_argument("--user", type=_named, action="append", default=[], metavar="NAME=PASSWORD", help="also listen with SASL")
+    parser.add_argument(
+        "--topic",
+        type=_named,
+        action="append",
+        default=[],
+        metavar="NAME=PARTITIONS",
+        help="create a topic if it is missing",
+    )
+    parser.add_argument(
+        "--user",
+        type=_named,
+        action="append",
+        default=[],
+        metavar="NAME=PASSWORD",
+        help="also listen with SASL",
+    )
     parser.add_argument("--tls", action="store_true", help="also listen with TLS")
     parser.add_argument("--data", type=Path, help="keep the data in this folder")
     parser.add_argument("--heap-mb", type=int, default=512, help="heap of one broker (default 512)")
@@ -191,7 +255,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    with LocalKafka(args.brokers, tls=args.tls, users=dict(args.user), heap_mb=args.heap_mb, port=args.port or None, data_dir=args.data) as kafka:
+    with LocalKafka(
+        args.brokers,
+        tls=args.tls,
+        users=dict(args.user),
+        heap_mb=args.heap_mb,
+        port=args.port or None,
+        data_dir=args.data,
+    ) as kafka:
         for name, partitions in args.topic:
             if name not in kafka.topics():
                 kafka.create_topic(name, int(partitions))

@@ -33,7 +33,9 @@ class Broker:
         log: what the process printed, over all its starts.
     """
 
-    def __init__(self, node_id: int, port: int, folder: Path, properties: Mapping[str, str], jvm_options: Sequence[str]) -> None:
+    def __init__(
+        self, node_id: int, port: int, folder: Path, properties: Mapping[str, str], jvm_options: Sequence[str]
+    ) -> None:
         self.node_id = node_id
         self.port = port
         self.log = folder / "broker.log"
@@ -57,22 +59,34 @@ class Broker:
         if (self._folder / "data" / "meta.properties").exists():
             return
         credentials = [argument for user in scram for argument in ("--add-scram", user)]
-        command = self._java("kafka.tools.StorageTool", "format", "-c", str(config), f"--cluster-id={cluster_id}", *credentials)
+        command = self._java(
+            "kafka.tools.StorageTool", "format", "-c", str(config), f"--cluster-id={cluster_id}", *credentials
+        )
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise LocalKafkaError(f"formatting the folder of broker {self.node_id} failed:\n{done.stdout}{done.stderr}")
+            raise LocalKafkaError(
+                f"formatting the folder of broker {self.node_id} failed:\n{done.stdout}{done.stderr}"
+            )
 
     def launch(self) -> None:
-        """Start the process and return at once; `wait_ready` waits for it. Does nothing if it runs already."""
+        """Start the process and return at once; `wait_ready` waits for it.
+
+        Does nothing if it runs already.
+        """
         if self.pid is not None:
             return
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             command = self._java("kafka.Kafka", str(self._folder / "server.properties"))
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        # The guard reads a pipe that nobody writes to: it ends when this process does, however that happens, and then kills the broker.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        # The guard reads a pipe that nobody writes to: it ends when this process does, however that happens,
+        # and then kills the broker.
         self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read _; kill -9 "$0"', str(self._process.pid)], stdin=subprocess.PIPE, start_new_session=True
+            ["/bin/sh", "-c", 'read _; kill -9 "$0"', str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
         )
 
     def wait_ready(self) -> None:
@@ -85,9 +99,13 @@ class Broker:
         deadline = time.monotonic() + START_TIMEOUT_S
         while STARTED not in self.log_since_start():
             if self._process.poll() is not None:
-                raise LocalKafkaError(f"broker {self.node_id} ended with {self._process.returncode}, see {self.log}:\n{self.log_tail()}")
+                raise LocalKafkaError(
+                    f"broker {self.node_id} ended with {self._process.returncode}, see {self.log}:\n{self.log_tail()}"
+                )
             if time.monotonic() > deadline:
-                raise LocalKafkaError(f"broker {self.node_id} not ready after {START_TIMEOUT_S} s, see {self.log}:\n{self.log_tail()}")
+                raise LocalKafkaError(
+                    f"broker {self.node_id} not ready after {START_TIMEOUT_S} s, see {self.log}:\n{self.log_tail()}"
+                )
             time.sleep(0.05)
 
     def start(self) -> None:
@@ -118,7 +136,10 @@ class Broker:
         self.start()
 
     def pause(self) -> None:
-        """Freeze the process (SIGSTOP): connections stay open and nothing answers, as in a network outage. Returns when all threads stand."""
+        """Freeze the process (SIGSTOP): connections stay open and nothing answers, as in a network outage.
+
+        Returns when all threads stand.
+        """
         if self.pid is not None:
             self._signal(signal.SIGSTOP)
             os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
@@ -136,7 +157,9 @@ class Broker:
 
     def log_tail(self, lines: int = 40) -> str:
         """Return the last lines that the process printed."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
+        return (
+            "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
+        )
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
@@ -146,7 +169,8 @@ class Broker:
         if self._process is not None:
             self._process.wait()
         if self._guard is not None:
-            self._guard.kill()  # before its pipe is closed: it would shoot at a pid that may be somebody else's by now
+            # Before its pipe is closed: it would shoot at a pid that may be somebody else's by now.
+            self._guard.kill()
             self._guard.communicate()
         self._process = self._guard = None
 

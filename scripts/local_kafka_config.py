@@ -1,4 +1,7 @@
-"""What stands in ``server.properties``: KRaft, few threads, listeners with TLS, SASL and ACLs as asked for."""
+"""What stands in ``server.properties``.
+
+KRaft, few threads, listeners with TLS, SASL and ACLs as asked for.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ SMALL = {
 def free_port() -> int:
     """Return a port that nobody listens on.
 
-    From below the range that the kernel gives to outgoing connections: a client that keeps trying to reach a stopped broker could else be
-    connected to itself, and the broker would find its own port taken.
+    From below the range that the kernel gives to outgoing connections: a client that keeps trying to reach a
+    stopped broker could else be connected to itself, and the broker would find its own port taken.
     """
     for _ in range(1000):
         port = random.SystemRandom().randrange(20_000, 32_000)
@@ -80,17 +83,29 @@ class Security:
     def __post_init__(self) -> None:
         for name, password in self.users.items():
             if set(name + password) & set(',"[]\\'):
-                raise LocalKafkaError(f"user {name!r}: Kafka's format tool takes no , \" [ ] or backslash in names and passwords")
+                raise LocalKafkaError(
+                    f"user {name!r}: Kafka's format tool takes no , \" [ ] or backslash in names and passwords"
+                )
 
     @property
     def listeners(self) -> tuple[str, ...]:
         """The names of the listeners that clients can use."""
-        wanted = {"PLAINTEXT": True, "SSL": self.tls, "SASL_PLAINTEXT": self.users, "SASL_SSL": self.tls and self.users}
+        wanted = {
+            "PLAINTEXT": True,
+            "SSL": self.tls,
+            "SASL_PLAINTEXT": self.users,
+            "SASL_SSL": self.tls and self.users,
+        }
         return tuple(name for name, want in wanted.items() if want)
 
 
-def properties(node_id: int, ports: Mapping[int, Ports], rack: str | None, security: Security) -> dict[str, str]:
-    """Return the properties of broker ``node_id`` of a cluster whose brokers have these ports. Broker 1 is the controller as well."""
+def properties(
+    node_id: int, ports: Mapping[int, Ports], rack: str | None, security: Security
+) -> dict[str, str]:
+    """Return the properties of broker ``node_id`` of a cluster whose brokers have these ports.
+
+    Broker 1 is the controller as well.
+    """
     mine, count = ports[node_id], len(ports)
     replicas = str(min(3, count))
     settings = {
@@ -120,7 +135,11 @@ def properties(node_id: int, ports: Mapping[int, Ports], rack: str | None, secur
 
 def scram_credentials(users: Mapping[str, str]) -> list[str]:
     """Return what ``kafka-storage format --add-scram`` takes."""
-    return [f"{mechanism}=[name={name},password={password}]" for name, password in users.items() for mechanism in SASL_MECHANISMS[1:3]]
+    return [
+        f"{mechanism}=[name={name},password={password}]"
+        for name, password in users.items()
+        for mechanism in SASL_MECHANISMS[1:3]
+    ]
 
 
 def _listeners(ports: Ports, names: tuple[str, ...], *, controller: bool) -> dict[str, str]:
@@ -131,7 +150,9 @@ def _listeners(ports: Ports, names: tuple[str, ...], *, controller: bool) -> dic
     protocols = [*(f"{name}:{name}" for name in names), "CONTROLLER:PLAINTEXT"]
     return {
         "listeners": ",".join(bound),
-        "advertised.listeners": ",".join(f"{name}://{host_of(name)}:{port}" for name, port in numbers.items()),
+        "advertised.listeners": ",".join(
+            f"{name}://{host_of(name)}:{port}" for name, port in numbers.items()
+        ),
         "listener.security.protocol.map": ",".join(protocols),
     }
 
@@ -165,6 +186,8 @@ def _sasl(security: Security) -> dict[str, str]:
     }
     used = [name for name in SASL_LISTENERS if name in security.listeners]
     jaas = {
-        f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config": module for listener in used for mechanism, module in modules.items()
+        f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config": module
+        for listener in used
+        for mechanism, module in modules.items()
     }
     return {"sasl.enabled.mechanisms": ",".join(SASL_MECHANISMS), **jaas}

@@ -24,7 +24,12 @@ PACKAGES = (
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
     "org.slf4j:slf4j-simple:1.7.36",  # without it the broker logs nothing
 )
-EXCLUDES = ("org.apache.kafka:connect-api", "org.apache.kafka:connect-json", "org.apache.kafka:connect-runtime")  # half of the bytes, and not used
+# Half of the bytes, and not used.
+EXCLUDES = (
+    "org.apache.kafka:connect-api",
+    "org.apache.kafka:connect-json",
+    "org.apache.kafka:connect-runtime",
+)
 
 RESOLVE = """
 import sys
@@ -104,7 +109,9 @@ def _download(ivy: Path) -> None:
     log.write_text(done.stdout + done.stderr)
     if done.returncode or not list(ivy.glob(f"jars/*kafka_2.13-{KAFKA_VERSION}.jar")):
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
-        raise LocalKafkaError(f"downloading {', '.join(PACKAGES)} failed; is Maven Central reachable? The whole log is in {log}\n{tail}")
+        raise LocalKafkaError(
+            f"downloading {', '.join(PACKAGES)} failed; is Maven Central reachable? The whole log is in {log}\n{tail}"
+        )
 
 
 if __name__ == "__main__":

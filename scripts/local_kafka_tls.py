@@ -26,8 +26,10 @@ class TlsFiles:
 
     Attributes:
         ca: the certificate of the authority that signed all others; what a client has to trust.
-        other_ca: of an authority that signed nothing here; a client that trusts only it must refuse the broker.
-        server: the broker's key and certificate in one file. The certificate is for ``localhost`` and nothing else: not for 127.0.0.1.
+        other_ca: of an authority that signed nothing here; a client that trusts only it must refuse the
+            broker.
+        server: the broker's key and certificate in one file. The certificate is for ``localhost`` and nothing
+            else: not for 127.0.0.1.
         client_cert: the client's certificate.
         client_key: its key, in clear.
         client_key_encrypted: the same key, locked with `KEY_PASSWORD`.
@@ -55,8 +57,17 @@ def make_certificates(folder: Path) -> TlsFiles:
     server = folder / "server-both.pem"
     server.write_text((folder / "server.key").read_text() + (folder / "server.pem").read_text())
     locked = folder / "client-locked.key"
-    _openssl("pkcs8", "-topk8", "-in", folder / "client.key", "-out", locked, "-passout", f"pass:{KEY_PASSWORD}")
-    return TlsFiles(folder / "ca.pem", folder / "other-ca.pem", server, folder / "client.pem", folder / "client.key", locked)
+    _openssl(
+        "pkcs8", "-topk8", "-in", folder / "client.key", "-out", locked, "-passout", f"pass:{KEY_PASSWORD}"
+    )
+    return TlsFiles(
+        folder / "ca.pem",
+        folder / "other-ca.pem",
+        server,
+        folder / "client.pem",
+        folder / "client.key",
+        locked,
+    )
 
 
 def _authority(folder: Path, name: str) -> None:
@@ -69,13 +80,29 @@ def _signed(folder: Path, name: str, common_name: str, extensions: str) -> None:
     more.write_text(extensions)
     _openssl("req", *NEW_KEY, "-subj", f"/CN={common_name}", "-keyout", key, "-out", request)
     authority = ("-CA", folder / "ca.pem", "-CAkey", folder / "ca.key", "-CAcreateserial")
-    _openssl("x509", "-req", "-days", "1", "-in", request, *authority, "-extfile", more, "-out", folder / f"{name}.pem")
+    _openssl(
+        "x509",
+        "-req",
+        "-days",
+        "1",
+        "-in",
+        request,
+        *authority,
+        "-extfile",
+        more,
+        "-out",
+        folder / f"{name}.pem",
+    )
 
 
 def _openssl(*arguments: str | Path) -> None:
     program = shutil.which("openssl")
     if program is None:
-        raise LocalKafkaError("TLS needs the openssl program to make certificates (Debian: apt-get install openssl)")
-    done = subprocess.run([program, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        raise LocalKafkaError(
+            "TLS needs the openssl program to make certificates (Debian: apt-get install openssl)"
+        )
+    done = subprocess.run(
+        [program, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise LocalKafkaError(f"openssl {arguments[0]} failed: {done.stderr.strip()}")

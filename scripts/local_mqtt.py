@@ -39,7 +39,9 @@ TIMEOUT_S = 20
 
 
 class LocalMqtt:
-    """A broker in a folder of its own. A context manager; `kill` and `start` again keep the sessions that were saved.
+    """A broker in a folder of its own.
+
+    A context manager; `kill` and `start` again keep the sessions that were saved.
 
     Args:
         port: 0 for a free one.
@@ -49,7 +51,9 @@ class LocalMqtt:
     def __init__(self, port: int = 0, *, anonymous: bool = True) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="headwater-mqtt-"))
         self.port = port or _free_port()
-        config = CONFIG.format(port=self.port, folder=self._folder, anonymous=str(anonymous).lower(), user=getpass.getuser())
+        config = CONFIG.format(
+            port=self.port, folder=self._folder, anonymous=str(anonymous).lower(), user=getpass.getuser()
+        )
         (self._folder / "mosquitto.conf").write_text(config)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -61,7 +65,9 @@ class LocalMqtt:
     def start(self) -> None:
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen([program, "-c", str(self._folder / "mosquitto.conf")], stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [program, "-c", str(self._folder / "mosquitto.conf")], stdout=log, stderr=log
+            )
         deadline, never = time.monotonic() + TIMEOUT_S, threading.Event()
         while time.monotonic() < deadline and self._process.poll() is None:
             with socket.socket() as probe:
@@ -77,7 +83,14 @@ class LocalMqtt:
             self._process.wait(TIMEOUT_S)
             self._process = None
 
-    def publish(self, messages: Iterable[tuple[str, bytes]], *, qos: int = 1, key_property: str | None = None, retain: bool = False) -> int:
+    def publish(
+        self,
+        messages: Iterable[tuple[str, bytes]],
+        *,
+        qos: int = 1,
+        key_property: str | None = None,
+        retain: bool = False,
+    ) -> int:
         """Publish messages, and wait until the broker has them all; return how many.
 
         Args:
@@ -106,7 +119,9 @@ class LocalMqtt:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -119,7 +134,9 @@ def _free_port() -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--port", type=int, default=1883)
     with LocalMqtt(parser.parse_args().port) as broker:
         print(f"{broker.url} - Ctrl-C ends it", flush=True)

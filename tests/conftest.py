@@ -29,7 +29,9 @@ SEED = int(os.environ.get("HEADWATER_SEED") or secrets.randbelow(1_000_000))
 HEAP_MB = 1024
 
 # Spark's Python processes import what this one does, from where it does, and have the same clock.
-os.environ.update(dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable) | hw.recommended_environment())
+os.environ.update(
+    dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable) | hw.recommended_environment()
+)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"
@@ -80,7 +82,10 @@ def kafka() -> Iterator[LocalKafka]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest, _numbers: itertools.count[int]) -> str:
-    """A topic name that no other test has. The test creates the topic: it knows how many partitions it wants."""
+    """A topic name that no other test has.
+
+    The test creates the topic: it knows how many partitions it wants.
+    """
     return f"{re.sub('[^a-z0-9]+', '-', request.node.name.lower()).strip('-')[:80]}-{next(_numbers)}"
 
 
@@ -91,7 +96,10 @@ def _numbers() -> itertools.count[int]:
 
 @pytest.fixture(scope="session")
 def spark_conf() -> dict[str, Any]:
-    """Settings of every Spark that tests start; those of `spark`, and of drivers in processes of their own."""
+    """Settings of every Spark that tests start.
+
+    Those of `spark`, and of drivers in processes of their own.
+    """
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",

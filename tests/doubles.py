@@ -115,7 +115,9 @@ class NumberEmitter(RecordEmitter[range, NumberSplit, int]):
 
     def emit(self, record: range, state: SplitState[NumberSplit, int]) -> Iterator[pa.RecordBatch]:
         state.position = record.stop
-        yield pa.RecordBatch.from_pylist([{"label": state.split.label, "number": number} for number in record], schema=NUMBER_SCHEMA)
+        yield pa.RecordBatch.from_pylist(
+            [{"label": state.split.label, "number": number} for number in record], schema=NUMBER_SCHEMA
+        )
 
 
 _FIELDS: list[pa.Field[Any]] = [pa.field("label", pa.string()), pa.field("number", pa.int64())]
@@ -138,7 +140,9 @@ class NumberSource(Source[range, NumberSplit, int]):
     def schema(self) -> pa.Schema:
         return NUMBER_SCHEMA
 
-    def create_enumerator(self, context: SplitEnumeratorContext[NumberSplit, int]) -> SplitEnumerator[NumberSplit, int]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[NumberSplit, int]
+    ) -> SplitEnumerator[NumberSplit, int]:
         return NumberEnumerator(context, self.outside)
 
     def restore_enumerator(

@@ -23,19 +23,38 @@ from headwater.core.split import Path
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
-__all__ = ["LogEnumerator", "LogSource", "Logs", "MainThreadClock", "PlainReading", "open_plain_reader", "rows_batch", "rows_of"]
+__all__ = [
+    "LogEnumerator",
+    "LogSource",
+    "Logs",
+    "MainThreadClock",
+    "PlainReading",
+    "open_plain_reader",
+    "rows_batch",
+    "rows_of",
+]
 
 
 class MainThreadClock(ManualClock):
-    """Moves when the test's own thread waits; other threads (heartbeats) wait for their event as long as it takes."""
+    """Moves when the test's own thread waits.
+
+    Other threads (heartbeats) wait for their event as long as it takes.
+    """
 
     def wait(self, event: threading.Event, timeout_ms: int) -> bool:
-        return super().wait(event, timeout_ms) if threading.current_thread() is threading.main_thread() else event.wait()
+        return (
+            super().wait(event, timeout_ms)
+            if threading.current_thread() is threading.main_thread()
+            else event.wait()
+        )
 
 
 @dataclass
 class Logs:
-    """The outside: for each root a log that grows. A number that divides by five has a child log of three numbers, found with it."""
+    """The outside: for each root a log that grows.
+
+    A number that divides by five has a child log of three numbers, found with it.
+    """
 
     lengths: dict[str, int] = field(default_factory=dict)
     not_before_ms: dict[str, int] = field(default_factory=dict)
@@ -58,14 +77,24 @@ class Logs:
     def everything(self) -> list[tuple[str, int]]:
         """Return every row that there is."""
         roots = [(label, number) for label, length in self.lengths.items() for number in range(length)]
-        children = [(found.split.path[0], number) for label, at in roots for found in self.found_at(label, at) for number in range(3)]
+        children = [
+            (found.split.path[0], number)
+            for label, at in roots
+            for found in self.found_at(label, at)
+            for number in range(3)
+        ]
         return sorted(roots + children)
 
 
 class LogEnumerator(SplitEnumerator[NumberSplit, int]):
-    """Assigns the roots that the checkpoint does not hold yet; keeps the number of events it has seen as its state."""
+    """Assigns the roots that the checkpoint does not hold yet.
 
-    def __init__(self, context: SplitEnumeratorContext[NumberSplit, int], outside: Logs, state: JsonValue) -> None:
+    Keeps the number of events it has seen as its state.
+    """
+
+    def __init__(
+        self, context: SplitEnumeratorContext[NumberSplit, int], outside: Logs, state: JsonValue
+    ) -> None:
         self._context, self._outside = context, outside
         self._seen = cast("int", state or 0)
         self._known: set[str] = set()
@@ -74,12 +103,16 @@ class LogEnumerator(SplitEnumerator[NumberSplit, int]):
         pass
 
     def refresh(self, checkpoint: Checkpoint[NumberSplit, int] | None) -> None:
-        self._context.call_async(lambda: list(self._outside.lengths), lambda roots: self._handle(roots, checkpoint), what="roots")
+        self._context.call_async(
+            lambda: list(self._outside.lengths), lambda roots: self._handle(roots, checkpoint), what="roots"
+        )
 
     def _handle(self, roots: list[str], checkpoint: Checkpoint[NumberSplit, int] | None) -> None:
         self._outside.looks += 1
         known = checkpoint.splits if checkpoint else {}
-        self._context.assign_splits({(label,): (NumberSplit(label), 0) for label in roots if (label,) not in known})
+        self._context.assign_splits(
+            {(label,): (NumberSplit(label), 0) for label in roots if (label,) not in known}
+        )
         for path, event in self._outside.to_send:
             self._context.send_event_to_source_reader(path, event)
 
@@ -111,7 +144,9 @@ class LogSource(BarrierSource[NumberSplit, int]):
     def schema(self) -> pa.Schema:
         return NUMBER_SCHEMA
 
-    def create_enumerator(self, context: SplitEnumeratorContext[NumberSplit, int]) -> SplitEnumerator[NumberSplit, int]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[NumberSplit, int]
+    ) -> SplitEnumerator[NumberSplit, int]:
         return LogEnumerator(context, self.outside, None)
 
     def restore_enumerator(
@@ -136,16 +171,29 @@ class LogSource(BarrierSource[NumberSplit, int]):
 
 
 class PlainReading:
-    """What `EpochReader` does, one row at a time and on one thread: to the barrier, or to where another reading of the epoch was cut."""
+    """What `EpochReader` does, one row at a time and on one thread.
+
+    To the barrier, or to where another reading of the epoch was cut.
+    """
 
     def __init__(self, source: LogSource, task: EpochTask, stop_at: EpochState | None) -> None:
         self._outside, self._task = source.outside, task
-        self._work: deque[tuple[NumberSplit, int]] = deque((piece.split, piece.start) for piece in task.ranges)
+        self._work: deque[tuple[NumberSplit, int]] = deque(
+            (piece.split, piece.start) for piece in task.ranges
+        )
         self._progress: dict[Path, SplitProgress] = {}
-        self._stops = None if stop_at is None else {entry.split.path: cast("int", entry.position) for entry in stop_at.progress}
+        self._stops = (
+            None
+            if stop_at is None
+            else {entry.split.path: cast("int", entry.position) for entry in stop_at.progress}
+        )
         self._not_begun = {found.split.path for found in stop_at.found} if stop_at else set()
         self._rows = 0
-        self._limit = next(self._outside.cuts) if self._outside.cuts is not None and stop_at is None else task.barrier.rows
+        self._limit = (
+            next(self._outside.cuts)
+            if self._outside.cuts is not None and stop_at is None
+            else task.barrier.rows
+        )
         self._given = {piece.split.path for piece in task.ranges}
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -156,7 +204,11 @@ class PlainReading:
                 continue
             found = self._outside.found_at(split.label, position)
             self._work[0] = (split, position + 1)
-            self._work += [(cast("NumberSplit", entry.split), 0) for entry in found if entry.split.path not in self._not_begun]
+            self._work += [
+                (cast("NumberSplit", entry.split), 0)
+                for entry in found
+                if entry.split.path not in self._not_begun
+            ]
             self._rows += 1
             yield rows_batch(split.label, position)
 
@@ -168,11 +220,18 @@ class PlainReading:
         found = []
         for split, position in self._work:
             if split.path in self._given or position:
-                progress[split.path] = SplitProgress(split, position - 5 if self._outside.backwards else position)
+                progress[split.path] = SplitProgress(
+                    split, position - 5 if self._outside.backwards else position
+                )
             else:
                 found.append(FoundSplit(split, position))
         events: tuple[JsonValue, ...] = (f"read {self._rows}",) if self._rows else ()
-        return EpochState(tuple(progress[path] for path in sorted(progress)), tuple(found), (), (*events, *self._task.events))
+        return EpochState(
+            tuple(progress[path] for path in sorted(progress)),
+            tuple(found),
+            (),
+            (*events, *self._task.events),
+        )
 
     def _cut(self) -> bool:
         return self._stops is None and self._limit is not None and self._rows >= self._limit

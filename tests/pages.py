@@ -1,4 +1,7 @@
-"""A source whose end is known only by reading it: linked pages in memory, for tests whose subject is barrier mode."""
+"""A source whose end is known only by reading it.
+
+Linked pages in memory, for tests whose subject is barrier mode.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,9 @@ class PageReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
         records = {}
         if at < len(all_pages):
             page, at = all_pages[at], at + 1
-            rows = pa.RecordBatch.from_pylist([{"label": path[0], "number": number} for number in page.numbers], schema=NUMBER_SCHEMA)
+            rows = pa.RecordBatch.from_pylist(
+                [{"label": path[0], "number": number} for number in page.numbers], schema=NUMBER_SCHEMA
+            )
             found = tuple(FoundSplit(NumberSplit(label), self._library.position(0)) for label in page.found)
             records = {path: [EpochRecord(rows, self._library.position(at), found)]}
         events, self._library.events = tuple(self._library.events), []
@@ -130,11 +135,15 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
     def schema(self) -> pa.Schema:
         return NUMBER_SCHEMA
 
-    def create_enumerator(self, context: SplitEnumeratorContext[NumberSplit, JsonValue]) -> SplitEnumerator[NumberSplit, JsonValue]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[NumberSplit, JsonValue]
+    ) -> SplitEnumerator[NumberSplit, JsonValue]:
         raise NotImplementedError
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[NumberSplit, JsonValue], checkpoint: Checkpoint[NumberSplit, JsonValue]
+        self,
+        context: SplitEnumeratorContext[NumberSplit, JsonValue],
+        checkpoint: Checkpoint[NumberSplit, JsonValue],
     ) -> SplitEnumerator[NumberSplit, JsonValue]:
         raise NotImplementedError
 

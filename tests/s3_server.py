@@ -82,5 +82,7 @@ class S3Server:
 
 def _error(status: int, code: str, start_response: Callable[..., Any]) -> Iterable[bytes]:
     body = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{code}</Code><Message>Said by the test.</Message></Error>'.encode()
-    start_response(f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+    start_response(
+        f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
+    )
     return [body]

@@ -1,4 +1,7 @@
-"""Brokers that say what a test tells them to: real sockets and Kafka's own protocol, and nothing left to chance."""
+"""Brokers that say what a test tells them to.
+
+Real sockets and Kafka's own protocol, and nothing left to chance.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ from tests.enumerators.kafka.client.listeners import Listen
 
 FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18
 VERSIONS = {FETCH: (4, 16), LIST_OFFSETS: (1, 9), METADATA: (1, 12), API_VERSIONS: (0, 3)}
-REQUESTS = {request.API_KEY: request for request in (FetchRequest, ListOffsetsRequest, MetadataRequest, ApiVersionsRequest)}
+REQUESTS = {
+    request.API_KEY: request
+    for request in (FetchRequest, ListOffsetsRequest, MetadataRequest, ApiVersionsRequest)
+}
 
 UNKNOWN_TOPIC, NOT_LEADER, OUT_OF_RANGE, NOT_AUTHORIZED, UNKNOWN_TOPIC_ID = 3, 6, 1, 29, 100
 
@@ -61,7 +67,10 @@ class HangUp(Exception):  # noqa: N818 - not an error
 
 
 Surprise = Callable[[Fetch], Mapping[int, Part] | None]
-"""Decides the answer to one Fetch request: parts by partition, the broker's own for those not named, no partition at all for None. Or HangUp."""
+"""Decides the answer to one Fetch request.
+
+Parts by partition, the broker's own for those not named, no partition at all for None. Or HangUp.
+"""
 
 
 @dataclass
@@ -99,7 +108,9 @@ class Topic:
 
 
 class ScriptedKafka:
-    """A small cluster in this process. A test changes `topics` at will, between requests or, in a surprise, at a very moment.
+    """A small cluster in this process.
+
+    A test changes `topics` at will, between requests or, in a surprise, at a very moment.
 
     Attributes:
         surprises: what becomes of the next Fetch requests, one each; afterwards the brokers do their best.
@@ -129,7 +140,9 @@ class ScriptedKafka:
         self.topics[name] = made
         return made
 
-    def range(self, name: str, partition: int = 0, start: int = 0, stop: int | None = None) -> SplitRange[KafkaPartitionSplit, int]:
+    def range(
+        self, name: str, partition: int = 0, start: int = 0, stop: int | None = None
+    ) -> SplitRange[KafkaPartitionSplit, int]:
         """What a task would be told to read: by default all."""
         topic = self.topics[name]
         split = KafkaPartitionSplit(name, partition, str(topic.topic_id))
@@ -159,7 +172,10 @@ class ScriptedKafka:
     def _answer(self, node: int, key: int, version: int, request: Any) -> Any:
         if key == API_VERSIONS:
             kind = ApiVersionsResponse.ApiVersion
-            keys = [kind(version=version, api_key=api, min_version=low, max_version=high) for api, (low, high) in VERSIONS.items()]
+            keys = [
+                kind(version=version, api_key=api, min_version=low, max_version=high)
+                for api, (low, high) in VERSIONS.items()
+            ]
             return ApiVersionsResponse(api_keys=keys)
         if key == METADATA:
             return self._metadata(request)
@@ -185,7 +201,9 @@ class ScriptedKafka:
             for name in names
         ]
         brokers = [
-            MetadataResponse.MetadataResponseBroker(node_id=node, host=address.host, port=address.port, rack=None)
+            MetadataResponse.MetadataResponseBroker(
+                node_id=node, host=address.host, port=address.port, rack=None
+            )
             for node, address in self.nodes.items()
         ]
         return MetadataResponse(brokers=brokers, cluster_id="scripted", controller_id=1, topics=topics)
@@ -193,7 +211,12 @@ class ScriptedKafka:
     def _list_offsets(self, request: Any) -> Any:
         kind = ListOffsetsResponse.ListOffsetsTopicResponse
         return ListOffsetsResponse(
-            topics=[kind(name=topic.name, partitions=[self._offset(topic.name, part) for part in topic.partitions]) for topic in request.topics]
+            topics=[
+                kind(
+                    name=topic.name, partitions=[self._offset(topic.name, part) for part in topic.partitions]
+                )
+                for topic in request.topics
+            ]
         )
 
     def _offset(self, topic: str, part: Any) -> Any:
@@ -208,7 +231,10 @@ class ScriptedKafka:
     def _fetch(self, request: Any, surprise: Surprise, node: int) -> Any:
         names = {topic.topic_id: name for name, topic in list(self.topics.items())}
         asked = [(topic, part) for topic in request.topics for part in topic.partitions]
-        wanted = [Wanted(names.get(topic.topic_id, ""), part.partition, part.fetch_offset, part.partition_max_bytes) for topic, part in asked]
+        wanted = [
+            Wanted(names.get(topic.topic_id, ""), part.partition, part.fetch_offset, part.partition_max_bytes)
+            for topic, part in asked
+        ]
         fetch = Fetch(node, wanted, request.rack_id)
         self.fetches.put(fetch)
         decided = surprise(fetch)
@@ -218,7 +244,13 @@ class ScriptedKafka:
         return FetchResponse(
             responses=[
                 topic_kind(
-                    topic_id=topic.topic_id, partitions=[_part(each.partition, decided.get(each.partition) or self._read(node, topic.topic_id, each))]
+                    topic_id=topic.topic_id,
+                    partitions=[
+                        _part(
+                            each.partition,
+                            decided.get(each.partition) or self._read(node, topic.topic_id, each),
+                        )
+                    ],
                 )
                 for (topic, _), each in zip(asked, wanted, strict=True)
             ]

@@ -34,7 +34,10 @@ class LogSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
         return self.system.length(split.name)
 
     def position_at(self, split: NamedSplit, timestamp_ms: int) -> int:
-        return next((at for at, row in enumerate(self.system.rows(split.name, 0)) if row >= timestamp_ms), self.head(split))
+        return next(
+            (at for at, row in enumerate(self.system.rows(split.name, 0)) if row >= timestamp_ms),
+            self.head(split),
+        )
 
     def row_bytes(self, split: NamedSplit) -> int:
         return 12
@@ -47,14 +50,21 @@ class LogSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
 
 
 class TailSource(SimpleSource):
-    """Finds out by reading: a cursor is a text, and a row below 0 names a child log; a log that ends with None has ended for good."""
+    """Finds out by reading: a cursor is a text, and a row below 0 names a child log.
+
+    A log that ends with None has ended for good.
+    """
 
     name = "tails"
     schema = pa.schema(FIELDS)
     OPTIONS = (SYSTEM, Option("pageRows", integer(1), 2, "Rows of a page."))
 
     def discover(self) -> list[NamedSplit]:
-        return [NamedSplit(log) for log in MemorySystem.open(self.options["system"]).logs() if not log.startswith("child")]
+        return [
+            NamedSplit(log)
+            for log in MemorySystem.open(self.options["system"]).logs()
+            if not log.startswith("child")
+        ]
 
     def start(self, split: NamedSplit) -> str:
         return "at 0"
@@ -62,12 +72,21 @@ class TailSource(SimpleSource):
     def is_before(self, position: str, other: str) -> bool:
         return int(position.removeprefix("at ")) < int(other.removeprefix("at "))
 
-    def read(self, split: NamedSplit, position: str, stop: str | None = None) -> Generator[Page, None, Finished | None]:
+    def read(
+        self, split: NamedSplit, position: str, stop: str | None = None
+    ) -> Generator[Page, None, Finished | None]:
         first = int(position.removeprefix("at "))
         last = int(stop.removeprefix("at ")) if stop else None
-        rows, size = MemorySystem.open(self.options["system"]).rows(split.name, first, last), self.options["pageRows"]
+        rows, size = (
+            MemorySystem.open(self.options["system"]).rows(split.name, first, last),
+            self.options["pageRows"],
+        )
         for at in range(0, len(rows), size):
             page = [row for row in rows[at : at + size] if row is not None]
             children = [NamedSplit(f"child{-row}") for row in page if row < 0]
-            yield Page([{"log": split.name, "number": row} for row in page], f"at {first + min(at + size, len(rows))}", children)
+            yield Page(
+                [{"log": split.name, "number": row} for row in page],
+                f"at {first + min(at + size, len(rows))}",
+                children,
+            )
         return Finished() if rows and rows[-1] is None else None

@@ -89,8 +89,23 @@ NOT_LOADED = {
         "pyarrow",
         "headwater.readers",
     },
-    "create": {*ALWAYS, "headwater.connector.planned.coordinator", "importlib.metadata", "kafka", "numpy", "pandas", "pyarrow", "headwater.readers"},
-    "make readers": {*ALWAYS, "headwater.connector.planned.coordinator", "crc32c", "kafka", "headwater.readers.runtime"},
+    "create": {
+        *ALWAYS,
+        "headwater.connector.planned.coordinator",
+        "importlib.metadata",
+        "kafka",
+        "numpy",
+        "pandas",
+        "pyarrow",
+        "headwater.readers",
+    },
+    "make readers": {
+        *ALWAYS,
+        "headwater.connector.planned.coordinator",
+        "crc32c",
+        "kafka",
+        "headwater.readers.runtime",
+    },
     "plan": {*ALWAYS, "headwater.readers.kafka.split_reader", "headwater.readers.runtime"},
     "read": {*ALWAYS, "headwater.connector.planned.coordinator", "headwater.enumerators.kafka.lookup"},
 }
@@ -98,9 +113,15 @@ NOT_LOADED = {
 
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, set[str]]:
-    """All modules that are loaded after each step. No cluster is there: planning and reading come as far as the attempt to connect."""
+    """All modules that are loaded after each step.
+
+    No cluster is there: planning and reading come as far as the attempt to connect.
+    """
     command = [sys.executable, "-c", PROGRAM]
-    started = [subprocess.Popen([*command, last], cwd=ROOT, stdout=subprocess.PIPE, text=True) for last in ("plan", "read")]
+    started = [
+        subprocess.Popen([*command, last], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for last in ("plan", "read")
+    ]
     found = {}
     for process in started:
         output, _ = process.communicate(timeout=60)
@@ -116,7 +137,9 @@ def test_a_step_loads_only_what_it_needs(step: str, loaded: dict[str, set[str]])
 
 def test_planning_and_reading_came_as_far_as_to_connect(loaded: dict[str, set[str]]) -> None:
     assert {"kafka", "headwater.enumerators.kafka.lookup"} <= loaded["plan"]
-    assert {"kafka", "headwater.readers.kafka.split_reader", "headwater.readers.kafka.emitter"} <= loaded["read"]
+    assert {"kafka", "headwater.readers.kafka.split_reader", "headwater.readers.kafka.emitter"} <= loaded[
+        "read"
+    ]
 
 
 def test_decoding_does_not_load_pandas_which_takes_longer_than_everything_else() -> None:
@@ -124,7 +147,8 @@ def test_decoding_does_not_load_pandas_which_takes_longer_than_everything_else()
     for offset in range(2):
         builder.append(offset, 1_000, b"key", b"value", [("header", b"x")])
     command = [sys.executable, "-c", DECODE, bytes(builder.build()).hex()]
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=True)  # the first one on a host compiles
+    # The first one on a host compiles.
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=True)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     *topics, _ = done.stdout.split(maxsplit=4)
     assert topics == ["orders", "orders", "returns", "returns"]

@@ -55,7 +55,11 @@ class Module:
     def all_names(self) -> set[str]:
         """Return ``__all__``, empty if there is none."""
         for node in self.tree.body:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Name)
+                and node.targets[0].id == "__all__"
+            ):
                 return set(ast.literal_eval(node.value))
         return set()
 
@@ -79,7 +83,9 @@ def test_every_floor_is_looked_at() -> None:
 def test_imports_point_down(module: Module) -> None:
     above = {f"headwater.{floor}" for floor in (*FLOORS[module.floor + 1 :], "testing")}
     assert not {other for other, _ in module.imports() if ".".join(other.split(".")[:2]) in above}
-    assert not module.packages() & {*FLOORS, "pyspark_headwater"}, "a link at the top of the repository is no package"
+    assert not module.packages() & {*FLOORS, "pyspark_headwater"}, (
+        "a link at the top of the repository is no package"
+    )
     assert "headwater" not in {other for other, _ in module.imports()}, "the public names are for users"
 
 
@@ -111,7 +117,9 @@ def test_modules_take_from_each_other_only_what_all_names(module: Module) -> Non
     for other, names in module.imports():
         if other in MODULES:
             hidden = {name for name in names if f"{other}.{name}" not in MODULES} - MODULES[other].all_names()
-            assert not hidden, f"{module.name} takes {sorted(hidden)} from {other}, whose __all__ does not name them"
+            assert not hidden, (
+                f"{module.name} takes {sorted(hidden)} from {other}, whose __all__ does not name them"
+            )
 
 
 WITHOUT_KAFKAS_LIBRARIES = f"""
@@ -163,6 +171,17 @@ def _run(program: str) -> str:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    bound |= {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
-    return bound | {alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    bound = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    bound |= {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    return bound | {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

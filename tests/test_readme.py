@@ -27,7 +27,11 @@ def test_the_python_blocks_run_one_after_the_other(
     names: dict[str, Any] = {"__name__": "__main__", "spark": spark}
     api = Api(0, items=300, page=100)
     serving(api)
-    here = {"localhost:9092": kafka.bootstrap_servers, "localhost:8420": f"127.0.0.1:{api.server_port}", "/tmp/orders": str(tmp_path)}
+    here = {
+        "localhost:9092": kafka.bootstrap_servers,
+        "localhost:8420": f"127.0.0.1:{api.server_port}",
+        "/tmp/orders": str(tmp_path),
+    }
     for block in BLOCKS:
         exec(re.sub("|".join(here), lambda found: here[found[0]], block), names)
         if "query" in names:

@@ -48,8 +48,14 @@ def test_the_code_with_spark_runs(spark: SparkSession, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("heading", "table"),
     [
-        ("Planned mode", option_table((), "", is_planned=True, is_simple=True, timestamps=True, filters=True)),
-        ("Barrier mode", option_table((), "", is_planned=False, is_simple=True, timestamps=True, filters=True)),
+        (
+            "Planned mode",
+            option_table((), "", is_planned=True, is_simple=True, timestamps=True, filters=True),
+        ),
+        (
+            "Barrier mode",
+            option_table((), "", is_planned=False, is_simple=True, timestamps=True, filters=True),
+        ),
     ],
 )
 def test_the_tables_are_those_of_the_code(heading: str, table: OptionTable) -> None:

@@ -11,10 +11,12 @@ __all__ = ["AssignmentTracker"]
 
 
 class AssignmentTracker(Generic[SplitT]):
-    """Remembers the splits that each planned offset assigned for the first time. Belongs to the coordinator's thread.
+    """Remembers the splits that each planned offset assigned for the first time.
 
-    A plan is either proven committed (Spark asks for the batch after it), or it never came to be logged (Spark asks again for the batch after an
-    earlier offset): then its splits are to be given back.
+    Belongs to the coordinator's thread.
+
+    A plan is either proven committed (Spark asks for the batch after it), or it never came to be logged
+    (Spark asks again for the batch after an earlier offset): then its splits are to be given back.
     """
 
     def __init__(self) -> None:
@@ -25,7 +27,9 @@ class AssignmentTracker(Generic[SplitT]):
         self._planned.append((end, tuple(splits)))
 
     def resolve(self, committed: object) -> list[SplitT]:
-        """Forget all plans up to the committed offset; return the splits of plans that never came to be, in the order of assignment.
+        """Forget all plans up to the committed offset.
+
+        Return the splits of plans that never came to be, in the order of assignment.
 
         Spark plans one batch at a time, so a plan that ends anywhere else than at ``committed`` was given up.
         """

@@ -1,4 +1,7 @@
-"""The threads of a coordinator: one for every enumerator call, one for what is slow (Flink's ``ExecutorNotifier``)."""
+"""The threads of a coordinator.
+
+One for every enumerator call, one for what is slow (Flink's ``ExecutorNotifier``).
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ _GRACE_MS = 30_000
 class CoordinatorLoop:
     """Two daemon threads with a queue each.
 
-    The *coordinator thread* runs everything that touches the enumerator or the coordinator's state, one after the other. The *worker thread*
-    runs slow calls with back-off and a deadline; their handlers go back to the coordinator thread. Threads start with the first call and end
-    with `close`; as daemons they never keep a process alive.
+    The *coordinator thread* runs everything that touches the enumerator or the coordinator's state, one after
+    the other. The *worker thread* runs slow calls with back-off and a deadline; their handlers go back to the
+    coordinator thread. Threads start with the first call and end with `close`; as daemons they never keep a
+    process alive.
 
     Args:
         backoff: how often a slow call that fails for a passing reason is repeated, and until when.
@@ -42,7 +46,9 @@ class CoordinatorLoop:
         self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], T]) -> T:
-        """Run a call on the coordinator thread and return its result. From any thread but the coordinator's own.
+        """Run a call on the coordinator thread and return its result.
+
+        From any thread but the coordinator's own.
 
         Raises:
             Exception: what the call raised.
@@ -59,7 +65,9 @@ class CoordinatorLoop:
 
         def work() -> None:
             try:
-                answer = retrying(call, backoff=self._backoff, clock=self._clock, cancelled=self._closing, what=what)
+                answer = retrying(
+                    call, backoff=self._backoff, clock=self._clock, cancelled=self._closing, what=what
+                )
             except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
                 self._finish(error)
             else:
@@ -68,7 +76,9 @@ class CoordinatorLoop:
         self._slow.put(work)
 
     def wait_idle(self) -> None:
-        """Block until every slow call has been handled, those included that handlers started. From any thread but the coordinator's own.
+        """Block until every slow call has been handled, those included that handlers started.
+
+        From any thread but the coordinator's own.
 
         Raises:
             DeadlineError: nothing came back for longer than the deadline allows; the call itself hangs.
@@ -79,13 +89,18 @@ class CoordinatorLoop:
             while self._pending and self._failure is None:
                 finished = self._finished
                 if not self._changed.wait(patience_s) and finished == self._finished:
-                    raise DeadlineError(f"a call to the source's system did not come back within {patience_s:.0f} s")
+                    raise DeadlineError(
+                        f"a call to the source's system did not come back within {patience_s:.0f} s"
+                    )
             failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
     def close(self, last: Callable[[], None] = lambda: None) -> None:
-        """Run ``last`` on the coordinator thread after what is queued, then end both threads. Waits a moment, never for long."""
+        """Run ``last`` on the coordinator thread after what is queued, then end both threads.
+
+        Waits a moment, never for long.
+        """
         self._closing.set()
         if self._threads:
             self._slow.put(None)

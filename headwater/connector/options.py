@@ -1,4 +1,7 @@
-"""Options as a typed table: one row an option gives parsing, errors with the nearest name, and the documentation."""
+"""Options as a typed table.
+
+One row an option gives parsing, errors with the nearest name, and the documentation.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,17 @@ from typing import Any, Generic, TypeVar
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
 
-__all__ = ["Option", "OptionTable", "boolean", "duration_ms", "integer", "json_object", "names", "one_of", "text"]
+__all__ = [
+    "Option",
+    "OptionTable",
+    "boolean",
+    "duration_ms",
+    "integer",
+    "json_object",
+    "names",
+    "one_of",
+    "text",
+]
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -50,7 +63,8 @@ class OptionTable:
 
     Args:
         rows: the options.
-        prefixes: beginnings of names that are passed through whole (``kafka.``); whoever takes them checks the rest.
+        prefixes: beginnings of names that are passed through whole (``kafka.``); whoever takes them checks
+            the rest.
     """
 
     def __init__(self, rows: Iterable[Option[Any]], prefixes: tuple[str, ...] = ()) -> None:
@@ -63,11 +77,12 @@ class OptionTable:
 
         Args:
             given: the user's options; the case of keys does not matter.
-            boundedness: a batch's option in a stream is an error, a stream's option in a batch is ignored with a warning, as in Spark's own
-                sources; None if the mode is not known yet.
+            boundedness: a batch's option in a stream is an error, a stream's option in a batch is ignored
+                with a warning, as in Spark's own sources; None if the mode is not known yet.
 
         Raises:
-            OptionError: an unknown name (with the nearest valid one), a value that does not parse, an option of the other mode, one that is missing.
+            OptionError: an unknown name (with the nearest valid one), a value that does not parse, an option
+                of the other mode, one that is missing.
         """
         values = {row.name: row.default for row in self.rows}
         for key, raw in given.items():
@@ -77,16 +92,25 @@ class OptionTable:
             if row is None:
                 raise self._unknown(key)
             if row.only is Boundedness.BOUNDED and boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
-                raise OptionError("is only for a batch read (spark.read); a stream has no end: remove it", option=row.name)
+                raise OptionError(
+                    "is only for a batch read (spark.read); a stream has no end: remove it", option=row.name
+                )
             if row.only is Boundedness.CONTINUOUS_UNBOUNDED and boundedness is Boundedness.BOUNDED:
-                log.warning("option %r counts only in a stream (spark.readStream); ignored in this batch read", row.name)
+                log.warning(
+                    "option %r counts only in a stream (spark.readStream); ignored in this batch read",
+                    row.name,
+                )
             try:
                 value = row.parse(raw)
             except ValueError as error:
                 raise OptionError(f"{error}", option=row.name) from error
             if row.only is None or boundedness in {None, row.only}:
                 values[row.name] = value
-        if missing := [row for row in self.rows if row.required and row.name.lower() not in {key.lower() for key in given}]:
+        if missing := [
+            row
+            for row in self.rows
+            if row.required and row.name.lower() not in {key.lower() for key in given}
+        ]:
             raise OptionError(f"is required: {missing[0].help}", option=missing[0].name)
         return values
 
@@ -136,7 +160,10 @@ def integer(least: int = 0) -> Callable[[str], int]:
 
 
 def duration_ms(raw: str) -> int:
-    """A number of milliseconds, or a number with a unit: ``500ms``, ``10s``, ``15m``, ``1h``, also ``15 minutes``."""
+    """A number of milliseconds, or a number with a unit.
+
+    ``500ms``, ``10s``, ``15m``, ``1h``, also ``15 minutes``.
+    """
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", raw.lower())
     unit = found.group(2) if found else ""
     words = {"millisecond": "ms", "second": "s", "sec": "s", "minute": "m", "hour": "h", "day": "d"}
@@ -172,5 +199,6 @@ def json_object(raw: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"is not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        raise ValueError(f'must be a JSON object such as {{"topic": ...}}, not {raw!r}')  # noqa: TRY004 - the user wrote a wrong value, no wrong type
+        # The user wrote a wrong value, no wrong type.
+        raise ValueError(f'must be a JSON object such as {{"topic": ...}}, not {raw!r}')  # noqa: TRY004
     return value

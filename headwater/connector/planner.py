@@ -26,7 +26,10 @@ class Planner(Protocol):
         """An AvailableNow run begins."""
 
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
-        """Return where the next batch ends, or the epoch that it reads; ``start`` if there is nothing to do."""
+        """Return where the next batch ends, or the epoch that it reads.
+
+        ``start`` if there is nothing to do.
+        """
 
     def plan_all(self) -> Sequence[ReadTask[Any, Any] | EpochTask]:
         """Return the tasks of a batch read."""

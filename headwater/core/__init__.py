@@ -1,1 +1,4 @@
-"""Floor 0: the contracts of FLIP-27 and what every floor shares. Imports no other floor, no pyspark, no client library."""
+"""Floor 0: the contracts of FLIP-27 and what every floor shares.
+
+Imports no other floor, no pyspark, no client library.
+"""

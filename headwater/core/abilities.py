@@ -20,13 +20,19 @@ __all__ = ["Acknowledges", "EstimatesSizes", "FindsTimestamps", "Heads", "Infers
 
 @runtime_checkable
 class Heads(Protocol):
-    """The end of a split is known without reading it: the source is in planned mode, which needs no ``stateLocation``."""
+    """The end of a split is known without reading it.
+
+    The source is in planned mode, which needs no ``stateLocation``.
+    """
 
     @abstractmethod
     def head(self, split: NamedSplit) -> int:
-        """Return the position that the next record of the split will get. On the driver, for every split before every batch; may block.
+        """Return the position that the next record of the split will get.
 
-        Never before `SimpleSource.start`, and never before an earlier answer. The distance of two positions is the most rows there can be between
+        On the driver, for every split before every batch; may block.
+
+        Never before `SimpleSource.start`, and never before an earlier answer. The distance of two positions
+        is the most rows there can be between
         them: limits count by it.
         """
 
@@ -37,7 +43,10 @@ class FindsTimestamps(Protocol):
 
     @abstractmethod
     def position_at(self, split: NamedSplit, timestamp_ms: int) -> JsonValue:
-        """Return the position of the first record at or after a time, in ms since 1970; the end if there is none. On the driver; may block."""
+        """Return the position of the first record at or after a time, in ms since 1970.
+
+        The end if there is none. On the driver; may block.
+        """
 
 
 @runtime_checkable
@@ -46,7 +55,10 @@ class EstimatesSizes(Protocol):
 
     @abstractmethod
     def row_bytes(self, split: NamedSplit) -> int:
-        """Return about how many bytes a record has. A pure function, no I/O: the same for a batch that is planned again. Planned mode only."""
+        """Return about how many bytes a record has.
+
+        A pure function, no I/O: the same for a batch that is planned again. Planned mode only.
+        """
 
 
 @runtime_checkable
@@ -55,9 +67,12 @@ class Acknowledges(Protocol):
 
     @abstractmethod
     def acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
-        """Take note that everything before these positions, by name of split, is durably written by the sink. On the driver; may block.
+        """Take note that everything before these positions, by name of split, is durably written by the sink.
 
-        Called at least once a checkpoint, in order; the last one before a stop may come only with the next start, or never. Idempotent.
+        On the driver; may block.
+
+        Called at least once a checkpoint, in order; the last one before a stop may come only with the next
+        start, or never. Idempotent.
         """
 
 
@@ -67,20 +82,26 @@ class InfersSchema(Protocol):
 
     @abstractmethod
     def infer_schema(self) -> pa.Schema:
-        """Return the schema. On the driver, while Spark plans; may ask the outside. Tasks are told what it was, in `SimpleSource.schema`."""
+        """Return the schema.
+
+        On the driver, while Spark plans; may ask the outside. Tasks are told what it was, in
+        `SimpleSource.schema`.
+        """
 
 
 @runtime_checkable
 class PushesFilters(Protocol):
     """Filters can be applied while reading.
 
-    Only in ``spark.read``, and only where the user set the option ``pushFilters``; Spark's setting ``spark.sql.python.filterPushdown.enabled`` must
-    be on.
+    Only in ``spark.read``, and only where the user set the option ``pushFilters``; Spark's setting
+    ``spark.sql.python.filterPushdown.enabled`` must be on.
     """
 
     @abstractmethod
     def push_filters(self, filters: tuple[Any, ...]) -> None:
-        """Keep what helps of the filters (``pyspark.sql.datasource.Filter``), all of which hold. In the planner, once; before it is pickled to tasks.
+        """Keep what helps of the filters (``pyspark.sql.datasource.Filter``), all of which hold.
+
+        In the planner, once; before it is pickled to tasks.
 
         Spark applies them again: letting a row through is right, dropping one that fits is not.
         """

@@ -18,18 +18,23 @@ __all__ = ["BarrierSource"]
 class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
     """A source in barrier mode: nobody knows before reading how much there is.
 
-    The driver opens an epoch and says where it is cut (`headwater.core.epoch.Barrier`); the tasks read, find out how far that brought them, and say
-    so in their manifests. What differs from a planned source:
+    The driver opens an epoch and says where it is cut (`headwater.core.epoch.Barrier`); the tasks read, find
+    out how far that brought them, and say so in their manifests. What differs from a planned source:
 
     * the enumerator has no heads: `SplitEnumerator.heads` returns nothing and is not called;
-    * the split reader's answers are `EpochRecords`, which also say what is caught up and which splits were found;
-    * a second reading from a position brings the same rows up to any position that the first one came to. A source that cannot promise that
-      stages what it reads (`headwater/readers/runtime/staging/`), and reads again from there.
+    * the split reader's answers are `EpochRecords`, which also say what is caught up and which splits were
+      found;
+    * a second reading from a position brings the same rows up to any position that the first one came to. A
+      source that cannot promise that stages what it reads (`headwater/readers/runtime/staging/`), and reads
+      again from there.
     """
 
     @property
     def fetcher_threads(self) -> int:
-        """How many threads of a task fetch, each with a split reader of its own; 0: the task's own thread does, between two batches."""
+        """How many threads of a task fetch, each with a split reader of its own; 0.
+
+        The task's own thread does, between two batches.
+        """
         return 1
 
     @property
@@ -47,26 +52,38 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     @property
     def delivery_columns(self) -> frozenset[str]:
-        """The columns that tell of a delivery, not of the record: when or how it came. Another query may find other values in them."""
+        """The columns that tell of a delivery, not of the record: when or how it came.
+
+        Another query may find other values in them.
+        """
         return frozenset()
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, SplitT, PositionT]:
-        """Make the emitter of one task. On an executor; no I/O. The default takes the rows as the split reader made them."""
+        """Make the emitter of one task.
+
+        On an executor; no I/O. The default takes the rows as the split reader made them.
+        """
         return EpochRecordEmitter()
 
     def create_async_function(self) -> tuple[Any, Any] | None:
-        """Return what all fetched rows go through before they are rows of the source: an asynchronous function with its ``AsyncSettings``; or None.
+        """Return what all fetched rows go through before they are rows of the source.
 
-        Called once per task, on an executor; no I/O. What the split reader fetches are then requests, whose columns are the source's own affair;
-        the function gets each as a dict, and returns a row of `schema` as a dict, several as a list, or None. Requests that are under way when an
-        epoch is cut finish first, or are stored with the state and made again, as the barrier's mode has it.
+        An asynchronous function with its ``AsyncSettings``; or None.
+
+        Called once per task, on an executor; no I/O. What the split reader fetches are then requests, whose
+        columns are the source's own affair; the function gets each as a dict, and returns a row of `schema`
+        as a dict, several as a list, or None. Requests that are under way when an epoch is cut finish first,
+        or are stored with the state and made again, as the barrier's mode has it.
         """
         return None
 
     def is_before(self, position: PositionT, other: PositionT) -> bool:
-        """Whether a position lies before another one of the same split, where that can be told; False is the answer for opaque cursors.
+        """Whether a position lies before another one of the same split, where that can be told.
 
-        Asked on the driver, of what came out of an epoch and what went in: a source that goes backwards would read rows twice.
+        False is the answer for opaque cursors.
+
+        Asked on the driver, of what came out of an epoch and what went in: a source that goes backwards would
+        read rows twice.
         """
         return False
 
@@ -79,7 +96,9 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         return self
 
     def release_before(self, folder: str, positions: Mapping[Path, PositionT]) -> None:
-        """Throw away what is staged before these positions: no epoch that is kept begins earlier. On the driver, after each epoch; idempotent.
+        """Throw away what is staged before these positions: no epoch that is kept begins earlier.
+
+        On the driver, after each epoch; idempotent.
 
         Args:
             folder: of the query.
@@ -88,8 +107,12 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     def rows_between(self, start: PositionT, stop: PositionT) -> int:
         """Never called: in barrier mode nobody counts in advance."""
-        raise ContractError(f"source {self.name!r} is in barrier mode: how many rows lie between two positions is not known before reading")
+        raise ContractError(
+            f"source {self.name!r} is in barrier mode: how many rows lie between two positions is not known before reading"
+        )
 
     def position_after(self, start: PositionT, rows: int, stop: PositionT) -> PositionT:
         """Never called: in barrier mode positions come out of reading."""
-        raise ContractError(f"source {self.name!r} is in barrier mode: which position comes after some rows is not known before reading")
+        raise ContractError(
+            f"source {self.name!r} is in barrier mode: which position comes after some rows is not known before reading"
+        )

@@ -1,4 +1,7 @@
-"""The first writer of an object wins: what an object store answers to a write with a condition, through its fsspec library."""
+"""The first writer of an object wins.
+
+What an object store answers to a write with a condition, through its fsspec library.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,20 @@ _CONFLICTS = ("ConditionalRequestConflict", "OperationAborted")
 """S3 was at another write of the same object, and decided nothing."""
 
 _REFUSALS = ("InvalidArgument", "InvalidRequest", "NotImplemented")
-"""What services say that do not know the header. Of the many others that s3fs maps to EINVAL, such as a wrong region, none is about it."""
+"""What services say that do not know the header.
+
+Of the many others that s3fs maps to EINVAL, such as a wrong region, none is about it.
+"""
 
 _BACKOFF = Backoff(deadline_ms=10_000, most_ms=1_000)
 
 
-def create_object(fs: fsspec.AbstractFileSystem, path: str, data: bytes, *, location: str, clock: Clock) -> bool:
-    """Write an object unless there is one, in one atomic step of the store's own; return whether there was none.
+def create_object(
+    fs: fsspec.AbstractFileSystem, path: str, data: bytes, *, location: str, clock: Clock
+) -> bool:
+    """Write an object unless there is one, in one atomic step of the store's own.
+
+    Return whether there was none.
 
     Args:
         fs: a file system whose ``mode="create"`` is such a step.
@@ -35,14 +45,23 @@ def create_object(fs: fsspec.AbstractFileSystem, path: str, data: bytes, *, loca
         clock: time, for the waits while another write of the object is under way.
 
     Raises:
-        StateLocationError: the service does not know the condition, or other writes were under way for ten seconds.
+        StateLocationError: the service does not know the condition, or other writes were under way for ten
+            seconds.
         OSError: whatever else the library raises.
     """
     what = f"creating {path}"
     try:
-        return retrying(lambda: _create(fs, path, data, location), backoff=_BACKOFF, clock=clock, cancelled=threading.Event(), what=what)
+        return retrying(
+            lambda: _create(fs, path, data, location),
+            backoff=_BACKOFF,
+            clock=clock,
+            cancelled=threading.Event(),
+            what=what,
+        )
     except DeadlineError as error:
-        raise StateLocationError(f"{error.message}; something else keeps writing this object", location=location) from error
+        raise StateLocationError(
+            f"{error.message}; something else keeps writing this object", location=location
+        ) from error
 
 
 def _create(fs: fsspec.AbstractFileSystem, path: str, data: bytes, location: str) -> bool:
@@ -52,7 +71,8 @@ def _create(fs: fsspec.AbstractFileSystem, path: str, data: bytes, location: str
         return False
     except OSError as error:
         code = _s3_code(error)
-        if code == "PreconditionFailed":  # of those who do not name the condition that failed, as Amazon does; it was the only one
+        # Of those who do not name the condition that failed, as Amazon does; it was the only one.
+        if code == "PreconditionFailed":
             return False
         if code in _CONFLICTS:
             raise TransientSourceError(f"another write of it is under way ({code})") from error

@@ -18,8 +18,8 @@ __all__ = ["RecordEmitter", "SplitState"]
 class SplitState(Generic[SplitT, PositionT]):
     """The mutable state of one split while a task reads it (FLIP-27 ``SplitStateT``).
 
-    Owned by the task's loop, on one thread, made when the split is added and handed to the emitter with its records. The split reader never
-    sees it.
+    Owned by the task's loop, on one thread, made when the split is added and handed to the emitter with its
+    records. The split reader never sees it.
 
     Attributes:
         split: what is read.
@@ -36,7 +36,9 @@ class SplitState(Generic[SplitT, PositionT]):
 
 
 class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
-    """Turns raw records into Arrow rows and advances the split's position: the only place where a position moves.
+    """Turns raw records into Arrow rows and advances the split's position.
+
+    The only place where a position moves.
 
     One per task, made by `Source.create_emitter`, used on the task's own thread.
     """
@@ -45,13 +47,17 @@ class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
     def emit(self, record: RecordT, state: SplitState[SplitT, PositionT]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one raw record, as batches of the source's schema, and advance ``state.position`` past each batch before the next.
 
-        Yields no row before ``state.position`` (the broker sends whole batches, also from their middle) and none at or after ``state.stop``.
-        May yield nothing. A batch is valid until the next one is asked for: its buffers may be used again once nobody holds them.
+        Yields no row before ``state.position`` (the broker sends whole batches, also from their middle) and
+        none at or after ``state.stop``. May yield nothing. A batch is valid until the next one is asked for:
+        its buffers may be used again once nobody holds them.
 
         Raises:
             CorruptRecordError: the bytes are not what was written.
         """
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows that were held back to make larger batches. Called when everything is read. Holding back nothing is the default."""
+        """Yield rows that were held back to make larger batches.
+
+        Called when everything is read. Holding back nothing is the default.
+        """
         return iter(())

@@ -33,12 +33,16 @@ class Checkpoint(Generic[SplitT, PositionT]):
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """The batch that is being planned asks for splits (FLIP-27 ``SourceReaderContext.sendSplitRequest``; here a batch is the reader).
+    """The batch that is being planned asks for splits (FLIP-27 ``SourceReaderContext.sendSplitRequest``.
+
+    Here a batch is the reader).
 
     Attributes:
-        limited: whether the limits of one batch count (they do not under ``Trigger.Once`` and in a batch read).
-        ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to be found completely, however long
-            that takes, and what comes later is not to be assigned any more in the life of this enumerator.
+        limited: whether the limits of one batch count (they do not under ``Trigger.Once`` and in a batch
+            read).
+        ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to
+            be found completely, however long that takes, and what comes later is not to be assigned any more
+            in the life of this enumerator.
     """
 
     limited: bool
@@ -46,15 +50,19 @@ class SplitRequest:
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
-    """What the coordinator offers an enumerator (FLIP-27 ``SplitEnumeratorContext``). Called on the coordinator thread only."""
+    """What the coordinator offers an enumerator (FLIP-27 ``SplitEnumeratorContext``).
+
+    Called on the coordinator thread only.
+    """
 
     @abstractmethod
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
         """Run a slow call on a worker thread, then its handler on the coordinator thread.
 
-        A `TransientSourceError` of ``call`` is retried with back-off until the source's deadline; any other error, and any error of the handler,
-        fails the query. A call started during `SplitEnumerator.refresh` is handled before the batch is planned. Calls of one enumerator run
-        one after the other, in the order in which they were started.
+        A `TransientSourceError` of ``call`` is retried with back-off until the source's deadline; any other
+        error, and any error of the handler, fails the query. A call started during `SplitEnumerator.refresh`
+        is handled before the batch is planned. Calls of one enumerator run one after the other, in the order
+        in which they were started.
 
         Args:
             call: asks the outside. May block. Must not touch the enumerator's state: it runs beside it.
@@ -66,33 +74,42 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
     def assign_splits(self, starts: Mapping[Path, tuple[SplitT, PositionT]]) -> None:
         """Hand splits to the coordinator, each with its first position (FLIP-27 ``assignSplits``).
 
-        For a split that the checkpoint does not hold yet, or one that replaces a split of the same path (a topic deleted and created anew). From
-        the next logged offset on the checkpoint owns the position. Until then the assignment is only in memory, and is asked for again after
-        a crash.
+        For a split that the checkpoint does not hold yet, or one that replaces a split of the same path (a
+        topic deleted and created anew). From the next logged offset on the checkpoint owns the position.
+        Until then the assignment is only in memory, and is asked for again after a crash.
         """
 
     def send_event_to_source_reader(self, path: Path, event: JsonValue) -> None:
-        """Send a small event to whichever task reads this split next (FLIP-27 ``sendEventToSourceReader``). Barrier mode only.
+        """Send a small event to whichever task reads this split next (FLIP-27 ``sendEventToSourceReader``).
 
-        It travels inside the epoch that is planned after the current `SplitEnumerator.refresh`, so a replayed epoch brings it again. If that
-        epoch does not read the split, the event is dropped: send it again in a later refresh.
+        Barrier mode only.
+
+        It travels inside the epoch that is planned after the current `SplitEnumerator.refresh`, so a replayed
+        epoch brings it again. If that epoch does not read the split, the event is dropped: send it again in a
+        later refresh.
 
         Raises:
             ContractError: the source is in planned mode.
         """
-        raise ContractError("SplitEnumeratorContext.send_event_to_source_reader needs a source in barrier mode")
+        raise ContractError(
+            "SplitEnumeratorContext.send_event_to_source_reader needs a source in barrier mode"
+        )
 
     @abstractmethod
     def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
-        """Drop splits from the next offset on: unsubscribed, deleted or finished. A planned batch that holds them still reads them."""
+        """Drop splits from the next offset on: unsubscribed, deleted or finished.
+
+        A planned batch that holds them still reads them.
+        """
 
 
 class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
     """Discovers splits and knows their heads. One per query, on the driver, in Spark's source runner process.
 
-    Life: created (`Source.create_enumerator`) or restored (`Source.restore_enumerator`) -> `start` once -> any number of rounds of `refresh`,
-    `heads`, `snapshot_state` -> `close` once, if the process is given the time. Every method runs on the ONE coordinator thread, never two at
-    once; none may block: what is slow goes through `SplitEnumeratorContext.call_async`. An error from any method fails the query.
+    Life: created (`Source.create_enumerator`) or restored (`Source.restore_enumerator`) -> `start` once ->
+    any number of rounds of `refresh`, `heads`, `snapshot_state` -> `close` once, if the process is given the
+    time. Every method runs on the ONE coordinator thread, never two at once; none may block: what is slow
+    goes through `SplitEnumeratorContext.call_async`. An error from any method fails the query.
     """
 
     @abstractmethod
@@ -103,54 +120,69 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
     def refresh(self, checkpoint: Checkpoint[SplitT, PositionT] | None) -> None:
         """Look at the outside: called before every batch is planned, and at every idle trigger.
 
-        Compares what exists with what the checkpoint holds, through `SplitEnumeratorContext.call_async`; the handlers assign what is new,
-        retire what is gone, and renew the heads. Finding nothing to assign is an ordinary answer; an empty answer from a system that cannot
-        be empty (Kafka metadata during a restart) means "no change".
+        Compares what exists with what the checkpoint holds, through `SplitEnumeratorContext.call_async`; the
+        handlers assign what is new, retire what is gone, and renew the heads. Finding nothing to assign is an
+        ordinary answer; an empty answer from a system that cannot be empty (Kafka metadata during a restart)
+        means "no change".
 
         Args:
-            checkpoint: what the query has committed; None as long as nothing at all is logged. Positions like "latest" are resolved only
-                while it is None, so once in the life of a checkpoint.
+            checkpoint: what the query has committed; None as long as nothing at all is logged. Positions like
+                "latest" are resolved only while it is None, so once in the life of a checkpoint.
         """
 
     def handle_split_request(self, request: SplitRequest) -> None:
-        """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``). Called once for every batch, after `refresh`.
+        """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``).
 
-        For sources whose splits are many and each read once and whole (`Source.bounded_splits`): assign as many as a batch may have, and retire
-        those that the checkpoint holds at their end. May use `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for
-        this batch. The default does nothing: whatever `refresh` found is assigned already.
+        Called once for every batch, after `refresh`.
+
+        For sources whose splits are many and each read once and whole (`Source.bounded_splits`): assign as
+        many as a batch may have, and retire those that the checkpoint holds at their end. May use
+        `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for this batch. The
+        default does nothing: whatever `refresh` found is assigned already.
         """
 
     def heads(self) -> Mapping[Path, PositionT]:
-        """Return, as of the last `refresh`, where each split ends now: the position that its next record will get.
+        """Return, as of the last `refresh`, where each split ends now.
 
-        Of a bounded source: where it ends for good. A split without a head is not read in this batch. In barrier mode nobody asks.
+        The position that its next record will get.
+
+        Of a bounded source: where it ends for good. A split without a head is not read in this batch. In
+        barrier mode nobody asks.
         """
         return {}
 
     def handle_source_event(self, event: JsonValue) -> None:
         """Take an event of a reader (FLIP-27 ``handleSourceEvent``). Barrier mode only.
 
-        Called when the epoch in which it was sent is complete, before `notify_checkpoint_complete` and `refresh`: once, and again after a restart
-        that restores the state from before. So what it changes belongs into `snapshot_state`.
+        Called when the epoch in which it was sent is complete, before `notify_checkpoint_complete` and
+        `refresh`: once, and again after a restart that restores the state from before. So what it changes
+        belongs into `snapshot_state`.
         """
 
     def snapshot_state(self) -> JsonValue:
-        """Return the enumerator's own state as small JSON, to be logged with the batch that is being planned. Must not grow with history."""
+        """Return the enumerator's own state as small JSON, to be logged with the batch that is being planned.
+
+        Must not grow with history.
+        """
         return None
 
     def add_splits_back(self, splits: Sequence[SplitT]) -> None:
         """Take back splits that were assigned in a plan that never came to be logged (FLIP-27 ``addSplitsBack``).
 
-        They must be assigned again by a later `refresh` for as long as the checkpoint does not hold them. The default does nothing, which is
-        right for an enumerator that compares with the checkpoint in every `refresh` and keeps no list of what it handed out.
+        They must be assigned again by a later `refresh` for as long as the checkpoint does not hold them. The
+        default does nothing, which is right for an enumerator that compares with the checkpoint in every
+        `refresh` and keeps no list of what it handed out.
         """
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[SplitT, PositionT]) -> None:
         """Everything up to this checkpoint is durably written by the sink.
 
-        Called at least once a checkpoint, in order, except that the last one before a stop may come only with the next start, or never; later
-        checkpoints subsume earlier ones. Must be idempotent.
+        Called at least once a checkpoint, in order, except that the last one before a stop may come only with
+        the next start, or never; later checkpoints subsume earlier ones. Must be idempotent.
         """
 
     def close(self) -> None:
-        """Close what is open. Spark kills the process on an ordinary stop: nothing may depend on this call."""
+        """Close what is open.
+
+        Spark kills the process on an ordinary stop: nothing may depend on this call.
+        """

@@ -1,4 +1,7 @@
-"""One epoch of barrier mode: where it is cut, and the state at the cut. What driver and tasks write for each other, as JSON."""
+"""One epoch of barrier mode: where it is cut, and the state at the cut.
+
+What driver and tasks write for each other, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,22 @@ from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Source
 from headwater.core.split import Path, Split
 
-__all__ = ["MOST_STATE_BYTES", "AlignmentMode", "Barrier", "EpochState", "FoundSplit", "InFlight", "SplitProgress", "SplitStatus"]
+__all__ = [
+    "MOST_STATE_BYTES",
+    "AlignmentMode",
+    "Barrier",
+    "EpochState",
+    "FoundSplit",
+    "InFlight",
+    "SplitProgress",
+    "SplitStatus",
+]
 
 MOST_STATE_BYTES = 256 << 20
-"""The largest state that is written: what is in flight is bounded by the task's buffers, so more than this is a mistake."""
+"""The largest state that is written.
+
+What is in flight is bounded by the task's buffers, so more than this is a mistake.
+"""
 
 _VERSION = 1
 
@@ -26,20 +41,32 @@ class AlignmentMode(enum.Enum):
     """What happens between the first and the last barrier of an epoch (Flink's ``CheckpointingMode`` and unaligned checkpoints)."""
 
     ALIGNED = "aligned"
-    """A channel whose barrier came is not read until all came. All that was fetched before the barrier is emitted in this epoch."""
+    """A channel whose barrier came is not read until all came.
+
+    All that was fetched before the barrier is emitted in this epoch.
+    """
 
     UNALIGNED = "unaligned"
-    """The first barrier overtakes what lies in the channels; that is stored with the state and emitted first in the next epoch."""
+    """The first barrier overtakes what lies in the channels.
+
+    That is stored with the state and emitted first in the next epoch.
+    """
 
     AT_LEAST_ONCE = "at-least-once"
-    """The state is copied at the first barrier, nothing is blocked. What is emitted between the first and the last may come again after a failure."""
+    """The state is copied at the first barrier, nothing is blocked.
+
+    What is emitted between the first and the last may come again after a failure.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Where an epoch is cut: at whichever comes first, but never before every split that is ready was fetched from once.
+    """Where an epoch is cut.
 
-    Without any limit the epoch ends when all its splits are caught up or finished, those that it finds included.
+    At whichever comes first, but never before every split that is ready was fetched from once.
+
+    Without any limit the epoch ends when all its splits are caught up or finished, those that it finds
+    included.
 
     Attributes:
         rows: so many rows were fetched by the task.
@@ -94,7 +121,8 @@ class SplitProgress:
         split: which.
         position: the next record to read: after the last one that was emitted, or that is in flight.
         status: what is to be expected.
-        not_before_ms: of a split that is caught up: for so long after the snapshot asking is useless or impolite. A duration, since clocks differ.
+        not_before_ms: of a split that is caught up: for so long after the snapshot asking is useless or
+            impolite. A duration, since clocks differ.
     """
 
     split: Split
@@ -118,7 +146,9 @@ class FoundSplit:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What was on its way between fetching and emitting when the epoch was cut. Counted as read; emitted first in the next epoch.
+    """What was on its way between fetching and emitting when the epoch was cut.
+
+    Counted as read; emitted first in the next epoch.
 
     Attributes:
         path: of which split; empty for requests, which belong to none.
@@ -138,9 +168,11 @@ class EpochState:
     """What one task has done in one epoch: its snapshot.
 
     Attributes:
-        progress: every split that the task was given, and those found in this epoch that were begun and are not finished.
-        found: the log of the feedback loop: splits found in this epoch that were not begun. Those that were found and finished in this very
-            epoch are nowhere: reading the epoch again finds and finishes them again.
+        progress: every split that the task was given, and those found in this epoch that were begun and are
+            not finished.
+        found: the log of the feedback loop: splits found in this epoch that were not begun. Those that were
+            found and finished in this very epoch are nowhere: reading the epoch again finds and finishes them
+            again.
         in_flight: see `InFlight`; at most one entry per split and ``start``.
         events: source events for the enumerator, in the order in which the reader sent them.
     """
@@ -160,13 +192,19 @@ class EpochState:
         small: JsonObject = {
             "version": _VERSION,
             "splits": source.serialize_splits(splits),
-            "progress": [[list(p.split.path), p.position, p.status.value, p.not_before_ms] for p in self.progress],
+            "progress": [
+                [list(p.split.path), p.position, p.status.value, p.not_before_ms] for p in self.progress
+            ],
             "found": [[list(f.split.path), f.start] for f in self.found],
             "events": list(self.events),
         }
-        size_bytes = len(dumps(small)) + sum(len(held.rows) + len(dumps(list(held.requests))) for held in self.in_flight)
+        size_bytes = len(dumps(small)) + sum(
+            len(held.rows) + len(dumps(list(held.requests))) for held in self.in_flight
+        )
         if size_bytes > MOST_STATE_BYTES:
-            raise ContractError(f"the state of one task of source {source.name} has {size_bytes} bytes: smaller splits, events or epochs are needed")
+            raise ContractError(
+                f"the state of one task of source {source.name} has {size_bytes} bytes: smaller splits, events or epochs are needed"
+            )
         return {**small, "in_flight": [_in_flight_to_json(held) for held in self.in_flight]}
 
     @classmethod
@@ -179,7 +217,9 @@ class EpochState:
         with _reading("the state of an epoch"):
             whole = cast("dict[str, Any]", value)
             if whole["version"] != _VERSION:
-                raise OffsetError(f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: install a later one")
+                raise OffsetError(
+                    f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: install a later one"
+                )
             splits = source.deserialize_splits(_paths(whole["progress"], whole["found"]), whole["splits"])
             return cls(
                 tuple(_progress_from_json(entry, splits) for entry in whole["progress"]),
@@ -199,8 +239,12 @@ class _reading:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, KeyError | TypeError | ValueError | AttributeError | binascii.Error) and not isinstance(error, OffsetError):
-            raise OffsetError(f"{self._what} is not what headwater writes: {type(error).__name__} {error}") from error
+        if isinstance(
+            error, KeyError | TypeError | ValueError | AttributeError | binascii.Error
+        ) and not isinstance(error, OffsetError):
+            raise OffsetError(
+                f"{self._what} is not what headwater writes: {type(error).__name__} {error}"
+            ) from error
 
 
 def _paths(*lists: Iterable[list[Any]]) -> list[Path]:
@@ -213,8 +257,18 @@ def _progress_from_json(entry: list[Any], splits: Mapping[Path, Split]) -> Split
 
 
 def _in_flight_to_json(held: InFlight) -> JsonObject:
-    return {"path": list(held.path), "start": held.start, "rows": base64.b64encode(held.rows).decode(), "requests": list(held.requests)}
+    return {
+        "path": list(held.path),
+        "start": held.start,
+        "rows": base64.b64encode(held.rows).decode(),
+        "requests": list(held.requests),
+    }
 
 
 def _in_flight_from_json(entry: dict[str, Any]) -> InFlight:
-    return InFlight(tuple(entry["path"]), entry["start"], base64.b64decode(entry["rows"], validate=True), tuple(entry["requests"]))
+    return InFlight(
+        tuple(entry["path"]),
+        entry["start"],
+        base64.b64decode(entry["rows"], validate=True),
+        tuple(entry["requests"]),
+    )

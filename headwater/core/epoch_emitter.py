@@ -15,7 +15,10 @@ __all__ = ["EpochRecordEmitter"]
 
 
 class EpochRecordEmitter(RecordEmitter[EpochRecord, Any, Any]):
-    """For sources whose reader makes rows of the source's schema itself, off the task's thread: hands them on as they are."""
+    """For sources whose reader makes rows of the source's schema itself, off the task's thread.
+
+    Hands them on as they are.
+    """
 
     def emit(self, record: EpochRecord, state: SplitState[Any, Any]) -> Iterator[pa.RecordBatch]:
         state.position = record.position

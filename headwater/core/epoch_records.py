@@ -19,13 +19,17 @@ __all__ = ["EpochRecord", "EpochRecords"]
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """Some consecutive rows of one split, with where they end: a page, a poll, a segment. Emitted whole or not at all.
+    """Some consecutive rows of one split, with where they end: a page, a poll, a segment.
+
+    Emitted whole or not at all.
 
     Attributes:
         rows: as Arrow. May be empty: a position can move without rows.
-        position: the next record to read after them. Must differ from the position before them if there are rows.
-        found: splits that these rows name. They take effect with the rows, and must be the same when the rows are read again. Found twice in one
-            epoch is found once; a split that was finished in an earlier epoch and is found again is read again.
+        position: the next record to read after them. Must differ from the position before them if there are
+            rows.
+        found: splits that these rows name. They take effect with the rows, and must be the same when the rows
+            are read again. Found twice in one epoch is found once; a split that was finished in an earlier
+            epoch and is found again is read again.
     """
 
     rows: pa.RecordBatch
@@ -35,15 +39,19 @@ class EpochRecord:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecords(RecordsWithSplitIds[EpochRecord]):
-    """What one fetch brought, in barrier mode. A split is named in at most one of ``finished`` and ``caught_up``.
+    """What one fetch brought, in barrier mode.
 
-    Each statement takes effect after all of ``records`` were emitted. The reader gives nothing more of a split that it called finished or caught
-    up, until the split is added again.
+    A split is named in at most one of ``finished`` and ``caught_up``.
+
+    Each statement takes effect after all of ``records`` were emitted. The reader gives nothing more of a
+    split that it called finished or caught up, until the split is added again.
 
     Attributes:
-        caught_up: splits that have nothing now and may have more later, each with the time in ms for which asking again is useless or impolite
-            (rate limits, ``Retry-After``, a poll interval), or None if it may be asked at any time.
-        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch is complete, once each, in order.
+        caught_up: splits that have nothing now and may have more later, each with the time in ms for which
+            asking again is useless or impolite (rate limits, ``Retry-After``, a poll interval), or None if it
+            may be asked at any time.
+        events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch is
+            complete, once each, in order.
     """
 
     caught_up: Mapping[Path, int | None] = field(default_factory=dict)

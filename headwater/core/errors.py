@@ -9,12 +9,12 @@
     ├── OffsetError                         a checkpointed offset belongs to another source or another version
     ├── ContractError                       a source broke a promise of its contract
     ├── PartitionNotFoundError              a result partition is asked for that this process does not hold
-    ├── StateLocationError                  stateLocation cannot be used, or what it holds is not what it should
-    ├── FencedError                         another attempt took this task's place over
-    ├── AsyncCallError                      a call of asynchronous I/O failed for good; names function, row and attempts
-    │   ├── CallTimeoutError (TimeoutError) all attempts together took longer than the timeout
-    │   └── CircuitOpenError                not asked at all: the circuit breaker is open
-    └── SourceError                         the outside system said no; names source, split and position
+    ├── StateLocationError                  stateLocation cannot be used, or what it holds is not what it
+    should ├── FencedError                         another attempt took this task's place over ├──
+    AsyncCallError                      a call of asynchronous I/O failed for good; names function, row and
+    attempts │   ├── CallTimeoutError (TimeoutError) all attempts together took longer than the timeout │
+    └── CircuitOpenError                not asked at all: the circuit breaker is open └── SourceError
+                   the outside system said no; names source, split and position
         ├── TransientSourceError            worth asking again: away, overloaded, changing its leader
         │   └── DeadlineError               asked again until the deadline, and still no answer
         ├── AuthenticationError             wrong credentials, or none where some are needed
@@ -120,7 +120,10 @@ class StateLocationError(HeadwaterError):
 
 
 class FencedError(HeadwaterError):
-    """Another attempt took over, because this one gave no sign of life, or was the first to publish. This one must not go on; Spark retries it."""
+    """Another attempt took over, because this one gave no sign of life, or was the first to publish.
+
+    This one must not go on; Spark retries it.
+    """
 
 
 class PartitionNotFoundError(HeadwaterError):
@@ -128,7 +131,10 @@ class PartitionNotFoundError(HeadwaterError):
 
 
 class AsyncCallError(HeadwaterError):
-    """A call to an outside service failed and nothing is left to try. ``__cause__`` is what the user's function raised, where it raised."""
+    """A call to an outside service failed and nothing is left to try.
+
+    ``__cause__`` is what the user's function raised, where it raised.
+    """
 
 
 class CallTimeoutError(AsyncCallError, TimeoutError):
@@ -149,8 +155,14 @@ class SourceError(HeadwaterError):
         position: the next record that was to be read, where one is concerned.
     """
 
-    def __init__(self, message: str, *, source: str | None = None, split: str | None = None, position: object = None) -> None:
-        where = ", ".join(f"{name} {value}" for name, value in (("source", source), ("split", split), ("position", position)) if value is not None)
+    def __init__(
+        self, message: str, *, source: str | None = None, split: str | None = None, position: object = None
+    ) -> None:
+        where = ", ".join(
+            f"{name} {value}"
+            for name, value in (("source", source), ("split", split), ("position", position))
+            if value is not None
+        )
         super().__init__(f"{message} [{where}]" if where else message)
         self.message, self.source, self.split, self.position = message, source, split, position
 
@@ -184,7 +196,10 @@ class DataLossError(SourceError):
 
 
 class CorruptRecordError(SourceError):
-    """Bytes arrived that are not what was written: a failed checksum, a length that leads out of its buffer."""
+    """Bytes arrived that are not what was written.
+
+    A failed checksum, a length that leads out of its buffer.
+    """
 
 
 def nearest(name: str, valid: Iterable[str]) -> str | None:

@@ -1,4 +1,8 @@
-"""Late imports: a system's own library is loaded by the module that needs it, and a missing one is named with its install line."""
+"""Late imports.
+
+A system's own library is loaded by the module that needs it, and a missing one is named with its install
+line.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,9 @@ def importing(needed_for: str, *, extra: str) -> Iterator[None]:
 
 
 def require(library: str, *, needed_for: str, extra: str) -> None:
-    """Say now that a library is missing which is needed later, in other processes too. Loads nothing: that may take long.
+    """Say now that a library is missing which is needed later, in other processes too.
+
+    Loads nothing: that may take long.
 
     Args:
         library: the top-level package.

@@ -1,4 +1,7 @@
-"""Canonical JSON: one value, one text. Spark compares offsets as text, so the same offset must always be the same bytes."""
+"""Canonical JSON: one value, one text.
+
+Spark compares offsets as text, so the same offset must always be the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,13 @@ def canonical(value: JsonValue) -> JsonValue:
     """
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            raise TypeError(f"a JSON object has strings as keys, not {next(k for k in value if not isinstance(k, str))!r}")
-        return {key: item if type(item) in _PLAIN else canonical(item) for key, item in sorted(value.items(), key=_KEY)}
+            raise TypeError(
+                f"a JSON object has strings as keys, not {next(k for k in value if not isinstance(k, str))!r}"
+            )
+        return {
+            key: item if type(item) in _PLAIN else canonical(item)
+            for key, item in sorted(value.items(), key=_KEY)
+        }
     if isinstance(value, list):
         return [canonical(item) for item in value]
     if value is None or isinstance(value, str | int):

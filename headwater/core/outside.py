@@ -1,4 +1,7 @@
-"""Calls of code that a user wrote: what it raises becomes an error of the tree, and what it returns is looked at before anybody relies on it."""
+"""Calls of code that a user wrote.
+
+What it raises becomes an error of the tree, and what it returns is looked at before anybody relies on it.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,13 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
     except HeadwaterError:
         raise
     except (ConnectionError, TimeoutError) as error:
-        raise TransientSourceError(f"{call}: {type(error).__name__}: {error}", source=source, split=split, position=position) from error
+        raise TransientSourceError(
+            f"{call}: {type(error).__name__}: {error}", source=source, split=split, position=position
+        ) from error
     except Exception as error:
-        raise SourceError(f"{call} failed: {type(error).__name__}: {error}", source=source, split=split, position=position) from error
+        raise SourceError(
+            f"{call} failed: {type(error).__name__}: {error}", source=source, split=split, position=position
+        ) from error
 
 
 def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTES) -> None:
@@ -53,4 +60,6 @@ def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTE
     except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(f"{what} must be JSON: {error}") from error
     if len(text) > most_bytes:
-        raise ContractError(f"{what} has {len(text)} characters as JSON, and may have {most_bytes}: it is written with every batch")
+        raise ContractError(
+            f"{what} has {len(text)} characters as JSON, and may have {most_bytes}: it is written with every batch"
+        )

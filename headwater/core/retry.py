@@ -26,7 +26,8 @@ class Backoff:
         deadline_ms: give up when this much time has passed since the first question.
         first_ms: the wait after the first failure; it doubles from there.
         most_ms: no wait is longer than this.
-        jitter: each wait is shortened by up to this share, at random, so that many clients do not ask in step.
+        jitter: each wait is shortened by up to this share, at random, so that many clients do not ask in
+            step.
     """
 
     deadline_ms: int
@@ -40,7 +41,9 @@ class Backoff:
         return int(wait * (1 - self.jitter * random.random()))
 
 
-def retrying(call: Callable[[], T], *, backoff: Backoff, clock: Clock, cancelled: threading.Event, what: str) -> T:
+def retrying(
+    call: Callable[[], T], *, backoff: Backoff, clock: Clock, cancelled: threading.Event, what: str
+) -> T:
     """Return what ``call`` returns; after a `TransientSourceError` wait and call again.
 
     Args:

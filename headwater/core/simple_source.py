@@ -1,8 +1,10 @@
 """The small form of a source: which splits there are, and how to read one. Everything else has a default.
 
-A class with `SimpleSource.discover` and `SimpleSource.read` is a source. If it also has ``head`` (`headwater.core.abilities.Heads`) it is in planned
-mode: positions are integers, and batches are planned before they are read. Without it, it is in barrier mode: reading finds out how much there is.
-Both become sources of the full form (`headwater.core.source.Source`, `headwater.core.barrier_source.BarrierSource`), which do all the work.
+A class with `SimpleSource.discover` and `SimpleSource.read` is a source. If it also has ``head``
+(`headwater.core.abilities.Heads`) it is in planned
+mode: positions are integers, and batches are planned before they are read. Without it, it is in barrier mode:
+reading finds out how much there is. Both become sources of the full form (`headwater.core.source.Source`,
+`headwater.core.barrier_source.BarrierSource`), which do all the work.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ class NamedSplit(Split):
 
     Attributes:
         name: unique within the source, and the same after every restart.
-        info: what `SimpleSource.read` needs to know about it, as small JSON. A split that is discovered with other info than before replaces the
-            one of the same name and begins anew.
+        info: what `SimpleSource.read` needs to know about it, as small JSON. A split that is discovered with
+            other info than before replaces the one of the same name and begins anew.
     """
 
     name: str
@@ -47,10 +49,11 @@ class Page:
     """Some consecutive rows of a split, with where they end. Emitted whole, unless the batch ends inside.
 
     Attributes:
-        rows: a record batch of the source's schema, or rows: each a mapping by column, or a tuple with a value for every column. May be empty: a
-            position can move without rows.
+        rows: a record batch of the source's schema, or rows: each a mapping by column, or a tuple with a
+            value for every column. May be empty: a position can move without rows.
         position: the next record to read after them; not the one before them.
-        children: splits that these rows name (barrier mode only). They take effect with the rows, and are the same when the rows are read again.
+        children: splits that these rows name (barrier mode only). They take effect with the rows, and are the
+            same when the rows are read again.
     """
 
     rows: pa.RecordBatch | Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]
@@ -60,10 +63,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """What `SimpleSource.read` returns when there is more, but the outside must not be asked for it yet: a rate limit, ``Retry-After``.
+    """What `SimpleSource.read` returns when there is more, but the outside must not be asked for it yet.
 
-    An AvailableNow run waits for it. Where there is nothing more now, plain ``return`` says so: the split is looked at again a ``pollInterval``
-    later, and an AvailableNow run ends.
+    A rate limit, ``Retry-After``.
+
+    An AvailableNow run waits for it. Where there is nothing more now, plain ``return`` says so: the split is
+    looked at again a ``pollInterval`` later, and an AvailableNow run ends.
 
     Attributes:
         after_ms: for how long not.
@@ -74,28 +79,39 @@ class AskAgain:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What `SimpleSource.read` returns when a split has ended for good: it leaves the query, and is not read again."""
+    """What `SimpleSource.read` returns when a split has ended for good.
+
+    It leaves the query, and is not read again.
+    """
 
 
 class SimpleSource(ABC):
     """A source in its smallest form.
 
-    Made from the user's options on the driver and pickled to Spark's planner, its source runner and to every task: the constructor opens nothing.
-    Two kinds of copies exist: one on the driver, of which `discover`, `start` and ``head`` are called, one after the other, on a worker thread; and
-    one in each task, of which `read` is called, on a thread of the task. They share nothing but the options.
+    Made from the user's options on the driver and pickled to Spark's planner, its source runner and to every
+    task: the constructor opens nothing. Two kinds of copies exist: one on the driver, of which `discover`,
+    `start` and ``head`` are called, one after the other, on a worker thread; and one in each task, of which
+    `read` is called, on a thread of the task. They share nothing but the options.
 
-    A ``ConnectionError``, a ``TimeoutError`` or a `TransientSourceError` from any method is passing: the call is repeated with back-off until
-    the option ``retryDeadline``; `read` is repeated from the last position. Any other error fails the query, with the split and the position.
+    A ``ConnectionError``, a ``TimeoutError`` or a `TransientSourceError` from any method is passing: the call
+    is repeated with back-off until the option ``retryDeadline``; `read` is repeated from the last position.
+    Any other error fails the query, with the split and the position.
 
     Args:
         options: a value for every row of `OPTIONS`, and for the options that every source has, by name.
     """
 
     name: ClassVar[str]
-    """What the user writes in ``format`` or ``option("source", ...)``; logged in every offset: a new name is a new source."""
+    """What the user writes in ``format`` or ``option("source", ...)``; logged in every offset.
+
+    A new name is a new source.
+    """
 
     schema: ClassVar[pa.Schema]
-    """Of every row; string and binary, never large or dictionary types; nullable. If options decide it: `headwater.core.abilities.InfersSchema`."""
+    """Of every row; string and binary, never large or dictionary types; nullable.
+
+    If options decide it: `headwater.core.abilities.InfersSchema`.
+    """
 
     OPTIONS: ClassVar[Sequence[Any]] = ()
     """The options of the source: a tuple of ``hw.options.Option``."""
@@ -105,17 +121,22 @@ class SimpleSource(ABC):
 
     @abstractmethod
     def discover(self) -> Iterable[NamedSplit]:
-        """Return the splits that exist now. On the driver, before every batch; may ask the outside, and block.
+        """Return the splits that exist now.
 
-        A split that is new begins at `start`. One that is not there any more leaves the query, read or not: if the answer may be incomplete, raise
-        `TransientSourceError` instead. A split that was `Finished` is not read again for as long as it is still discovered. Splits that `read`
-        found (`Page.children`) need not be returned.
+        On the driver, before every batch; may ask the outside, and block.
+
+        A split that is new begins at `start`. One that is not there any more leaves the query, read or not:
+        if the answer may be incomplete, raise `TransientSourceError` instead. A split that was `Finished` is
+        not read again for as long as it is still discovered. Splits that `read` found (`Page.children`) need
+        not be returned.
 
         Each name comes once, otherwise the query fails with a `ContractError`.
         """
 
     def start(self, split: NamedSplit) -> JsonValue:
-        """Return the first position of a split. Called once in the life of a checkpoint; on the driver, and for `Page.children` in the task.
+        """Return the first position of a split.
+
+        Called once in the life of a checkpoint; on the driver, and for `Page.children` in the task.
 
         The default is 0.
         """
@@ -123,24 +144,28 @@ class SimpleSource(ABC):
 
     @abstractmethod
     def read(self, split: NamedSplit, position: Any) -> Iterator[Page]:
-        """Yield the rows of a split from a position on, in pages. In a task, on a thread of its own; usually a generator.
+        """Yield the rows of a split from a position on, in pages.
 
-        It is closed (``GeneratorExit`` at a ``yield``) when the batch ends: ``with`` and ``finally`` are the place to close connections. Returning
-        means that there is nothing more now, or never (`Finished`), or that it must not be asked for yet (`AskAgain`).
+        In a task, on a thread of its own; usually a generator.
 
-        * The same position brings the same rows, at any time, on any machine: a batch that failed is read again.
+        It is closed (``GeneratorExit`` at a ``yield``) when the batch ends: ``with`` and ``finally`` are the
+        place to close connections. Returning means that there is nothing more now, or never (`Finished`), or
+        that it must not be asked for yet (`AskAgain`).
+
+        * The same position brings the same rows, at any time, on any machine: a batch that failed is read
+          again.
         * The position of each page lies after that of the page before.
         * Within the option ``readTimeout`` it yields or returns. Do not wait for new data: return.
 
-        A method with a third parameter, ``stop``, is told the first record NOT to read, or None if nobody knows. Without it the framework cuts the
-        pages, which it can if each record moves the position by one; if keys have gaps in planned mode, or a page read again may have grown in
-        barrier mode, take ``stop``.
+        A method with a third parameter, ``stop``, is told the first record NOT to read, or None if nobody
+        knows. Without it the framework cuts the pages, which it can if each record moves the position by one;
+        if keys have gaps in planned mode, or a page read again may have grown in barrier mode, take ``stop``.
         """
 
     def is_before(self, position: Any, other: Any) -> bool:
         """Whether a position lies before another one of the same split. A pure function.
 
-        The default compares integers, and does not know about anything else, such as opaque cursors: then it says no, and a source that goes
-        backwards is not noticed.
+        The default compares integers, and does not know about anything else, such as opaque cursors: then it
+        says no, and a source that goes backwards is not noticed.
         """
         return type(position) is int and type(other) is int and position < other

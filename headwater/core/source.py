@@ -36,8 +36,8 @@ class Boundedness(enum.Enum):
 class Source(ABC, Generic[RecordT, SplitT, PositionT]):
     """Options in; schema, enumerator, reader and emitter out.
 
-    Made from options on the driver, then pickled to Spark's source runner and to every task: it holds settings only, opens nothing, and imports
-    the library of its system inside the methods that need it.
+    Made from options on the driver, then pickled to Spark's source runner and to every task: it holds
+    settings only, opens nothing, and imports the library of its system inside the methods that need it.
     """
 
     name: ClassVar[str]
@@ -47,7 +47,9 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
     """How many names the path of each split has: how deep the offset nests."""
 
     bounded_splits: ClassVar[bool] = False
-    """Whether a split is read once, whole, in the batch that it is assigned to (files). The enumerator then keeps the limits of a batch and the
+    """Whether a split is read once, whole, in the batch that it is assigned to (files).
+
+    The enumerator then keeps the limits of a batch and the
     target of an AvailableNow run itself, in `SplitEnumerator.handle_split_request`."""
 
     @property
@@ -57,17 +59,23 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Return the exact schema of every batch that the emitter yields: string and binary, never large or dictionary types; nullable.
+        """Return the exact schema of every batch that the emitter yields.
 
-        A source without a schema of its own infers it here: the one method that may ask the outside while Spark still plans.
+        String and binary, never large or dictionary types; nullable.
+
+        A source without a schema of its own infers it here: the one method that may ask the outside while
+        Spark still plans.
         """
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Source[RecordT, SplitT, PositionT]:
-        """Return the source that yields this schema. No I/O. The default returns the same source: its schema is fixed.
+        """Return the source that yields this schema.
+
+        No I/O. The default returns the same source: its schema is fixed.
 
         Args:
             schema: what Spark plans with, as Arrow.
-            given: whether the user gave it; otherwise it is what `schema` of an equal source returned in another process.
+            given: whether the user gave it; otherwise it is what `schema` of an equal source returned in
+                another process.
 
         Raises:
             OptionError: the source cannot yield it.
@@ -75,8 +83,13 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         return self
 
     @abstractmethod
-    def create_enumerator(self, context: SplitEnumeratorContext[SplitT, PositionT]) -> SplitEnumerator[SplitT, PositionT]:
-        """Make the enumerator of a query that has logged nothing yet, or of a batch read. On the driver; no I/O."""
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[SplitT, PositionT]
+    ) -> SplitEnumerator[SplitT, PositionT]:
+        """Make the enumerator of a query that has logged nothing yet, or of a batch read.
+
+        On the driver; no I/O.
+        """
 
     @abstractmethod
     def restore_enumerator(
@@ -94,7 +107,10 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def serialize_splits(self, splits: Iterable[SplitT]) -> JsonValue:
-        """Return the definitions of splits as JSON, without what their paths say already; what many share is written once."""
+        """Return the definitions of splits as JSON, without what their paths say already.
+
+        What many share is written once.
+        """
 
     @abstractmethod
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, SplitT]:
@@ -106,27 +122,40 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def rows_between(self, start: PositionT, stop: PositionT) -> int:
-        """Return how many records lie between two positions of one split, at the most; 0 if stop is not after start."""
+        """Return how many records lie between two positions of one split, at the most.
+
+        0 if stop is not after start.
+        """
 
     @abstractmethod
     def position_after(self, start: PositionT, rows: int, stop: PositionT) -> PositionT:
-        """Return the position ``rows`` records after ``start``, or ``stop`` if that comes first. Never before ``start``."""
+        """Return the position ``rows`` records after ``start``, or ``stop`` if that comes first.
+
+        Never before ``start``.
+        """
 
     def row_bytes(self, split: SplitT, state: JsonValue) -> int:
-        """Return about how many bytes one record of a split has, for byte limits and for cutting tasks. A pure function, no I/O.
+        """Return about how many bytes one record of a split has, for byte limits and for cutting tasks.
+
+        A pure function, no I/O.
 
         Args:
             split: whose records.
-            state: what the enumerator logged with the batch (`SplitEnumerator.snapshot_state`): the place to keep what it measured.
+            state: what the enumerator logged with the batch (`SplitEnumerator.snapshot_state`): the place to
+                keep what it measured.
         """
         return DEFAULT_ROW_BYTES
 
-    def cut(self, whole: SplitRange[SplitT, PositionT], pieces: int) -> Sequence[SplitRange[SplitT, PositionT]]:
+    def cut(
+        self, whole: SplitRange[SplitT, PositionT], pieces: int
+    ) -> Sequence[SplitRange[SplitT, PositionT]]:
         """Cut one range into at most ``pieces`` ranges of about the same size that together are the whole, for several tasks.
 
         The same cut for the same arguments, always: a replayed batch reads the same rows.
         """
         rows = self.rows_between(whole.start, whole.stop)
         pieces = max(1, min(pieces, rows))
-        borders = [self.position_after(whole.start, rows * i // pieces, whole.stop) for i in range(pieces)] + [whole.stop]
+        borders = [
+            self.position_after(whole.start, rows * i // pieces, whole.stop) for i in range(pieces)
+        ] + [whole.stop]
         return [SplitRange(whole.split, borders[i], borders[i + 1]) for i in range(pieces)]

@@ -11,16 +11,23 @@ from headwater.core.jsons import JsonValue
 __all__ = ["Path", "PositionT", "Split", "SplitRange", "SplitT"]
 
 Path: TypeAlias = tuple[str, ...]
-"""Where a split stands in the offset's nested JSON: ``("orders", "0")`` for partition 0 of the topic orders."""
+"""Where a split stands in the offset's nested JSON.
+
+``("orders", "0")`` for partition 0 of the topic orders.
+"""
 
 
 class Split(ABC):
-    """The unit of assignment and of state (FLIP-27 ``SourceSplit``): a partition, a file, a key range, a queue.
+    """The unit of assignment and of state (FLIP-27 ``SourceSplit``).
 
-    Implementations are frozen dataclasses: a split never changes. How far it has been read is its *position*, kept beside it by the coordinator
-    (in Spark's offset log) and by the emitter (in memory, while a task runs), never inside it.
+    A partition, a file, a key range, a queue.
 
-    A position always names the NEXT record to read. It is a JSON value of the source's own choice; for Kafka and files an int.
+    Implementations are frozen dataclasses: a split never changes. How far it has been read is its *position*,
+    kept beside it by the coordinator (in Spark's offset log) and by the emitter (in memory, while a task
+    runs), never inside it.
+
+    A position always names the NEXT record to read. It is a JSON value of the source's own choice; for Kafka
+    and files an int.
     """
 
     __slots__ = ()
@@ -42,7 +49,9 @@ PositionT = TypeVar("PositionT", bound=JsonValue)
 
 @dataclass(frozen=True, slots=True)
 class SplitRange(Generic[SplitT, PositionT]):
-    """A split with the part of it to read: planned on the driver, carried to an executor inside Spark's partition.
+    """A split with the part of it to read.
+
+    Planned on the driver, carried to an executor inside Spark's partition.
 
     Attributes:
         split: what to read.

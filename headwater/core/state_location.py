@@ -1,4 +1,7 @@
-"""State stores on real file systems, by URL: only those whose put-if-absent is one atomic step of the system itself."""
+"""State stores on real file systems, by URL.
+
+Only those whose put-if-absent is one atomic step of the system itself.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _OBJECT_STORES = {
     "s3": "s3fs",
     "s3a": "s3fs",
 }
-"""Protocols whose library answers ``mode="create"`` with the service's own precondition: If-None-Match, or a generation of 0."""
+"""Protocols whose library answers ``mode="create"`` with the service's own precondition.
+
+If-None-Match, or a generation of 0.
+"""
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
@@ -40,7 +46,8 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
     """Return the store at a ``stateLocation``. Opens nothing.
 
     Args:
-        url: a local folder that all processes share (``/mnt/shared/state``, ``file:///...``), or ``s3://``, ``gs://``, ``abfs://``.
+        url: a local folder that all processes share (``/mnt/shared/state``, ``file:///...``), or ``s3://``,
+            ``gs://``, ``abfs://``.
         storage_options: passed to the fsspec file system.
 
     Raises:
@@ -51,7 +58,9 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
         protocol, rest = "file", url.removeprefix("file:")
     if protocol in ("file", "local"):
         if not Path(rest).is_absolute():
-            raise StateLocationError("must be an absolute path: driver and executors work in different folders", location=url)
+            raise StateLocationError(
+                "must be an absolute path: driver and executors work in different folders", location=url
+            )
         return LocalStateStore(Path(rest))
     if protocol in _OBJECT_STORES:
         return ObjectStateStore(url, dict(storage_options or {}))
@@ -63,7 +72,9 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
 
 
 def check_state_store(store: StateStore) -> None:
-    """Prove that a location can be written and that its put-if-absent lets only the first one win. Leaves nothing behind.
+    """Prove that a location can be written and that its put-if-absent lets only the first one win.
+
+    Leaves nothing behind.
 
     Raises:
         StateLocationError: it cannot, or it does not.
@@ -74,12 +85,16 @@ def check_state_store(store: StateStore) -> None:
     store.delete(name)
     if not won or not lost:
         raise StateLocationError(
-            "its put-if-absent let a second writer win: it cannot tell attempts apart, use another location", location=str(store)
+            "its put-if-absent let a second writer win: it cannot tell attempts apart, use another location",
+            location=str(store),
         )
 
 
 class LocalStateStore(StateStore):
-    """A folder of a POSIX file system: an object is written beside its place and then linked there, which fails if the name is taken."""
+    """A folder of a POSIX file system.
+
+    An object is written beside its place and then linked there, which fails if the name is taken.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -133,7 +148,10 @@ class LocalStateStore(StateStore):
             path.unlink(missing_ok=True)
 
     def _write_aside(self, path: Path, data: bytes, *, durable: bool) -> Path:
-        """Write a file of a name that nobody else has, in the same folder; a crash leaves it behind, hidden, until the folder is deleted."""
+        """Write a file of a name that nobody else has, in the same folder.
+
+        A crash leaves it behind, hidden, until the folder is deleted.
+        """
         aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
@@ -155,7 +173,9 @@ class LocalStateStore(StateStore):
             yield
         except OSError as error:
             if error.errno in _NO_LINKS and error.filename2 is not None:
-                raise StateLocationError("its file system has no hard links, so no atomic put-if-absent", location=str(self._root)) from error
+                raise StateLocationError(
+                    "its file system has no hard links, so no atomic put-if-absent", location=str(self._root)
+                ) from error
             raise _explained(error, str(self._root), str(path)) from error
 
 
@@ -223,7 +243,9 @@ class ObjectStateStore(StateStore):
                 fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False, **self._storage_options)
             except ImportError as error:
                 library = _OBJECT_STORES[self._url.partition("://")[0]]
-                raise StateLocationError(f"needs {library} on driver and executors: pip install {library}", location=self._url) from error
+                raise StateLocationError(
+                    f"needs {library} on driver and executors: pip install {library}", location=self._url
+                ) from error
             self._opened = fs, root.rstrip("/")
         fs, root = self._opened
         return fs, f"{root}/{name}"
@@ -246,5 +268,11 @@ def _sync_folder(folder: Path) -> None:
 
 def _explained(error: OSError, location: str, name: str) -> StateLocationError:
     if isinstance(error, PermissionError):
-        return StateLocationError(f"may not be written or read here: {name}: {error}; driver and every executor need both", location=location)
-    return StateLocationError(f"cannot be used from here: {name}: {error}; driver and every executor must reach it", location=location)
+        return StateLocationError(
+            f"may not be written or read here: {name}: {error}; driver and every executor need both",
+            location=location,
+        )
+    return StateLocationError(
+        f"cannot be used from here: {name}: {error}; driver and every executor must reach it",
+        location=location,
+    )

@@ -1,4 +1,7 @@
-"""Where driver and executors meet: small whole objects under names, and a put that only the first one wins."""
+"""Where driver and executors meet.
+
+Small whole objects under names, and a put that only the first one wins.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ __all__ = ["MemoryStateStore", "StateStore"]
 class StateStore(ABC):
     """Objects of bytes under names such as ``q1/epoch-3/00000.manifest``, seen alike by every process.
 
-    An object is whole or absent: nobody ever reads half of one, whatever was killed meanwhile. Made on the driver and pickled to executors: holds
-    settings only until its first call. Any thread may call any method.
+    An object is whole or absent: nobody ever reads half of one, whatever was killed meanwhile. Made on the
+    driver and pickled to executors: holds settings only until its first call. Any thread may call any method.
 
     Every method raises `StateLocationError` when the location cannot be reached or does not let us.
     """
@@ -21,8 +24,8 @@ class StateStore(ABC):
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
         """Write an object unless there is one, in one atomic step; return what is stored under the name now.
 
-        The caller has won if that is ``data``. A writer that puts something unique into ``data`` so learns whether it was the first, also when
-        its own first try had come through and only the answer was lost.
+        The caller has won if that is ``data``. A writer that puts something unique into ``data`` so learns
+        whether it was the first, also when its own first try had come through and only the answer was lost.
 
         Args:
             name: of the object.
@@ -40,7 +43,10 @@ class StateStore(ABC):
 
     @abstractmethod
     def list(self, folder: str) -> list[str]:
-        """Return the names directly in a folder, sorted, without the folder's own; nothing for a folder that does not exist."""
+        """Return the names directly in a folder, sorted, without the folder's own.
+
+        Nothing for a folder that does not exist.
+        """
 
     @abstractmethod
     def delete_folder(self, folder: str) -> None:
@@ -72,7 +78,9 @@ class MemoryStateStore(StateStore):
 
     def list(self, folder: str) -> list[str]:
         with self._lock:
-            below = [name.removeprefix(f"{folder}/") for name in self._objects if name.startswith(f"{folder}/")]
+            below = [
+                name.removeprefix(f"{folder}/") for name in self._objects if name.startswith(f"{folder}/")
+            ]
         return sorted({name.partition("/")[0] for name in below})
 
     def delete_folder(self, folder: str) -> None:

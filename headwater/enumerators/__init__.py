@@ -1,1 +1,4 @@
-"""Floor 1: which splits exist. Imports headwater.core and the systems' own libraries, never pyspark, readers or connector."""
+"""Floor 1: which splits exist.
+
+Imports headwater.core and the systems' own libraries, never pyspark, readers or connector.
+"""

@@ -1,1 +1,4 @@
-"""Floor 2: how to read splits. Imports the floors below, no pyspark; a system's own libraries only in that system's modules."""
+"""Floor 2: how to read splits.
+
+Imports the floors below, no pyspark; a system's own libraries only in that system's modules.
+"""

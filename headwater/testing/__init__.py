@@ -1,7 +1,9 @@
-"""``headwater.testing``: conformance suites for sources, and what their tests need. Nothing here imports pytest; only `SparkTests` needs pyspark.
+"""``headwater.testing``: conformance suites for sources, and what their tests need.
 
-A test class inherits a suite, and says what is under test and which options read a world with some rows; pytest runs it, and so does every runner
-that knows ``test_`` methods of plain classes::
+Nothing here imports pytest; only `SparkTests` needs pyspark.
+
+A test class inherits a suite, and says what is under test and which options read a world with some rows;
+pytest runs it, and so does every runner that knows ``test_`` methods of plain classes::
 
     class TestOrders(testing.SourceTests):
         source = Orders

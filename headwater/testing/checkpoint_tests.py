@@ -39,16 +39,26 @@ class CheckpointTests(Subject):
             self._same(options, expected, engine)
 
     def test_a_crash_after_any_step_of_a_checkpoint_changes_nothing(self) -> None:
-        """A query crashes after one step in each of its batches; if it has too few batches for all steps, another world goes on."""
+        """A query crashes after one step in each of its batches.
+
+        If it has too few batches for all steps, another world goes on.
+        """
         left = list(Step)
         while left:
             options = self.options()
             expected = read_batch(self.configure(options))
             with self.stream_options({**options, **self._small()}) as more:
                 engine = self._engine(more)
-                reached = [step for step in left if engine.run(crash_after=step, in_batch=len(engine.offsets))]
+                reached = [
+                    step for step in left if engine.run(crash_after=step, in_batch=len(engine.offsets))
+                ]
                 engine.run()
-                self._same(options, expected, engine, f"after crashes when {'; when '.join(step.value for step in reached)}")
+                self._same(
+                    options,
+                    expected,
+                    engine,
+                    f"after crashes when {'; when '.join(step.value for step in reached)}",
+                )
             assert reached, f"options() must make more rows: no batch comes as far as that {left[0].value}"
             left = [step for step in left if step not in reached]
 
@@ -73,13 +83,22 @@ class CheckpointTests(Subject):
         return self.small_batches()
 
     def small_batches(self) -> Mapping[str, str]:
-        """Return the option with which a batch of this source is as small as can be. Sources of the plugin path all have this one."""
+        """Return the option with which a batch of this source is as small as can be.
+
+        Sources of the plugin path all have this one.
+        """
         return {"maxRowsPerTrigger": "1"}
 
     def _engine(self, options: Mapping[str, str]) -> MicroBatchEngine:
         return MicroBatchEngine(lambda: self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED))
 
-    def _same(self, options: Mapping[str, str], expected: list[dict[str, Any]], engine: MicroBatchEngine, when: str = "") -> None:
+    def _same(
+        self,
+        options: Mapping[str, str],
+        expected: list[dict[str, Any]],
+        engine: MicroBatchEngine,
+        when: str = "",
+    ) -> None:
         due, come = self.count_rows(options, expected), self.count_rows(options, engine.rows)
         lost, double = due - come, come - due
         message = f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, {double.total()} came too often"

@@ -1,4 +1,7 @@
-"""A coordinator for the test of an enumerator: runs what it is told at once, and remembers what was said to it."""
+"""A coordinator for the test of an enumerator.
+
+Runs what it is told at once, and remembers what was said to it.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ class Reading:
         rows: in order.
         positions: after each raw record, with the number of rows up to it.
         found: the paths of splits that were found.
-        is_finished: whether the reader called the split finished; otherwise it called it caught up, or the reading was stopped.
+        is_finished: whether the reader called the split finished; otherwise it called it caught up, or the
+            reading was stopped.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -37,16 +38,27 @@ class Reading:
     is_finished: bool = False
 
 
-def read_range(source: Source[Any, Any, Any], piece: SplitRange[Any, Any], most_records: int | None = None) -> Reading:
-    """Read one range with a reader of its own; in barrier mode no more than so many records, then the split is removed."""
+def read_range(
+    source: Source[Any, Any, Any], piece: SplitRange[Any, Any], most_records: int | None = None
+) -> Reading:
+    """Read one range with a reader of its own.
+
+    In barrier mode no more than so many records, then the split is removed.
+    """
     reading, path = Reading(), piece.split.path
     with closing(source.create_reader()) as reader:
         emitter, state = source.create_emitter(), SplitState(piece)
         reader.handle_splits_changes([piece])
         for _ in range(_MOST_EMPTY_FETCHES):
             fetched = reader.fetch()
-            ended = path in fetched.finished or (isinstance(fetched, EpochRecords) and path in fetched.caught_up)
-            keeps(SplitReader.fetch, set(fetched.records) <= {path}, f"speaks only of splits that it was given, not of {sorted(fetched.records)}")
+            ended = path in fetched.finished or (
+                isinstance(fetched, EpochRecords) and path in fetched.caught_up
+            )
+            keeps(
+                SplitReader.fetch,
+                set(fetched.records) <= {path},
+                f"speaks only of splits that it was given, not of {sorted(fetched.records)}",
+            )
             for record in fetched.records.get(path, ()):
                 _emit(source, emitter, record, state, reading)
                 if most_records is not None and len(reading.positions) >= most_records:
@@ -56,11 +68,17 @@ def read_range(source: Source[Any, Any, Any], piece: SplitRange[Any, Any], most_
                 reading.rows += [row for batch in emitter.flush() for row in batch.to_pylist()]
                 reading.is_finished = path in fetched.finished
                 return reading
-    keeps(SplitReader.fetch, False, f"comes to an end: split {piece.split.split_id} neither finished nor caught up in {_MOST_EMPTY_FETCHES} fetches")
+    keeps(
+        SplitReader.fetch,
+        False,
+        f"comes to an end: split {piece.split.split_id} neither finished nor caught up in {_MOST_EMPTY_FETCHES} fetches",
+    )
     raise AssertionError
 
 
-def _emit(source: Source[Any, Any, Any], emitter: Any, record: object, state: SplitState[Any, Any], reading: Reading) -> None:
+def _emit(
+    source: Source[Any, Any, Any], emitter: Any, record: object, state: SplitState[Any, Any], reading: Reading
+) -> None:
     schema = source.schema()
     for batch in emitter.emit(record, state):
         keeps(

@@ -1,4 +1,7 @@
-"""Spark's micro-batch loop in this process, without Spark: an offset log, a commit log, a sink, and a crash wherever a test wants one."""
+"""Spark's micro-batch loop in this process, without Spark.
+
+An offset log, a commit log, a sink, and a crash wherever a test wants one.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,9 @@ class MicroBatchEngine:
         return [row for number in sorted(self.sink) for row in self.sink[number]]
 
     def run(self, *, crash_after: Step | None = None, in_batch: int = 0) -> bool:
-        """Run until everything that was there is read; return whether the run crashed before. The next run goes on where the log ends.
+        """Run until everything that was there is read; return whether the run crashed before.
+
+        The next run goes on where the log ends.
 
         Args:
             crash_after: the step after which the process dies; everything but log, sink and outside is lost.
@@ -89,7 +94,9 @@ class MicroBatchEngine:
             return True
         finally:
             planner.close()
-        raise AssertionError(f"the source does not come to an end under AvailableNow: {_MOST_BATCHES} batches were planned")
+        raise AssertionError(
+            f"the source does not come to an end under AvailableNow: {_MOST_BATCHES} batches were planned"
+        )
 
     def _execute(self, configured: ConfiguredSource, planner: Planner, initial: JsonObject) -> None:
         number = len(self.offsets) - 1
@@ -121,7 +128,12 @@ class MicroBatchEngine:
 def read_task(configured: ConfiguredSource, task: Any) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of one task, as an executor does."""
     if isinstance(task, EpochTask) and configured.epochs is not None:
-        yield from read_epoch(cast("BarrierSource[Any, Any]", configured.source), task, configured.epochs.store, open_epoch_reader)
+        yield from read_epoch(
+            cast("BarrierSource[Any, Any]", configured.source),
+            task,
+            configured.epochs.store,
+            open_epoch_reader,
+        )
     else:
         yield from read_ranges(configured.source, task.ranges)
 

@@ -25,10 +25,22 @@ class EnumeratorTests(Subject):
 
     def test_what_exists_is_assigned_each_split_under_its_own_path(self) -> None:
         with self._look() as (source, context, _):
-            keeps(SplitEnumerator.refresh, context.assigned, "assigns what exists; nothing was assigned to a new query")
+            keeps(
+                SplitEnumerator.refresh,
+                context.assigned,
+                "assigns what exists; nothing was assigned to a new query",
+            )
             for path, (split, _) in context.assigned.items():
-                keeps(SplitEnumeratorContext.assign_splits, split.path == path, f"takes splits by path; {split!r} came under {path}")
-                keeps(Split.path, len(path) == source.path_depth, f"has as many names as Source.path_depth says, {source.path_depth}; {path}")
+                keeps(
+                    SplitEnumeratorContext.assign_splits,
+                    split.path == path,
+                    f"takes splits by path; {split!r} came under {path}",
+                )
+                keeps(
+                    Split.path,
+                    len(path) == source.path_depth,
+                    f"has as many names as Source.path_depth says, {source.path_depth}; {path}",
+                )
 
     def test_a_plan_that_was_not_logged_is_assigned_again(self) -> None:
         with self._look() as (_, context, enumerator):
@@ -39,7 +51,11 @@ class EnumeratorTests(Subject):
             enumerator.refresh(None)
             enumerator.handle_split_request(_REQUEST)
             again = {path: split for path, (split, _) in context.assigned.items()}
-            keeps(SplitEnumerator.add_splits_back, again == {path: split for path, (split, _) in first.items()}, "splits must be assigned again")
+            keeps(
+                SplitEnumerator.add_splits_back,
+                again == {path: split for path, (split, _) in first.items()},
+                "splits must be assigned again",
+            )
 
     def test_what_the_checkpoint_holds_is_neither_assigned_again_nor_dropped(self) -> None:
         with self._look() as (source, context, enumerator):
@@ -51,9 +67,17 @@ class EnumeratorTests(Subject):
                     restored.refresh(checkpoint)
                     restored.handle_split_request(_REQUEST)
                     again = sorted(set(restored_context.assigned) & set(checkpoint.splits))
-                    keeps(SplitEnumerator.refresh, not again, f"assigns what the checkpoint does not hold; {again} came again in round {round_}")
+                    keeps(
+                        SplitEnumerator.refresh,
+                        not again,
+                        f"assigns what the checkpoint does not hold; {again} came again in round {round_}",
+                    )
                     gone = [path for path in restored_context.retired if not source.bounded_splits]
-                    keeps(SplitEnumerator.refresh, not gone, f"retires what is gone; {gone} was retired, and still exists")
+                    keeps(
+                        SplitEnumerator.refresh,
+                        not gone,
+                        f"retires what is gone; {gone} was retired, and still exists",
+                    )
 
     def test_heads_are_those_of_live_splits_and_not_before_their_starts(self) -> None:
         with self._look() as (source, context, enumerator):
@@ -63,13 +87,25 @@ class EnumeratorTests(Subject):
             for path, head in enumerator.heads().items():
                 if path in context.assigned:
                     start = context.assigned[path][1]
-                    keeps(SplitEnumerator.heads, source.rows_between(head, start) == 0, f"split {path} ends at {head!r}, before its start {start!r}")
+                    keeps(
+                        SplitEnumerator.heads,
+                        source.rows_between(head, start) == 0,
+                        f"split {path} ends at {head!r}, before its start {start!r}",
+                    )
 
     def test_state_is_small_canonical_json_and_the_same_when_nothing_changed(self) -> None:
         with self._look() as (_, _, enumerator):
             first = dumps(enumerator.snapshot_state())
-            keeps(SplitEnumerator.snapshot_state, len(first) <= MOST_ENUMERATOR_STATE_BYTES, f"is small; it has {len(first)} characters")
-            keeps(SplitEnumerator.snapshot_state, dumps(enumerator.snapshot_state()) == first, "is the same when nothing has changed")
+            keeps(
+                SplitEnumerator.snapshot_state,
+                len(first) <= MOST_ENUMERATOR_STATE_BYTES,
+                f"is small; it has {len(first)} characters",
+            )
+            keeps(
+                SplitEnumerator.snapshot_state,
+                dumps(enumerator.snapshot_state()) == first,
+                "is the same when nothing has changed",
+            )
 
     def test_a_complete_checkpoint_may_be_told_twice(self) -> None:
         with self._look() as (source, context, enumerator):
@@ -78,20 +114,29 @@ class EnumeratorTests(Subject):
             enumerator.notify_checkpoint_complete(checkpoint)
             once = dumps(enumerator.snapshot_state())
             enumerator.notify_checkpoint_complete(checkpoint)
-            keeps(SplitEnumerator.notify_checkpoint_complete, dumps(enumerator.snapshot_state()) == once, f"is idempotent; before: {before}")
+            keeps(
+                SplitEnumerator.notify_checkpoint_complete,
+                dumps(enumerator.snapshot_state()) == once,
+                f"is idempotent; before: {before}",
+            )
 
     @contextmanager
     def _look(self) -> Iterator[tuple[Source[Any, Any, Any], RecordingContext, SplitEnumerator[Any, Any]]]:
         """Make a world, let a new enumerator look at it once, and close it afterwards."""
         with self.stream_options(self.options()) as options:
-            source, context = self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED).source, RecordingContext()
+            source, context = (
+                self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED).source,
+                RecordingContext(),
+            )
             with closing(source.create_enumerator(context)) as enumerator:
                 enumerator.start()
                 enumerator.refresh(None)
                 enumerator.handle_split_request(_REQUEST)
                 yield source, context, enumerator
 
-    def _checkpoint(self, source: Source[Any, Any, Any], context: RecordingContext, enumerator: SplitEnumerator[Any, Any]) -> Checkpoint[Any, Any]:
+    def _checkpoint(
+        self, source: Source[Any, Any, Any], context: RecordingContext, enumerator: SplitEnumerator[Any, Any]
+    ) -> Checkpoint[Any, Any]:
         """Return the checkpoint of a first batch that reads everything."""
         heads = enumerator.heads()
         splits: dict[Path, Any] = {path: split for path, (split, _) in context.assigned.items()}

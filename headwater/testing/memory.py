@@ -13,7 +13,10 @@ __all__ = ["MemorySystem"]
 
 
 class MemorySystem:
-    """Named logs of rows. A source opens it by name, in any thread of the process that made it, and pickles as that name: not for Spark's executors.
+    """Named logs of rows.
+
+    A source opens it by name, in any thread of the process that made it, and pickles as that name: not for
+    Spark's executors.
 
     Attributes:
         name: what `open` takes; a source has it as an option.

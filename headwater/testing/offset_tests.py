@@ -24,15 +24,31 @@ class OffsetTests(Subject):
         definitions = source.serialize_splits(splits)
         text = dumps(definitions)
         restored = source.deserialize_splits([split.path for split in splits], canonical(definitions))
-        keeps(Source.deserialize_splits, restored == {split.path: split for split in splits}, f"is the inverse of serialize_splits: {restored}")
-        keeps(Source.serialize_splits, dumps(source.serialize_splits(list(restored.values()))) == text, "equal splits are equal texts")
+        keeps(
+            Source.deserialize_splits,
+            restored == {split.path: split for split in splits},
+            f"is the inverse of serialize_splits: {restored}",
+        )
+        keeps(
+            Source.serialize_splits,
+            dumps(source.serialize_splits(list(restored.values()))) == text,
+            "equal splits are equal texts",
+        )
 
     def test_splits_and_the_source_can_be_pickled(self) -> None:
         source, splits = self._splits()
-        keeps(Split, pickle.loads(pickle.dumps(splits)) == splits, "splits are frozen dataclasses: equal after pickling")
+        keeps(
+            Split,
+            pickle.loads(pickle.dumps(splits)) == splits,
+            "splits are frozen dataclasses: equal after pickling",
+        )
         if pickles_by_name(source):
             again = pickle.loads(pickle.dumps(source))
-            keeps(Source, again.schema().equals(source.schema()), "a source is pickled to Spark's runner and to every task")
+            keeps(
+                Source,
+                again.schema().equals(source.schema()),
+                "a source is pickled to Spark's runner and to every task",
+            )
 
     def test_positions_are_small_json_and_only_go_forward(self) -> None:
         with self.readable() as configured:
@@ -41,9 +57,20 @@ class OffsetTests(Subject):
                 last = piece.start
                 for position, _ in read_range(source, piece).positions:
                     text = dumps(position)
-                    keeps(Split, len(text) <= MOST_POSITION_BYTES, f"a position is small; one of {piece.split.split_id} has {len(text)} characters")
-                    backwards = source.rows_between(position, last) > 0 if is_planned(source) else source.is_before(position, last)  # type: ignore[attr-defined]
-                    keeps(Split, not backwards, f"positions go forward; split {piece.split.split_id} came from {last!r} to {position!r}")
+                    keeps(
+                        Split,
+                        len(text) <= MOST_POSITION_BYTES,
+                        f"a position is small; one of {piece.split.split_id} has {len(text)} characters",
+                    )
+                    if is_planned(source):
+                        backwards = source.rows_between(position, last) > 0
+                    else:
+                        backwards = source.is_before(position, last)  # type: ignore[attr-defined]
+                    keeps(
+                        Split,
+                        not backwards,
+                        f"positions go forward; split {piece.split.split_id} came from {last!r} to {position!r}",
+                    )
                     last = position
 
     def test_positions_can_be_counted_in_both_directions(self) -> None:
@@ -54,24 +81,47 @@ class OffsetTests(Subject):
             for piece in self.ranges(configured):
                 rows = source.rows_between(piece.start, piece.stop)
                 keeps(
-                    Source.rows_between, rows >= 0 and source.rows_between(piece.stop, piece.start) == 0, f"is 0 if stop is not after start; {piece}"
+                    Source.rows_between,
+                    rows >= 0 and source.rows_between(piece.stop, piece.start) == 0,
+                    f"is 0 if stop is not after start; {piece}",
                 )
-                keeps(Source.position_after, source.position_after(piece.start, rows, piece.stop) == piece.stop, f"comes to the stop of {piece}")
+                keeps(
+                    Source.position_after,
+                    source.position_after(piece.start, rows, piece.stop) == piece.stop,
+                    f"comes to the stop of {piece}",
+                )
                 for count in {0, 1, rows // 2}:
                     position = source.position_after(piece.start, count, piece.stop)
                     between = source.rows_between(piece.start, position)
-                    keeps(Source.position_after, source.rows_between(position, piece.start) == 0, f"never before the start of {piece}: {position!r}")
-                    keeps(Source.position_after, between <= rows, f"never after the stop of {piece}: {position!r}")
-                    keeps(Source.position_after, not rows or not count or between > 0, f"moves forward for {count} rows of {piece}")
+                    keeps(
+                        Source.position_after,
+                        source.rows_between(position, piece.start) == 0,
+                        f"never before the start of {piece}: {position!r}",
+                    )
+                    keeps(
+                        Source.position_after,
+                        between <= rows,
+                        f"never after the stop of {piece}: {position!r}",
+                    )
+                    keeps(
+                        Source.position_after,
+                        not rows or not count or between > 0,
+                        f"moves forward for {count} rows of {piece}",
+                    )
 
     def _splits(self) -> tuple[Source[Any, Any, Any], list[Any]]:
         options = self.options()
         splits = [piece.split for piece in self.ranges(self.configure(options))]
         with self.stream_options(options) as more:
-            return self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED).source, list({split.path: split for split in splits}.values())
+            return self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED).source, list(
+                {split.path: split for split in splits}.values()
+            )
 
 
 def pickles_by_name(source: Source[Any, Any, Any]) -> bool:
-    """Whether the source's class can be imported; Spark pickles others, of a test's function or of ``__main__``, by value."""
+    """Whether the source's class can be imported.
+
+    Spark pickles others, of a test's function or of ``__main__``, by value.
+    """
     made = type(getattr(source, "user", source))
     return "<locals>" not in made.__qualname__ and made.__module__ != "__main__"

@@ -25,14 +25,24 @@ class OptionTests(Subject):
 
     def test_a_malformed_value_is_refused(self) -> None:
         error = self._refused({**self.options(), "parallelism": "many"})
-        keeps(OptionTable.parse, "parallelism" in str(error) and "many" in str(error), f"names option and value; {error}")
+        keeps(
+            OptionTable.parse,
+            "parallelism" in str(error) and "many" in str(error),
+            f"names option and value; {error}",
+        )
 
     def test_a_missing_option_is_refused(self) -> None:
         options = {key.lower(): value for key, value in self.options().items()}
         for row in self.declared_options():
             if row.required:
-                error = self._refused({key: value for key, value in options.items() if key != row.name.lower()})
-                keeps(OptionTable.parse, row.name in str(error), f"names the required option {row.name}; {error}")
+                error = self._refused(
+                    {key: value for key, value in options.items() if key != row.name.lower()}
+                )
+                keeps(
+                    OptionTable.parse,
+                    row.name in str(error),
+                    f"names the required option {row.name}; {error}",
+                )
 
     def test_names_of_options_have_no_case(self) -> None:
         self.configure({key.upper(): value for key, value in self.options().items()})

@@ -23,7 +23,10 @@ _PATIENCE_S = 20
 
 
 class ReaderTests(Subject):
-    """A range is read whole, again and again, from any position; a reader ends when it is told to, and leaves nothing behind."""
+    """A range is read whole, again and again, from any position.
+
+    A reader ends when it is told to, and leaves nothing behind.
+    """
 
     def test_reading_a_range_again_brings_the_same_rows(self) -> None:
         with self.readable() as configured:
@@ -35,7 +38,11 @@ class ReaderTests(Subject):
                 first.rows == again.rows,
                 f"a second reader of {piece} brought other rows: {_difference(first.rows, again.rows)}",
             )
-            keeps(RecordEmitter.emit, first.positions == again.positions, f"the positions of a second reading of {piece} are others")
+            keeps(
+                RecordEmitter.emit,
+                first.positions == again.positions,
+                f"the positions of a second reading of {piece} are others",
+            )
 
     def test_a_range_that_is_read_in_pieces_brings_the_same_rows(self) -> None:
         with self.readable() as configured:
@@ -44,8 +51,16 @@ class ReaderTests(Subject):
             if is_planned(source):
                 for pieces in (2, 3):
                     cut = source.cut(piece, pieces)
-                    keeps(Source.cut, (cut[0].start, cut[-1].stop) == (piece.start, piece.stop), f"keeps the ends of {piece}: {cut}")
-                    keeps(Source.cut, count_rows(rows_of(source, cut)) == count_rows(whole), f"leaves all rows of {piece}, each once, in {cut}")
+                    keeps(
+                        Source.cut,
+                        (cut[0].start, cut[-1].stop) == (piece.start, piece.stop),
+                        f"keeps the ends of {piece}: {cut}",
+                    )
+                    keeps(
+                        Source.cut,
+                        count_rows(rows_of(source, cut)) == count_rows(whole),
+                        f"leaves all rows of {piece}, each once, in {cut}",
+                    )
                 return
             for records in range(1, len(read_range(source, piece).positions)):
                 begun = read_range(source, piece, records)
@@ -73,7 +88,11 @@ class ReaderTests(Subject):
     def test_an_empty_range_is_finished_without_rows(self) -> None:
         with self.readable() as configured:
             piece = self.some_range(configured)
-            stop = piece.start if is_planned(configured.source) else read_range(configured.source, piece).positions[0][0]
+            stop = (
+                piece.start
+                if is_planned(configured.source)
+                else read_range(configured.source, piece).positions[0][0]
+            )
             start = piece.start if is_planned(configured.source) else stop
             reading = read_range(configured.source, SplitRange(piece.split, start, stop))
             keeps(
@@ -97,8 +116,13 @@ class ReaderTests(Subject):
                     return _wake_before_fetch(source.create_reader())
 
             found: list[Any] = []
-            _with_patience(lambda: found.append(read_range(Woken(), piece)), SplitReader.wake_up)  # type: ignore[arg-type]  # as much of a source as is needed
-            keeps(SplitReader.wake_up, found and count_rows(found[0].rows) == whole, "nothing fetched may get lost by a wake-up")
+            # As much of a source as is needed.
+            _with_patience(lambda: found.append(read_range(Woken(), piece)), SplitReader.wake_up)  # type: ignore[arg-type]
+            keeps(
+                SplitReader.wake_up,
+                found and count_rows(found[0].rows) == whole,
+                "nothing fetched may get lost by a wake-up",
+            )
 
     def test_a_reader_that_is_closed_leaves_no_thread(self) -> None:
         with self.readable() as configured:
@@ -110,7 +134,11 @@ class ReaderTests(Subject):
                     for _ in range(fetches):
                         reader.fetch()
                 left = [thread.name for thread in set(threading.enumerate()) - before if _still_there(thread)]
-                keeps(SplitReader.close, not left, f"releases everything; after {fetches} fetches the threads {left} are left")
+                keeps(
+                    SplitReader.close,
+                    not left,
+                    f"releases everything; after {fetches} fetches the threads {left} are left",
+                )
 
     def test_a_split_that_is_removed_is_not_spoken_of(self) -> None:
         with self.readable() as configured:
@@ -123,7 +151,11 @@ class ReaderTests(Subject):
                 reader.wake_up()
                 fetched = reader.fetch()
                 spoken = {*fetched.records, *fetched.finished}
-                keeps(SplitReader.handle_splits_removal, not spoken, f"later fetches give nothing of {piece.split.split_id}")
+                keeps(
+                    SplitReader.handle_splits_removal,
+                    not spoken,
+                    f"later fetches give nothing of {piece.split.split_id}",
+                )
 
 
 def _wake_before_fetch(reader: SplitReader[Any, Any, Any]) -> SplitReader[Any, Any, Any]:

@@ -25,9 +25,21 @@ class ScaleTests(Subject):
             engine.run()
             largest = max(map(len, engine.offsets))
             each = largest // _SPLITS
-            keeps(Source.serialize_splits, each <= _MOST_BYTES_PER_SPLIT, f"is small: an offset has {each} bytes a split, {largest} for {_SPLITS}")
+            keeps(
+                Source.serialize_splits,
+                each <= _MOST_BYTES_PER_SPLIT,
+                f"is small: an offset has {each} bytes a split, {largest} for {_SPLITS}",
+            )
             due = self.count_rows(options, expected)
-            keeps(Source, self.count_rows(options, engine.rows) == due, f"each of {len(expected)} rows once; {len(engine.rows)} came")
+            keeps(
+                Source,
+                self.count_rows(options, engine.rows) == due,
+                f"each of {len(expected)} rows once; {len(engine.rows)} came",
+            )
             logged = dumps(engine.offsets[-1])
             engine.run()
-            keeps(Source, dumps(engine.offsets[-1]) == logged or self.count_rows(options, engine.rows) == due, "a run without work reads nothing")
+            keeps(
+                Source,
+                dumps(engine.offsets[-1]) == logged or self.count_rows(options, engine.rows) == due,
+                "a run without work reads nothing",
+            )

@@ -55,11 +55,16 @@ _FIELDS: Final[list[pa.Field[Any]]] = [pa.field("split", pa.string()), pa.field(
 
 
 class ScriptedSource(SimpleSource):
-    """Reads a script in barrier mode: a position is the number of the next act. Pauses and failures happen once for all readers of the process."""
+    """Reads a script in barrier mode: a position is the number of the next act.
+
+    Pauses and failures happen once for all readers of the process.
+    """
 
     name: ClassVar[str] = "scripted"
     schema: ClassVar[pa.Schema] = pa.schema(_FIELDS)
-    OPTIONS: ClassVar[Sequence[Option[Any]]] = (Option("script", text, None, "What `scripted` returned.", required=True),)
+    OPTIONS: ClassVar[Sequence[Option[Any]]] = (
+        Option("script", text, None, "What `scripted` returned.", required=True),
+    )
 
     def discover(self) -> list[NamedSplit]:
         script = MemorySystem.open(self.options["script"])
@@ -87,7 +92,10 @@ class ScriptedSource(SimpleSource):
 
 
 def scripted(**acts: Sequence[Act]) -> dict[str, str]:
-    """Return the options of a `ScriptedSource` with a script for each split; those whose names begin with ``child`` are found by `Find`."""
+    """Return the options of a `ScriptedSource` with a script for each split.
+
+    Those whose names begin with ``child`` are found by `Find`.
+    """
     script = MemorySystem()
     for name, play in acts.items():
         script.append(name, play)

@@ -19,13 +19,25 @@ _TIMEOUT_S = 120
 
 
 class SparkTests(Subject):
-    """Needs a fixture ``spark`` (a ``SparkSession``) in the test's project. The world that `options` makes must be visible to other processes."""
+    """Needs a fixture ``spark`` (a ``SparkSession``) in the test's project.
 
-    def test_spark_reads_the_same_rows_in_batch_and_stream_also_after_a_restart(self, spark: SparkSession) -> None:
+    The world that `options` makes must be visible to other processes.
+    """
+
+    def test_spark_reads_the_same_rows_in_batch_and_stream_also_after_a_restart(
+        self, spark: SparkSession
+    ) -> None:
         options = self.options()
         batch = self._rows(self._load(spark.read, options))
-        keeps(Source, batch, "options() must make a world with some rows, for other processes too; spark.read finds none")
-        with tempfile.TemporaryDirectory(prefix="headwater-spark-") as folder, self.stream_options(options) as more:
+        keeps(
+            Source,
+            batch,
+            "options() must make a world with some rows, for other processes too; spark.read finds none",
+        )
+        with (
+            tempfile.TemporaryDirectory(prefix="headwater-spark-") as folder,
+            self.stream_options(options) as more,
+        ):
             self._stream(spark, more, folder)
             self._check(spark, folder, options, batch, "in the first run")
             self._stream(spark, more, folder)
@@ -48,16 +60,38 @@ class SparkTests(Subject):
 
     def _stream(self, spark: SparkSession, options: Mapping[str, str], folder: str) -> None:
         writer = self._load(spark.readStream, options).writeStream.trigger(availableNow=True)
-        query = writer.format("parquet").option("checkpointLocation", f"{folder}/checkpoint").start(f"{folder}/rows")
+        query = (
+            writer.format("parquet")
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .start(f"{folder}/rows")
+        )
         try:
-            keeps(Source, query.awaitTermination(_TIMEOUT_S), f"an AvailableNow query ends; this one did not within {_TIMEOUT_S} s")
+            keeps(
+                Source,
+                query.awaitTermination(_TIMEOUT_S),
+                f"an AvailableNow query ends; this one did not within {_TIMEOUT_S} s",
+            )
         finally:
             query.stop()
 
-    def _check(self, spark: SparkSession, folder: str, options: Mapping[str, str], batch: list[dict[str, Any]], when: str) -> None:
-        due, come = self.count_rows(options, batch), self.count_rows(options, self._rows(spark.read.parquet(f"{folder}/rows")))
+    def _check(
+        self,
+        spark: SparkSession,
+        folder: str,
+        options: Mapping[str, str],
+        batch: list[dict[str, Any]],
+        when: str,
+    ) -> None:
+        due, come = (
+            self.count_rows(options, batch),
+            self.count_rows(options, self._rows(spark.read.parquet(f"{folder}/rows"))),
+        )
         lost, double = due - come, come - due
-        keeps(Source, not lost and not double, f"each row once {when}: {lost.total()} are lost, {double.total()} came too often")
+        keeps(
+            Source,
+            not lost and not double,
+            f"each row once {when}: {lost.total()} are lost, {double.total()} came too often",
+        )
 
     @staticmethod
     def _rows(frame: DataFrame) -> list[dict[str, Any]]:

@@ -23,8 +23,9 @@ __all__ = ["Subject"]
 class Subject:
     """The base of all suites: a test class inherits from a suite and says what is under test.
 
-    Every test asks for its own world with `options`. What a suite needs beyond that is optional: a test whose hook is missing is skipped, and says
-    which. What the source can do is read off the source: its mode, its abilities, its options.
+    Every test asks for its own world with `options`. What a suite needs beyond that is optional: a test whose
+    hook is missing is skipped, and says which. What the source can do is read off the source: its mode, its
+    abilities, its options.
     """
 
     source: ClassVar[SourceClass | str]
@@ -32,28 +33,40 @@ class Subject:
 
     def options(self) -> Mapping[str, str]:
         """Make a world with some rows in it, at least four in one split, and return the options that read it."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method options: the options that read some rows")
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method options: the options that read some rows"
+        )
 
     def grow(self, options: Mapping[str, str]) -> None:
         """Add rows, splits or both to the world that `options` made. Rows that are there stay."""
-        raise unittest.SkipTest(f"{type(self).__name__} has no method grow: that rows are added while a query runs is not tested")
+        raise unittest.SkipTest(
+            f"{type(self).__name__} has no method grow: that rows are added while a query runs is not tested"
+        )
 
     def many_splits(self, count: int) -> Mapping[str, str]:
         """Make a world with so many splits, each with a few rows, and return the options that read it."""
         raise unittest.SkipTest(f"{type(self).__name__} has no method many_splits: the scale is not tested")
 
-    def configure(self, options: Mapping[str, str], boundedness: Boundedness | None = Boundedness.BOUNDED, **more: str) -> ConfiguredSource:
-        """Make the source as Spark's planner does: option keys come lower-cased, and a schema that is inferred is told to the source."""
+    def configure(
+        self, options: Mapping[str, str], boundedness: Boundedness | None = Boundedness.BOUNDED, **more: str
+    ) -> ConfiguredSource:
+        """Make the source as Spark's planner does.
+
+        Option keys come lower-cased, and a schema that is inferred is told to the source.
+        """
         factory = source_factory(self.source) if isinstance(self.source, str) else UserSource(self.source)
         configured = factory({key.lower(): value for key, value in {**options, **more}.items()}, boundedness)
-        return replace(configured, source=configured.source.with_schema(configured.source.schema(), given=False))
+        return replace(
+            configured, source=configured.source.with_schema(configured.source.schema(), given=False)
+        )
 
     @contextmanager
     def readable(self) -> Iterator[ConfiguredSource]:
         """Make a world, and yield the source as the suites read its splits, more than once: a batch's.
 
-        Of a source that stages what it reads (`BarrierSource.is_staged`) only a query promises that: it comes as a stream's, with a state location
-        and a folder of one query, where each reading finds what those before it staged.
+        Of a source that stages what it reads (`BarrierSource.is_staged`) only a query promises that: it comes
+        as a stream's, with a state location and a folder of one query, where each reading finds what those
+        before it staged.
         """
         options = self.options()
         configured = self.configure(options)
@@ -62,7 +75,9 @@ class Subject:
             return
         with self.stream_options(options) as more:
             staged = self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED)
-            yield replace(staged, source=cast("BarrierSource[Any, Any]", staged.source).for_query("conformance"))
+            yield replace(
+                staged, source=cast("BarrierSource[Any, Any]", staged.source).for_query("conformance")
+            )
 
     @contextmanager
     def stream_options(self, options: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -81,10 +96,15 @@ class Subject:
         """Return how often each row comes, without the columns that tell of its delivery (`BarrierSource.delivery_columns`)."""
         source = self.configure(options).source
         left_out = source.delivery_columns if isinstance(source, BarrierSource) else frozenset()
-        return count_rows([{name: value for name, value in row.items() if name not in left_out} for row in rows])
+        return count_rows(
+            [{name: value for name, value in row.items() if name not in left_out} for row in rows]
+        )
 
     def declared_options(self) -> list[Any]:
-        """Return the options that the source declares itself; none are known of a source that is given by name."""
+        """Return the options that the source declares itself.
+
+        None are known of a source that is given by name.
+        """
         if isinstance(self.source, str):
             return []
         own = {row.name for row in getattr(self.source, "OPTIONS", ())}

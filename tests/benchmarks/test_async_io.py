@@ -1,4 +1,7 @@
-"""The benchmark of asynchronous I/O runs, on next to nothing: every variant answers every row. No time is looked at."""
+"""The benchmark of asynchronous I/O runs, on next to nothing: every variant answers every row.
+
+No time is looked at.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The benchmarks run, on next to nothing: every step is taken, every subject reads what it should, the report is written. No time is looked at."""
+"""The benchmarks run, on next to nothing.
+
+Every step is taken, every subject reads what it should, the report is written. No time is looked at.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,12 @@ from benchmarks.subjects import HEADWATER
 from local_kafka import LocalKafka
 
 TINY = dataclasses.replace(
-    QUICK, rounds=1, warmups=0, topics={"100 B": 400, "1 KB": 300, "zstd 100 B": 200}, planning_partitions=50, planning_rounds=2
+    QUICK,
+    rounds=1,
+    warmups=0,
+    topics={"100 B": 400, "1 KB": 300, "zstd 100 B": 200},
+    planning_partitions=50,
+    planning_rounds=2,
 )
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00",
@@ -54,7 +62,14 @@ def test_every_record_of_a_steady_stream_has_a_latency(kafka: LocalKafka, topic:
     kafka.create_topic(topic, latency.PARTITIONS)
     with Pacer(kafka.bootstrap_servers, topic, latency.PARTITIONS, rate=200):
         (found,) = run_in_child(
-            latency.listen, subject=HEADWATER, recommended=True, bootstrap=kafka.bootstrap_servers, topic=topic, jars=[], warm_s=0, measure_s=1
+            latency.listen,
+            subject=HEADWATER,
+            recommended=True,
+            bootstrap=kafka.bootstrap_servers,
+            topic=topic,
+            jars=[],
+            warm_s=0,
+            measure_s=1,
         )
     assert 100 < len(found["latencies_ms"]) <= 201
     assert min(found["latencies_ms"]) > 0
@@ -63,7 +78,10 @@ def test_every_record_of_a_steady_stream_has_a_latency(kafka: LocalKafka, topic:
 def test_a_worker_that_reads_needs_more_memory_than_one_that_does_not(kafka: LocalKafka, topic: str) -> None:
     kafka.create_topic(topic)
     kafka.produce(topic, [b"x"] * 10)
-    idle, reading = (max(next(run_in_child(memory.worker_mib, bootstrap=kafka.bootstrap_servers, topic=topic, idle=idle))) for idle in (True, False))
+    idle, reading = (
+        max(next(run_in_child(memory.worker_mib, bootstrap=kafka.bootstrap_servers, topic=topic, idle=idle)))
+        for idle in (True, False)
+    )
     assert 20 < idle < reading
 
 
@@ -80,8 +98,20 @@ def test_a_child_that_fails_says_why() -> None:
 
 
 def test_the_report_shows_medians_and_what_is_not_reached(tmp_path: Path) -> None:
-    figures = [Figure(case, subject, "rows/s", (1e6, 3e6, 2e6)) for case in ("a", "b") for subject in throughput.SUBJECTS]
-    section = Section("throughput", "Rows", "About.", ("records", "headwater"), [("a", "2.00")], figures, [Target("ratio", 2.5, 1.0)])
+    figures = [
+        Figure(case, subject, "rows/s", (1e6, 3e6, 2e6))
+        for case in ("a", "b")
+        for subject in throughput.SUBJECTS
+    ]
+    section = Section(
+        "throughput",
+        "Rows",
+        "About.",
+        ("records", "headwater"),
+        [("a", "2.00")],
+        figures,
+        [Target("ratio", 2.5, 1.0)],
+    )
     assert "| ratio | >= 2.5 x | 1 x | no |" in as_markdown([section], ENVIRONMENT)
     found = json.loads(json.dumps(as_json([section], ENVIRONMENT)))
     assert found["benchmarks"]["throughput"]["figures"][0]["median"] == 2e6

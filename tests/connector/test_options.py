@@ -6,7 +6,17 @@ import logging
 
 import pytest
 
-from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
+from headwater.connector.options import (
+    Option,
+    OptionTable,
+    boolean,
+    duration_ms,
+    integer,
+    json_object,
+    names,
+    one_of,
+    text,
+)
 from headwater.connector.spark.datasource import HeadwaterDataSource, require_spark
 from headwater.core.errors import InstallationError, OptionError
 from headwater.core.source import Boundedness
@@ -28,7 +38,9 @@ def test_every_option_has_a_value_and_case_does_not_matter() -> None:
 
 
 def test_an_unknown_option_names_the_nearest_valid_one() -> None:
-    with pytest.raises(OptionError, match=r"option 'maxthing': is not an option of this source; did you mean 'maxThings'\?"):
+    with pytest.raises(
+        OptionError, match=r"option 'maxthing': is not an option of this source; did you mean 'maxThings'\?"
+    ):
         TABLE.parse({"maxthing": "3"}, STREAM)
     with pytest.raises(OptionError, match="valid are maxThings, endingThing, minThings"):
         TABLE.parse({"zzz": "3"}, STREAM)
@@ -52,7 +64,15 @@ def test_what_has_a_prefix_is_left_to_whoever_takes_it() -> None:
 
 @pytest.mark.parametrize(
     ("raw", "expected"),
-    [("500", 500), ("500ms", 500), ("10s", 10_000), ("15m", 900_000), ("15 minutes", 900_000), ("1h", 3_600_000), ("1 day", 86_400_000)],
+    [
+        ("500", 500),
+        ("500ms", 500),
+        ("10s", 10_000),
+        ("15m", 900_000),
+        ("15 minutes", 900_000),
+        ("1h", 3_600_000),
+        ("1 day", 86_400_000),
+    ],
 )
 def test_durations(raw: str, expected: int) -> None:
     assert duration_ms(raw) == expected
@@ -91,5 +111,8 @@ def test_a_source_must_be_named_and_known() -> None:
 def test_an_old_spark_is_refused_with_the_install_line() -> None:
     require_spark("4.2.0")
     require_spark("5.0.0.dev1")
-    with pytest.raises(InstallationError, match=r"headwater needs Spark 4.2 or newer, this is PySpark 4.1.2: pip install 'pyspark>=4.2'"):
+    with pytest.raises(
+        InstallationError,
+        match=r"headwater needs Spark 4.2 or newer, this is PySpark 4.1.2: pip install 'pyspark>=4.2'",
+    ):
         require_spark("4.1.2")

@@ -32,35 +32,50 @@ def store(s3: S3Server, tmp_path: Path, clock: ManualClock) -> Iterator[ObjectSt
 
 
 @pytest.mark.parametrize("code", ["ConditionalRequestConflict", "OperationAborted"])
-def test_a_conflict_with_another_write_is_tried_again_later_and_later(s3: S3Server, store: ObjectStateStore, clock: ManualClock, code: str) -> None:
+def test_a_conflict_with_another_write_is_tried_again_later_and_later(
+    s3: S3Server, store: ObjectStateStore, clock: ManualClock, code: str
+) -> None:
     s3.refuse(*[(409, code)] * 3)
     assert store.put_if_absent("place", b"mine") == b"mine"
     assert store.get("place") == b"mine"
     assert 0.8 * (50 + 100 + 200) - 3 <= clock.monotonic_ms() <= 50 + 100 + 200
 
 
-def test_whoever_conflicts_with_the_winner_learns_what_is_there(s3: S3Server, store: ObjectStateStore) -> None:
+def test_whoever_conflicts_with_the_winner_learns_what_is_there(
+    s3: S3Server, store: ObjectStateStore
+) -> None:
     store.put("place", b"theirs")
     s3.refuse((409, "ConditionalRequestConflict"))
     assert store.put_if_absent("place", b"mine") == b"theirs"
 
 
-def test_a_conflict_without_an_end_is_an_error_that_names_the_object(s3: S3Server, store: ObjectStateStore, clock: ManualClock) -> None:
+def test_a_conflict_without_an_end_is_an_error_that_names_the_object(
+    s3: S3Server, store: ObjectStateStore, clock: ManualClock
+) -> None:
     s3.refuse(*[(409, "ConditionalRequestConflict")] * 100)
-    with pytest.raises(StateLocationError, match=r"stateLocation s3://state/.*/place: no answer after .* \(ConditionalRequestConflict\)") as caught:
+    with pytest.raises(
+        StateLocationError,
+        match=r"stateLocation s3://state/.*/place: no answer after .* \(ConditionalRequestConflict\)",
+    ) as caught:
         store.put_if_absent("place", b"mine")
     assert isinstance(caught.value.__cause__, DeadlineError)
     assert 8_000 < clock.monotonic_ms() <= 10_000
 
 
-def test_a_failed_precondition_is_a_lost_race_also_where_the_service_does_not_name_it(s3: S3Server, store: ObjectStateStore) -> None:
+def test_a_failed_precondition_is_a_lost_race_also_where_the_service_does_not_name_it(
+    s3: S3Server, store: ObjectStateStore
+) -> None:
     store.put("place", b"theirs")
     s3.refuse((412, "PreconditionFailed"))
     assert store.put_if_absent("place", b"mine") == b"theirs"
 
 
-@pytest.mark.parametrize(("status", "code"), [(400, "InvalidArgument"), (400, "InvalidRequest"), (501, "NotImplemented")])
-def test_a_service_that_refuses_the_header_is_named_with_what_it_lacks(s3: S3Server, store: ObjectStateStore, status: int, code: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, "InvalidArgument"), (400, "InvalidRequest"), (501, "NotImplemented")]
+)
+def test_a_service_that_refuses_the_header_is_named_with_what_it_lacks(
+    s3: S3Server, store: ObjectStateStore, status: int, code: str
+) -> None:
     s3.refuse((status, code))
     server = s3.storage_options["endpoint_url"].removeprefix("http://")
     said = rf"stateLocation s3://state/.*: the S3 service at {re.escape(server)} refused .* If-None-Match: \* \({code}: .* or another stateLocation"
@@ -70,9 +85,14 @@ def test_a_service_that_refuses_the_header_is_named_with_what_it_lacks(s3: S3Ser
 
 @pytest.mark.parametrize(
     ("status", "code", "said"),
-    [(403, "AccessDenied", "may not be written or read here"), (400, "AuthorizationHeaderMalformed", "cannot be used from here")],
+    [
+        (403, "AccessDenied", "may not be written or read here"),
+        (400, "AuthorizationHeaderMalformed", "cannot be used from here"),
+    ],
 )
-def test_other_errors_stay_what_they_are(s3: S3Server, store: ObjectStateStore, status: int, code: str, said: str) -> None:
+def test_other_errors_stay_what_they_are(
+    s3: S3Server, store: ObjectStateStore, status: int, code: str, said: str
+) -> None:
     s3.refuse((status, code))
     with pytest.raises(StateLocationError, match=said):
         store.put_if_absent("place", b"mine")

@@ -6,14 +6,25 @@ import json
 
 import pytest
 
-from headwater.core.epoch import MOST_STATE_BYTES, Barrier, EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
+from headwater.core.epoch import (
+    MOST_STATE_BYTES,
+    Barrier,
+    EpochState,
+    FoundSplit,
+    InFlight,
+    SplitProgress,
+    SplitStatus,
+)
 from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.jsons import JsonValue, dumps
 from tests.doubles import NumberSplit
 from tests.pages import PageSource
 
 STATE = EpochState(
-    (SplitProgress(NumberSplit("a"), 7), SplitProgress(NumberSplit("b", 3), {"page": "x"}, SplitStatus.CAUGHT_UP, 500)),
+    (
+        SplitProgress(NumberSplit("a"), 7),
+        SplitProgress(NumberSplit("b", 3), {"page": "x"}, SplitStatus.CAUGHT_UP, 500),
+    ),
     (FoundSplit(NumberSplit("c"), None),),
     (InFlight(("a",), 5, b"\x00\xff"), InFlight((), None, b"", ({"id": 1}, "x"))),
     ({"seen": 1},),

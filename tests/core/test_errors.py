@@ -7,7 +7,15 @@ import pickle
 import pytest
 
 from headwater.core import errors
-from headwater.core.errors import DataLossError, HeadwaterError, MissingDependencyError, OptionError, SourceError, TransientSourceError, nearest
+from headwater.core.errors import (
+    DataLossError,
+    HeadwaterError,
+    MissingDependencyError,
+    OptionError,
+    SourceError,
+    TransientSourceError,
+    nearest,
+)
 from headwater.core.imports import importing
 
 
@@ -45,7 +53,9 @@ def test_nearest_ignores_case_and_knows_when_nothing_is_near() -> None:
 
 def test_a_missing_library_names_its_install_line() -> None:
     with (
-        pytest.raises(MissingDependencyError, match=r"the x source needs no_such_library.*pip install 'headwater\[x\]'"),
+        pytest.raises(
+            MissingDependencyError, match=r"the x source needs no_such_library.*pip install 'headwater\[x\]'"
+        ),
         importing("the x source", extra="x"),
     ):
         import no_such_library  # type: ignore[import-not-found]  # noqa: F401

@@ -31,7 +31,10 @@ def test_a_passing_failure_is_asked_again_and_the_answer_returned() -> None:
             raise failures.pop()
         return "answer"
 
-    assert retrying(call, backoff=BACKOFF, clock=clock, cancelled=threading.Event(), what="a question") == "answer"
+    assert (
+        retrying(call, backoff=BACKOFF, clock=clock, cancelled=threading.Event(), what="a question")
+        == "answer"
+    )
     assert clock.monotonic_ms() == 300
 
 
@@ -40,7 +43,8 @@ def test_the_deadline_ends_it_with_the_last_failure_as_the_cause() -> None:
         raise TransientSourceError("away", source="kafka", split="orders-0", position=3)
 
     with pytest.raises(
-        DeadlineError, match=r"a question: no answer after 4 attempts in 700 ms: away \[source kafka, split orders-0, position 3\]"
+        DeadlineError,
+        match=r"a question: no answer after 4 attempts in 700 ms: away \[source kafka, split orders-0, position 3\]",
     ) as caught:
         retrying(call, backoff=BACKOFF, clock=ManualClock(), cancelled=threading.Event(), what="a question")
     assert isinstance(caught.value.__cause__, TransientSourceError)

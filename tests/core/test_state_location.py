@@ -40,7 +40,11 @@ def test_the_first_put_wins_and_the_second_learns_what_is_there(store: StateStor
 
 def test_of_many_writers_at_once_one_wins_and_all_agree_on_it(store: StateStore) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda number: store.put_if_absent("q/place", b"%d" % number * 1000, durable=False), range(40)))
+        found = list(
+            pool.map(
+                lambda number: store.put_if_absent("q/place", b"%d" % number * 1000, durable=False), range(40)
+            )
+        )
     assert len(set(found)) == 1
 
 
@@ -89,7 +93,9 @@ def test_a_location_whose_put_if_absent_writes_over_is_refused() -> None:
         check_state_store(CheckThenWrite())
 
 
-def test_a_service_that_ignores_the_precondition_is_refused(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_ignores_the_precondition_is_refused(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(s3, "ignores_preconditions", True)
     with pytest.raises(StateLocationError, match="let a second writer win"):
         check_state_store(open_state_store(f"s3://state/{tmp_path.name}", s3.storage_options))
@@ -113,7 +119,9 @@ def test_a_relative_folder_is_refused() -> None:
 
 def test_a_location_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StateLocationError, match=re.escape(f"{tmp_path}/file/state: cannot be used from here")):
+    with pytest.raises(
+        StateLocationError, match=re.escape(f"{tmp_path}/file/state: cannot be used from here")
+    ):
         check_state_store(open_state_store(str(tmp_path / "file" / "state")))
 
 
@@ -127,7 +135,9 @@ def test_a_file_system_without_hard_links_is_refused(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_writer_killed_half_way_leaves_nothing_that_is_listed_or_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_killed_half_way_leaves_nothing_that_is_listed_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(descriptor: int) -> None:
         raise KeyboardInterrupt
 

@@ -1,4 +1,6 @@
-"""A streaming job of a barrier source in a process of its own, for tests that kill it: into Parquet, until it is killed or the trigger ends it.
+"""A streaming job of a barrier source in a process of its own, for tests that kill it.
+
+Into Parquet, until it is killed or the trigger ends it.
 
 The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder`` and ``trigger``.
 """
@@ -19,7 +21,11 @@ __all__ = ["start"]
 def start(spark: SparkSession, job: dict[str, Any]) -> StreamingQuery:
     """Start the query."""
     frame = spark.readStream.format("headwater").options(**job["options"]).load().selectExpr(*job["columns"])
-    writer = frame.writeStream.format("parquet").option("path", f"{job['folder']}/rows").option("checkpointLocation", f"{job['folder']}/checkpoint")
+    writer = (
+        frame.writeStream.format("parquet")
+        .option("path", f"{job['folder']}/rows")
+        .option("checkpointLocation", f"{job['folder']}/checkpoint")
+    )
     return (writer.trigger(**job["trigger"]) if job["trigger"] else writer).start()
 
 

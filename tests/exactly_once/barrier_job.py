@@ -28,7 +28,11 @@ __all__ = ["BarrierJob"]
 LIFE_S = 90
 DRIVER, EXECUTOR = "org.apache.spark.deploy.SparkSubmit", "CoarseGrainedExecutorBackend"
 """Of the command lines of JVMs."""
-ENVIRONMENT = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
+ENVIRONMENT = {
+    "SPARK_HOME": str(Path(pyspark.__file__).parent),
+    "SPARK_SCALA_VERSION": "2.13",
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
 TIMEOUT_S = 90
 BATCH_EVENTS = 12
 """About what a batch writes into the folders that are watched."""
@@ -56,9 +60,15 @@ class BarrierJob:
 
     @property
     def victims(self) -> dict[str, Callable[[int], list[int]]]:
-        """Who is killed before the driver, and how to find them in its session: workers are those of tasks, whose JVM lives."""
+        """Who is killed before the driver, and how to find them in its session.
+
+        Workers are those of tasks, whose JVM lives.
+        """
         if self.master.startswith("local-cluster"):
-            return {"executor": lambda session: members(session, EXECUTOR), "Python worker": lambda session: python_workers(session, EXECUTOR)}
+            return {
+                "executor": lambda session: members(session, EXECUTOR),
+                "Python worker": lambda session: python_workers(session, EXECUTOR),
+            }
         return {"Python worker": lambda session: python_workers(session, DRIVER)}
 
     def job(self, **trigger: Any) -> dict[str, Any]:
@@ -78,13 +88,19 @@ class BarrierJob:
 
         Returns: how many of each kind were killed.
         """
-        watched = [self.folder / name for name in ("checkpoint/offsets", "checkpoint/commits", "rows/_spark_metadata", "rows")]
+        watched = [
+            self.folder / name
+            for name in ("checkpoint/offsets", "checkpoint/commits", "rows/_spark_metadata", "rows")
+        ]
         for folder in watched:
             folder.mkdir(parents=True, exist_ok=True)
         killed: Counter[str] = Counter()
         for number in range(rounds):
             said = []
-            with FolderWatch(watched) as watch, Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver:
+            with (
+                FolderWatch(watched) as watch,
+                Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver,
+            ):
                 events = watch.files(LIFE_S, driver.check)
                 next(events)
                 for victim in rng.sample([*self.victims], len(self.victims)):
@@ -109,7 +125,10 @@ class BarrierJob:
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
         """Return what was written, sorted; what was written twice is there twice."""
-        return sorted(tuple(row) for row in self.spark.read.parquet(f"{self.folder}/rows").selectExpr(*columns).collect())
+        return sorted(
+            tuple(row)
+            for row in self.spark.read.parquet(f"{self.folder}/rows").selectExpr(*columns).collect()
+        )
 
 
 def _skip(events: Iterator[Path], count: int) -> str:

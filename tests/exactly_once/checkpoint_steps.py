@@ -12,7 +12,10 @@ __all__ = ["STEPS", "Disk", "Step"]
 
 
 class Step(enum.Enum):
-    """The steps of a checkpoint; the value says how many of Spark's logs, in the order in which they are written, hold the batch by then."""
+    """The steps of a checkpoint.
+
+    The value says how many of Spark's logs, in the order in which they are written, hold the batch by then.
+    """
 
     BEFORE_ITS_OFFSET_IS_LOGGED = 0
     OFFSET_LOGGED = 1
@@ -21,7 +24,13 @@ class Step(enum.Enum):
     COMMITTED = 3
 
 
-STEPS = (Step.BEFORE_ITS_OFFSET_IS_LOGGED, Step.OFFSET_LOGGED, Step.TASKS_RUN, Step.SINK_COMMITTED, Step.COMMITTED)
+STEPS = (
+    Step.BEFORE_ITS_OFFSET_IS_LOGGED,
+    Step.OFFSET_LOGGED,
+    Step.TASKS_RUN,
+    Step.SINK_COMMITTED,
+    Step.COMMITTED,
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,11 @@ class Disk:
 
     @property
     def logs(self) -> list[Path]:
-        return [self.job.checkpoint / "offsets", self.job.sink / "_spark_metadata", self.job.checkpoint / "commits"]
+        return [
+            self.job.checkpoint / "offsets",
+            self.job.sink / "_spark_metadata",
+            self.job.checkpoint / "commits",
+        ]
 
     @property
     def folders(self) -> list[Path]:

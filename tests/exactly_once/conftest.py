@@ -1,4 +1,7 @@
-"""What the tests of exactly-once share: a pipeline of one's own, and a broker that may be paused and killed."""
+"""What the tests of exactly-once share.
+
+A pipeline of one's own, and a broker that may be paused and killed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,12 @@ def pipeline(spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path)
     """Make the test's pipeline: from its topic, from the earliest record on, unless it says otherwise."""
 
     def make(**options: Any) -> Pipeline:
-        return Pipeline(spark, kafka.bootstrap_servers, tmp_path, {"subscribe": topic, "startingOffsets": "earliest", **options})
+        return Pipeline(
+            spark,
+            kafka.bootstrap_servers,
+            tmp_path,
+            {"subscribe": topic, "startingOffsets": "earliest", **options},
+        )
 
     return make
 

@@ -1,8 +1,11 @@
-"""A Spark Connect client, and the server that it starts, in a process of its own: a classic session cannot live beside it.
+"""A Spark Connect client, and the server that it starts, in a process of its own.
 
-The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, a line of JSON on stdout its answer: ``stream`` runs the
-query until it has caught up, stops it, and says what is in the sink; ``batch`` reads the topic. Pairs of partition and offset, sorted.
-``lag`` is a ``stream`` with a listener on the client, and says what that knew at last.
+A classic session cannot live beside it.
+
+The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, a line of JSON on stdout
+its answer: ``stream`` runs the query until it has caught up, stops it, and says what is in the sink;
+``batch`` reads the topic. Pairs of partition and offset, sorted. ``lag`` is a ``stream`` with a listener on
+the client, and says what that knew at last.
 """
 
 from __future__ import annotations
@@ -61,9 +64,16 @@ def lag(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def batch(pipeline: Pipeline) -> list[tuple[int, int]]:
-    reader = pipeline.spark.read.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", pipeline.bootstrap_servers)
+    reader = (
+        pipeline.spark.read.format("headwater")
+        .option("source", "kafka")
+        .option("kafka.bootstrap.servers", pipeline.bootstrap_servers)
+    )
     chosen = {name: pipeline.options[name] for name in OPTIONS_OF_A_BATCH}
-    return sorted((row.partition, row.offset) for row in reader.options(**chosen).load().select("partition", "offset").collect())
+    return sorted(
+        (row.partition, row.offset)
+        for row in reader.options(**chosen).load().select("partition", "offset").collect()
+    )
 
 
 if __name__ == "__main__":

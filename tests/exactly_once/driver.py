@@ -1,6 +1,9 @@
-"""A streaming job in a process of its own, for tests that kill it: from Kafka into Parquet, until it is killed or the trigger ends it.
+"""A streaming job in a process of its own, for tests that kill it.
 
-The one argument is JSON: what `Pipeline.job` returns, ``master``, ``trigger``, and perhaps ``gate``, a folder.
+From Kafka into Parquet, until it is killed or the trigger ends it.
+
+The one argument is JSON: what `Pipeline.job` returns, ``master``, ``trigger``, and perhaps ``gate``, a
+folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A streaming job from files into Parquet in a process of its own, for tests that kill it. The one argument is what `FilesPipeline.job` returns."""
+"""A streaming job from files into Parquet in a process of its own, for tests that kill it.
+
+The one argument is what `FilesPipeline.job` returns.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,12 @@ class FilesPipeline(Pipeline):
         return self.folder / "in"
 
     def frame(self) -> DataFrame:
-        reader = self.spark.readStream.format("headwater").option("source", "files").option("format", "json").schema("number bigint")
+        reader = (
+            self.spark.readStream.format("headwater")
+            .option("source", "files")
+            .option("format", "json")
+            .schema("number bigint")
+        )
         return reader.options(**self.options).load(str(self.inbox))
 
     def committed_files(self) -> set[str]:

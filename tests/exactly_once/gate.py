@@ -25,7 +25,8 @@ SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}
 class Gate:
     """A folder in which each task that has come to the gate leaves a file ``<partition>-<attempt>``, with the id of its process.
 
-    With `SMALL_BATCHES`, and if a task has more to read than fits between its reader and the gate (some MB), no reader ends before the gate is open.
+    With `SMALL_BATCHES`, and if a task has more to read than fits between its reader and the gate (some MB),
+    no reader ends before the gate is open.
     """
 
     folder: Path
@@ -35,13 +36,20 @@ class Gate:
         return frame.mapInArrow(_waiting(str(self.folder)), frame.schema)
 
     def wait_for_tasks(self, count: int) -> dict[str, int]:
-        """Wait until so many tasks have come to the gate; return their processes, by ``<partition>-<attempt>``."""
+        """Wait until so many tasks have come to the gate.
+
+        Return their processes, by ``<partition>-<attempt>``.
+        """
         until(lambda: len(self.arrived()) >= count, f"{count} tasks to come to the gate")
         return self.arrived()
 
     def arrived(self) -> dict[str, int]:
         """Return the processes of the tasks that have come to the gate so far."""
-        return {entry.name: int(entry.read_text()) for entry in self.folder.glob("*-*") if not entry.name.startswith(".")}
+        return {
+            entry.name: int(entry.read_text())
+            for entry in self.folder.glob("*-*")
+            if not entry.name.startswith(".")
+        }
 
     def open(self) -> None:
         """Let everybody through, for ever."""

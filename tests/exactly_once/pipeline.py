@@ -20,7 +20,15 @@ TIMEOUT_S = 60
 
 def logged_ids(folder: Path) -> list[int]:
     """Return the batch ids that one of Spark's logs holds: offsets, commits, or the sink's own."""
-    return sorted(int(entry.name.removesuffix(".compact")) for entry in folder.glob("*") if not entry.name.startswith(".")) if folder.exists() else []
+    return (
+        sorted(
+            int(entry.name.removesuffix(".compact"))
+            for entry in folder.glob("*")
+            if not entry.name.startswith(".")
+        )
+        if folder.exists()
+        else []
+    )
 
 
 def logged(checkpoint: Path, batch_id: int) -> dict[str, Any]:
@@ -53,7 +61,12 @@ class Pipeline:
 
     def job(self, conf: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a program needs to run the same pipeline in a Spark of its own."""
-        return {"conf": conf, "bootstrap_servers": self.bootstrap_servers, "folder": str(self.folder), "options": self.options}
+        return {
+            "conf": conf,
+            "bootstrap_servers": self.bootstrap_servers,
+            "folder": str(self.folder),
+            "options": self.options,
+        }
 
     @classmethod
     def of(cls, job: Mapping[str, Any], spark: SparkSession) -> Pipeline:
@@ -62,7 +75,11 @@ class Pipeline:
 
     def frame(self) -> DataFrame:
         """Return the stream, before anything is done to it."""
-        reader = self.spark.readStream.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", self.bootstrap_servers)
+        reader = (
+            self.spark.readStream.format("headwater")
+            .option("source", "kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap_servers)
+        )
         return reader.options(**self.options).load()
 
     def start(self, frame: DataFrame | None = None, **trigger: Any) -> StreamingQuery:
@@ -94,7 +111,9 @@ class Pipeline:
         return [progress["numInputRows"] for progress in query.recentProgress]
 
     def crash_before_commit(self, *, sink_too: bool = True) -> int:
-        """Leave the disk as a crash would have that came before the last batch was committed; return that batch's id.
+        """Leave the disk as a crash would have that came before the last batch was committed.
+
+        Return that batch's id.
 
         Args:
             sink_too: before the sink committed it, or else after that and before Spark did.
@@ -115,8 +134,13 @@ class Pipeline:
         return logged(self.checkpoint, batch_id)
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        """Return these columns, or expressions of them, of what was written, sorted; a record that was written twice is there twice."""
-        return sorted(tuple(row) for row in self.spark.read.parquet(str(self.sink)).selectExpr(*columns).collect())
+        """Return these columns, or expressions of them, of what was written, sorted.
+
+        A record that was written twice is there twice.
+        """
+        return sorted(
+            tuple(row) for row in self.spark.read.parquet(str(self.sink)).selectExpr(*columns).collect()
+        )
 
     def places(self) -> list[tuple[int, int]]:
         """Return partition and offset of every record that was written, sorted."""

@@ -22,7 +22,9 @@ LOG_TAIL = 6_000
 
 
 class Program:
-    """A program of this folder in a session of its own: its JVM, Spark's source runner, Python daemons and workers all belong to it.
+    """A program of this folder in a session of its own.
+
+    Its JVM, Spark's source runner, Python daemons and workers all belong to it.
 
     A context manager: whatever is left at the end is killed.
 
@@ -34,7 +36,15 @@ class Program:
         asked: whether it takes commands (`ask`).
     """
 
-    def __init__(self, script: str, job: Mapping[str, Any], log: Path, environment: Mapping[str, str] | None = None, *, asked: bool = False) -> None:
+    def __init__(
+        self,
+        script: str,
+        job: Mapping[str, Any],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        asked: bool = False,
+    ) -> None:
         self._script, self._log = script, log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -63,21 +73,29 @@ class Program:
 
     def check(self) -> None:
         """Raise if the program has ended by itself."""
-        assert self._process.poll() is None, f"{self._script} ended with {self._process.returncode}\n{self.log_tail()}"
+        assert self._process.poll() is None, (
+            f"{self._script} ended with {self._process.returncode}\n{self.log_tail()}"
+        )
 
     def finish(self, timeout_s: float) -> None:
         """Wait for a program that ends by itself, in good order."""
         assert self._process.wait(timeout_s) == 0, self.log_tail()
 
     def kill(self) -> None:
-        """End everything that belongs to it at once (SIGKILL): no goodbye, no clean-up. Returns when the last process is gone."""
+        """End everything that belongs to it at once (SIGKILL): no goodbye, no clean-up.
+
+        Returns when the last process is gone.
+        """
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)  # the program and its JVM, in one blow
         until(self._nobody_left, "the program's processes to be gone")
         self._process.communicate()
 
     def kill_jvm(self) -> None:
-        """End its JVM only (SIGKILL), as the kernel does when memory runs out. Returns when all that belongs to it has ended by itself."""
+        """End its JVM only (SIGKILL), as the kernel does when memory runs out.
+
+        Returns when all that belongs to it has ended by itself.
+        """
         for pid in members(self.session, "org.apache.spark.deploy.SparkSubmit"):
             with contextlib.suppress(ProcessLookupError):  # gone by itself meanwhile
                 os.kill(pid, signal.SIGKILL)
@@ -90,7 +108,9 @@ class Program:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.kill()
         if error is not None:
             print(self.log_tail())
@@ -111,7 +131,10 @@ def members(session: int, command: str = "") -> list[int]:
 
 
 def python_workers(session: int, jvm: str) -> list[int]:
-    """Return the living Python workers of a session's JVMs of this command line: the JVM's child is a daemon, which forks them."""
+    """Return the living Python workers of a session's JVMs of this command line.
+
+    The JVM's child is a daemon, which forks them.
+    """
     jvms = members(session, jvm)
     parents = {pid: int(stat[1]) for pid in members(session, "pyspark.daemon") if (stat := _stat(pid))}
     return [pid for pid, daemon in parents.items() if parents.get(daemon) in jvms]

@@ -15,7 +15,9 @@ CHUNK = 20
 PAUSE_S = 0.05
 
 
-def produce(kafka: LocalKafka, topic: str, records: int, *, partition: int | None = None, value_bytes: int = 10) -> list[tuple[int, int]]:
+def produce(
+    kafka: LocalKafka, topic: str, records: int, *, partition: int | None = None, value_bytes: int = 10
+) -> list[tuple[int, int]]:
     """Append records, round robin unless a partition is given; return where they are."""
     return kafka.produce(topic, [bytes(value_bytes)] * records, partition=partition)
 
@@ -52,7 +54,15 @@ class Producer:
                 numbers = itertools.count()
                 while not self._stopped.wait(PAUSE_S):
                     chunk = list(itertools.islice(numbers, CHUNK))
-                    sent = [(n, producer.send(self._topic, b"value", str(n).encode(), partition=n % self._partitions)) for n in chunk]
+                    sent = [
+                        (
+                            n,
+                            producer.send(
+                                self._topic, b"value", str(n).encode(), partition=n % self._partitions
+                            ),
+                        )
+                        for n in chunk
+                    ]
                     producer.flush()
                     acknowledged = [(n, future.get(60)) for n, future in sent]
                     self.written += [(done.partition, done.offset, n) for n, done in acknowledged]

@@ -1,4 +1,7 @@
-"""Options that change from one start to the next, on one checkpoint: also with a batch that was planned under the old ones."""
+"""Options that change from one start to the next, on one checkpoint.
+
+Also with a batch that was planned under the old ones.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,14 @@ from tests.exactly_once.producing import produce
 Make = Callable[..., Pipeline]
 
 
-def test_a_narrowed_subscription_still_replays_the_uncommitted_batch_whole(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_narrowed_subscription_still_replays_the_uncommitted_batch_whole(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     left, kept = kafka.create_topic(f"{topic}-left"), kafka.create_topic(f"{topic}-kept")
     both = pipeline(subscribe=f"{left},{kept}")
-    written = [(left, offset) for _, offset in produce(kafka, left, 5)] + [(kept, offset) for _, offset in produce(kafka, kept, 5)]
+    written = [(left, offset) for _, offset in produce(kafka, left, 5)] + [
+        (kept, offset) for _, offset in produce(kafka, kept, 5)
+    ]
     both.drain()
     both.crash_before_commit()
     narrowed = both.but(subscribe=kept)
@@ -30,7 +37,9 @@ def test_a_narrowed_subscription_still_replays_the_uncommitted_batch_whole(pipel
     assert narrowed.planned(1)["positions"] == {kept: {"0": 7}}
 
 
-def test_a_widened_subscription_reads_the_new_topic_from_its_earliest(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_widened_subscription_reads_the_new_topic_from_its_earliest(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     old, new = kafka.create_topic(f"{topic}-old"), kafka.create_topic(f"{topic}-new")
     job = pipeline(subscribe=old, startingOffsets="latest")
     produce(kafka, old, 5)
@@ -43,7 +52,9 @@ def test_a_widened_subscription_reads_the_new_topic_from_its_earliest(pipeline: 
     assert job.rows("topic", "offset") == sorted(written)
 
 
-def test_a_topic_that_left_and_came_back_is_read_from_its_earliest(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_topic_that_left_and_came_back_is_read_from_its_earliest(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     stays, returns = kafka.create_topic(f"{topic}-stays"), kafka.create_topic(f"{topic}-returns")
     both = pipeline(subscribe=f"{stays},{returns}")
     produce(kafka, stays, 1)
@@ -53,10 +64,14 @@ def test_a_topic_that_left_and_came_back_is_read_from_its_earliest(pipeline: Mak
     produce(kafka, stays, 1)
     only.drain()
     both.drain()
-    assert both.rows("topic", "offset") == sorted([(stays, 0), (stays, 1), *((returns, offset) for offset in (0, 0, 1, 1, 2, 2))])
+    assert both.rows("topic", "offset") == sorted(
+        [(stays, 0), (stays, 1), *((returns, offset) for offset in (0, 0, 1, 1, 2, 2))]
+    )
 
 
-def test_changed_limits_and_tasks_replay_the_same_records(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_changed_limits_and_tasks_replay_the_same_records(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=8)
     produced = produce(kafka, topic, 20)
@@ -68,7 +83,9 @@ def test_changed_limits_and_tasks_replay_the_same_records(pipeline: Make, kafka:
     assert changed.places() == sorted(produced)
 
 
-def test_changed_columns_count_from_the_replayed_batch_on(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_changed_columns_count_from_the_replayed_batch_on(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic)
     job = pipeline(columns="partition,offset")
     produced = produce(kafka, topic, 5)
@@ -77,11 +94,16 @@ def test_changed_columns_count_from_the_replayed_batch_on(pipeline: Make, kafka:
     wider = job.but(columns="value,offset,partition")
     produced += produce(kafka, topic, 2)
     wider.drain()
-    assert wider.spark.read.schema("value binary").parquet(str(wider.sink)).where("value is not null").count() == 7
+    assert (
+        wider.spark.read.schema("value binary").parquet(str(wider.sink)).where("value is not null").count()
+        == 7
+    )
     assert wider.places() == sorted(produced)
 
 
-def test_starting_offsets_count_only_while_nothing_is_logged(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_starting_offsets_count_only_while_nothing_is_logged(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic)
     job = pipeline()
     produced = produce(kafka, topic, 5)
@@ -91,7 +113,9 @@ def test_starting_offsets_count_only_while_nothing_is_logged(pipeline: Make, kaf
     assert job.places() == sorted(produced)
 
 
-def test_the_positions_of_an_offset_log_can_be_pasted_as_starting_offsets(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_the_positions_of_an_offset_log_can_be_pasted_as_starting_offsets(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=3)
     job = pipeline()
     produce(kafka, topic, 10)

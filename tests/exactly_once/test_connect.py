@@ -17,7 +17,11 @@ from tests.exactly_once.producing import produce
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_once(
-    pipeline: Callable[..., Pipeline], kafka: LocalKafka, topic: str, spark_conf: dict[str, Any], tmp_path: Path
+    pipeline: Callable[..., Pipeline],
+    kafka: LocalKafka,
+    topic: str,
+    spark_conf: dict[str, Any],
+    tmp_path: Path,
 ) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=8).job(spark_conf)

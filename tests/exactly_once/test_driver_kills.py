@@ -1,4 +1,7 @@
-"""The driver is killed (SIGKILL: the JVM, Spark's source runner, the Python workers) again and again while records keep coming."""
+"""The driver is killed (SIGKILL.
+
+The JVM, Spark's source runner, the Python workers) again and again while records keep coming.
+"""
 
 from __future__ import annotations
 
@@ -56,20 +59,31 @@ def test_a_driver_killed_at_every_step_of_a_checkpoint(
     with producer.running():
         for step in STEPS:
             replays = disk.last(disk.logs[0]) > disk.last(disk.logs[-1])
-            target = disk.last(disk.logs[-1]) + 1 + (0 if step is Step.TASKS_RUN and replays else rng.randint(1, 2))
+            target = (
+                disk.last(disk.logs[-1])
+                + 1
+                + (0 if step is Step.TASKS_RUN and replays else rng.randint(1, 2))
+            )
             with FolderWatch(disk.folders) as watch, start() as driver:
                 reached = (disk.step(event) for event in watch.files(LIFE_S, driver.check))
-                batch_id = next(at[1] for at in reached if at is not None and at[0] is step and at[1] >= target)
+                batch_id = next(
+                    at[1] for at in reached if at is not None and at[0] is step and at[1] >= target
+                )
                 driver.kill()
             late = disk.set_back(batch_id, step)
-            print(f"killed at {step.name} of batch {batch_id}{' (set back)' if late else ''}{', a replay' if replays else ''}: {disk}", flush=True)
+            print(
+                f"killed at {step.name} of batch {batch_id}{' (set back)' if late else ''}{', a replay' if replays else ''}: {disk}",
+                flush=True,
+            )
     everything_once(disk.job, producer.written)
 
 
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 60 * ROUNDS)
-def test_a_driver_killed_at_seeded_points(disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random) -> None:
+def test_a_driver_killed_at_seeded_points(
+    disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random
+) -> None:
     kafka.create_topic(topic, PARTITIONS)
     producer, late = Producer(kafka, topic, PARTITIONS), []
     with producer.running():
@@ -79,7 +93,9 @@ def test_a_driver_killed_at_seeded_points(disk: Disk, start: Callable[[], Progra
                 next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
-            print(f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}", flush=True)
+            print(
+                f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}", flush=True
+            )
             if number == ROUNDS // 2:
                 kafka.add_partitions(topic, PARTITIONS + 1)
                 late = kafka.produce(topic, [b"late"] * 10, keys=[b"-1"] * 10, partition=PARTITIONS)
@@ -87,7 +103,10 @@ def test_a_driver_killed_at_seeded_points(disk: Disk, start: Callable[[], Progra
 
 
 def everything_once(job: Pipeline, written: list[tuple[int, int, int]]) -> None:
-    """Read the rest in this process, and compare what is in the sink with what was produced: nothing lost, nothing twice."""
+    """Read the rest in this process, and compare what is in the sink with what was produced.
+
+    Nothing lost, nothing twice.
+    """
     job.but(maxOffsetsPerTrigger=100_000).drain()
     assert job.rows("partition", "offset", "cast(cast(key as string) as int)") == sorted(written)
     print(f"{len(written)} records, each written once, in {job.batch_ids()[-1] + 1} batches")

@@ -1,4 +1,8 @@
-"""The driver is killed (SIGKILL: the JVM, Spark's source runner, the Python workers) again and again while files come, are read, and are deleted."""
+"""The driver is killed (SIGKILL.
+
+The JVM, Spark's source runner, the Python workers) again and again while files come, are read, and are
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +47,22 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
     with writer.running():
         for number in range(ROUNDS):
             fatal = rng.randrange(MOST_EVENTS)
-            with FolderWatch(disk.folders) as watch, Program("files_driver.py", job.job(conf), tmp_path / "driver.log") as driver:
+            with (
+                FolderWatch(disk.folders) as watch,
+                Program("files_driver.py", job.job(conf), tmp_path / "driver.log") as driver,
+            ):
                 next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
                 kill = rng.choice([driver.kill, driver.kill_jvm])
                 kill()
             dropped = set(writer.dropped)
             removed = dropped - {entry.name for entry in job.inbox.iterdir()}
-            print(f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}, {len(removed)} files deleted", flush=True)
+            print(
+                f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}, {len(removed)} files deleted",
+                flush=True,
+            )
             assert removed <= job.committed_files()
     job.but(maxFilesPerTrigger="1000").drain()
     assert job.rows("number") == [(number,) for number in writer.numbers]
-    print(f"{len(writer.numbers)} rows of {len(writer.dropped)} files, each written once, in {job.batch_ids()[-1] + 1} batches")
+    print(
+        f"{len(writer.numbers)} rows of {len(writer.dropped)} files, each written once, in {job.batch_ids()[-1] + 1} batches"
+    )

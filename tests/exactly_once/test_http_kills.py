@@ -1,4 +1,7 @@
-"""A stream of a REST API is killed (SIGKILL) at seeded points while the API grows: every item is written once."""
+"""A stream of a REST API is killed (SIGKILL) at seeded points while the API grows.
+
+Every item is written once.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,13 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
     conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}
     conf |= {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
-    options = {"source": "http", "url": api.url, "childrenField": "comments", "barrierRows": "150", "pollInterval": "100ms"}
+    options = {
+        "source": "http",
+        "url": api.url,
+        "childrenField": "comments",
+        "barrierRows": "150",
+        "pollInterval": "100ms",
+    }
     job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
     assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
     api.items, api.grow_per_s = api.count(), 0

@@ -1,4 +1,7 @@
-"""A stream of MQTT messages is killed (SIGKILL) at seeded points while messages keep coming: with keys each is written once, without none is lost."""
+"""A stream of MQTT messages is killed (SIGKILL) at seeded points while messages keep coming.
+
+With keys each is written once, without none is lost.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "1"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 IN_FLIGHT = 50
-"""What the broker may send before the first acknowledgement; and as many again behind what it delivers again."""
+"""What the broker may send before the first acknowledgement.
+
+And as many again behind what it delivers again.
+"""
 
 
 class Publisher:
@@ -45,7 +51,9 @@ class Publisher:
 
     def _run(self) -> None:
         while not self._stopped.wait(0.05):
-            self.sent += self._broker.publish(("numbers", json.dumps({"number": self.sent + at}).encode()) for at in range(20))
+            self.sent += self._broker.publish(
+                ("numbers", json.dumps({"number": self.sent + at}).encode()) for at in range(20)
+            )
 
 
 @pytest.fixture
@@ -59,7 +67,13 @@ def broker() -> Iterator[LocalMqtt]:
 @pytest.mark.timeout(120 + 60 * ROUNDS)
 @pytest.mark.parametrize("keys", [True, False], ids=["with keys", "without keys"])
 def test_a_driver_killed_at_seeded_points(
-    broker: LocalMqtt, spark: SparkSession, spark_conf: dict[str, Any], rng: random.Random, tmp_path: Path, *, keys: bool
+    broker: LocalMqtt,
+    spark: SparkSession,
+    spark_conf: dict[str, Any],
+    rng: random.Random,
+    tmp_path: Path,
+    *,
+    keys: bool,
 ) -> None:
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
     conf = {**spark_conf, "spark.executor.memory": "512m", "spark.driver.memory": "512m"}

@@ -24,7 +24,10 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(240)]
 
 OUTAGE_S = 20
 RECORDS, VALUE_BYTES = 1_500, 8_000
-"""12 MB in one partition: more than the fetch in flight, the sockets and the JVM hold between the reader and the gate."""
+"""12 MB in one partition.
+
+More than the fetch in flight, the sockets and the JVM hold between the reader and the gate.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +49,23 @@ def gate(spark: SparkSession, tmp_path: Path) -> Iterator[Gate]:
 
 
 def batch(spark: SparkSession, kafka: LocalKafka, topic: str) -> DataFrame:
-    reader = spark.read.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+    reader = (
+        spark.read.format("headwater")
+        .option("source", "kafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+    )
     return reader.option("subscribe", topic).load()
 
 
 def read_across(gate: Gate, frame: DataFrame, event: Callable[[], Any]) -> list[tuple[int, int]]:
-    """Read a frame; when some of it has been read, let something happen; return where the records were, sorted."""
+    """Read a frame; when some of it has been read, let something happen.
+
+    Return where the records were, sorted.
+    """
     rows: list[Any] = []
-    reading = threading.Thread(target=lambda: rows.extend(gate.through(frame).select("partition", "offset").collect()), daemon=True)
+    reading = threading.Thread(
+        target=lambda: rows.extend(gate.through(frame).select("partition", "offset").collect()), daemon=True
+    )
     reading.start()
     try:
         gate.wait_for_tasks(1)
@@ -64,7 +76,9 @@ def read_across(gate: Gate, frame: DataFrame, event: Callable[[], Any]) -> list[
     return sorted((row.partition, row.offset) for row in rows)
 
 
-def test_a_query_waits_for_a_broker_that_is_away_for_20_seconds_and_goes_on(pipeline: Make, fragile_kafka: LocalKafka, topic: str) -> None:
+def test_a_query_waits_for_a_broker_that_is_away_for_20_seconds_and_goes_on(
+    pipeline: Make, fragile_kafka: LocalKafka, topic: str
+) -> None:
     fragile_kafka.create_topic(topic, partitions=2)
     job = replace(pipeline(maxOffsetsPerTrigger=50), bootstrap_servers=fragile_kafka.bootstrap_servers)
     produced = produce(fragile_kafka, topic, 1_000)
@@ -95,13 +109,17 @@ def test_a_batch_read_goes_on_after_its_broker_was_killed_and_restarted(
     assert read_across(gate, batch(spark, fragile_kafka, topic), crash) == produced
 
 
-def test_a_batch_read_follows_a_leader_that_moves(spark: SparkSession, pair: LocalKafka, topic: str, gate: Gate) -> None:
+def test_a_batch_read_follows_a_leader_that_moves(
+    spark: SparkSession, pair: LocalKafka, topic: str, gate: Gate
+) -> None:
     pair.create_topic(topic, assignments={0: [1]})
     produced = produce(pair, topic, RECORDS, value_bytes=VALUE_BYTES)
     assert read_across(gate, batch(spark, pair, topic), lambda: pair.move_leader(topic, 0, 2)) == produced
 
 
-def test_a_batch_read_goes_on_with_the_replica_of_a_killed_leader(spark: SparkSession, pair: LocalKafka, topic: str, gate: Gate) -> None:
+def test_a_batch_read_goes_on_with_the_replica_of_a_killed_leader(
+    spark: SparkSession, pair: LocalKafka, topic: str, gate: Gate
+) -> None:
     pair.create_topic(topic, assignments={0: [2, 1]})
     produced = produce(pair, topic, RECORDS, value_bytes=VALUE_BYTES)
     try:
@@ -110,7 +128,9 @@ def test_a_batch_read_goes_on_with_the_replica_of_a_killed_leader(spark: SparkSe
         pair.start()
 
 
-def test_a_query_goes_on_with_the_replicas_of_a_killed_leader(pipeline: Make, pair: LocalKafka, topic: str) -> None:
+def test_a_query_goes_on_with_the_replicas_of_a_killed_leader(
+    pipeline: Make, pair: LocalKafka, topic: str
+) -> None:
     pair.create_topic(topic, assignments={0: [2, 1], 1: [1, 2]})
     job = replace(pipeline(maxOffsetsPerTrigger=50), bootstrap_servers=pair.bootstrap_servers)
     produced = produce(pair, topic, 500)

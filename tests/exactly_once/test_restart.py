@@ -1,4 +1,7 @@
-"""A crash at a known place of a checkpoint, then a restart: the disk is left as the crash would have left it."""
+"""A crash at a known place of a checkpoint, then a restart.
+
+The disk is left as the crash would have left it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ MOST_EVENTS = 50
 """About what three batches write into the folders that are watched."""
 
 
-def test_latest_is_resolved_once_though_batch_0_never_committed(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_latest_is_resolved_once_though_batch_0_never_committed(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(startingOffsets="latest")
     produce(kafka, topic, 20)
@@ -38,7 +43,9 @@ def test_latest_is_resolved_once_though_batch_0_never_committed(pipeline: Make, 
     assert job.places() == sorted(arrived_in_between)
 
 
-def test_records_that_arrive_after_an_empty_first_trigger_and_a_stop_are_read(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_records_that_arrive_after_an_empty_first_trigger_and_a_stop_are_read(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(startingOffsets="latest")
     with job.running():
@@ -48,7 +55,9 @@ def test_records_that_arrive_after_an_empty_first_trigger_and_a_stop_are_read(pi
         assert job.places() == sorted(arrived_in_between)
 
 
-def test_batch_0_is_replayed_as_logged_whatever_arrived_meanwhile(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_batch_0_is_replayed_as_logged_whatever_arrived_meanwhile(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline()
     first = produce(kafka, topic, 10)
@@ -60,7 +69,9 @@ def test_batch_0_is_replayed_as_logged_whatever_arrived_meanwhile(pipeline: Make
     assert job.places() == sorted([*first, *more])
 
 
-def test_a_batch_that_only_the_sink_committed_is_not_written_again(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_batch_that_only_the_sink_committed_is_not_written_again(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline()
     first = produce(kafka, topic, 10)
@@ -89,7 +100,9 @@ def test_a_partition_added_between_crash_and_restart_is_read_from_its_earliest_a
     assert job.planned(replayed + 1)["starts"] == {topic: {"1": 0}}
 
 
-def test_a_partition_whose_first_batch_crashed_is_read_once(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_partition_whose_first_batch_crashed_is_read_once(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=1)
     job = pipeline()
     first = produce(kafka, topic, 10)
@@ -103,18 +116,30 @@ def test_a_partition_whose_first_batch_crashed_is_read_once(pipeline: Make, kafk
     assert job.places() == sorted([*first, *added, *more])
 
 
-def test_a_batch_that_failed_in_foreach_batch_comes_again_with_the_same_id_and_records(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_batch_that_failed_in_foreach_batch_comes_again_with_the_same_id_and_records(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=6)
     produced = produce(kafka, topic, 10)
     seen: list[tuple[int, list[tuple[int, int]]]] = []
 
     def fail_once(batch: DataFrame, batch_id: int) -> None:
-        seen.append((batch_id, sorted((row.partition, row.offset) for row in batch.select("partition", "offset").collect())))
+        seen.append(
+            (
+                batch_id,
+                sorted((row.partition, row.offset) for row in batch.select("partition", "offset").collect()),
+            )
+        )
         if len(seen) == 2:
             raise RuntimeError("the sink is away")
 
-    writer = job.frame().writeStream.foreachBatch(fail_once).option("checkpointLocation", str(job.checkpoint)).trigger(availableNow=True)
+    writer = (
+        job.frame()
+        .writeStream.foreachBatch(fail_once)
+        .option("checkpointLocation", str(job.checkpoint))
+        .trigger(availableNow=True)
+    )
     with pytest.raises(StreamingQueryException, match="the sink is away"):
         job.finish(writer.start())
     produced += produce(kafka, topic, 4)
@@ -126,7 +151,9 @@ def test_a_batch_that_failed_in_foreach_batch_comes_again_with_the_same_id_and_r
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_query_stopped_at_seeded_points_goes_on_each_time(pipeline: Make, kafka: LocalKafka, topic: str, rng: random.Random) -> None:
+def test_a_query_stopped_at_seeded_points_goes_on_each_time(
+    pipeline: Make, kafka: LocalKafka, topic: str, rng: random.Random
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=50)
     produced = produce(kafka, topic, 1_000)

@@ -14,7 +14,9 @@ from tests.exactly_once.producing import produce
 Make = Callable[..., Pipeline]
 
 
-def test_a_stream_united_with_itself_brings_each_record_twice(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_stream_united_with_itself_brings_each_record_twice(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=8)
     produced = produce(kafka, topic, 20)
@@ -23,16 +25,25 @@ def test_a_stream_united_with_itself_brings_each_record_twice(pipeline: Make, ka
     assert job.places() == sorted([*produced, *produced])
 
 
-def test_a_stream_joined_with_itself_matches_each_record_once(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_stream_joined_with_itself_matches_each_record_once(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(columns="partition,offset")
     produced = produce(kafka, topic, 20)
     frame = job.frame()
-    job.drain(frame.join(frame.select(col("partition"), col("offset"), col("offset").alias("other")), ["partition", "offset"]))
+    job.drain(
+        frame.join(
+            frame.select(col("partition"), col("offset"), col("offset").alias("other")),
+            ["partition", "offset"],
+        )
+    )
     assert job.places() == sorted(produced)
 
 
-def test_two_queries_on_one_frame_each_read_everything_once(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_two_queries_on_one_frame_each_read_everything_once(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline()
     other = replace(job, folder=job.folder / "other")
@@ -43,7 +54,9 @@ def test_two_queries_on_one_frame_each_read_everything_once(pipeline: Make, kafk
     assert job.places() == other.places() == sorted(produced)
 
 
-def test_a_stream_without_news_brings_nothing_when_another_one_of_its_query_has_some(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_stream_without_news_brings_nothing_when_another_one_of_its_query_has_some(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     quiet, busy = kafka.create_topic(f"{topic}-quiet"), kafka.create_topic(f"{topic}-busy")
     one, other = pipeline(subscribe=quiet), pipeline(subscribe=busy)
     produce(kafka, quiet, 3)
@@ -53,4 +66,7 @@ def test_a_stream_without_news_brings_nothing_when_another_one_of_its_query_has_
     one.crash_before_commit()
     produce(kafka, busy, 2)
     one.drain(one.frame().union(other.frame()))
-    assert one.rows("topic", "offset") == [*((busy, offset) for offset in range(4)), *((quiet, offset) for offset in range(3))]
+    assert one.rows("topic", "offset") == [
+        *((busy, offset) for offset in range(4)),
+        *((quiet, offset) for offset in range(3)),
+    ]

@@ -24,12 +24,19 @@ Make = Callable[..., Pipeline]
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(360)]
 
 RECORDS, VALUE_BYTES = 3_000, 8_000
-"""12 MB a task: more than the fetch in flight, the sockets and the JVM hold between the reader and the gate."""
+"""12 MB a task.
+
+More than the fetch in flight, the sockets and the JVM hold between the reader and the gate.
+"""
 
 RUNNER = "python_streaming_source_runner"
 SECOND_ATTEMPTS = {"0-1", "1-1"}
 
-LOCAL_CLUSTER = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
+LOCAL_CLUSTER = {
+    "SPARK_HOME": str(Path(pyspark.__file__).parent),
+    "SPARK_SCALA_VERSION": "2.13",
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
 
 
 @pytest.fixture
@@ -58,11 +65,15 @@ def start(job: Pipeline, gate: Gate, spark_conf: dict[str, Any], tmp_path: Path)
     return start_on
 
 
-def test_a_killed_python_worker(job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random) -> None:
+def test_a_killed_python_worker(
+    job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random
+) -> None:
     produced = produce(kafka, job.options["subscribe"], RECORDS, value_bytes=VALUE_BYTES)
     with start("local[2,4]", {}) as driver:
         gate.wait_for_tasks(2)
-        readers = [pid for pid in members(driver.session, "pyspark.daemon") if connected(pid, kafka.brokers[1].port)]
+        readers = [
+            pid for pid in members(driver.session, "pyspark.daemon") if connected(pid, kafka.brokers[1].port)
+        ]
         assert len(readers) == 2, "each task has a worker that reads from Kafka, and another one at the gate"
         os.kill(rng.choice(readers), signal.SIGKILL)
         gate.open()
@@ -71,7 +82,9 @@ def test_a_killed_python_worker(job: Pipeline, gate: Gate, start: Callable[..., 
     assert job.places() == sorted(produced)
 
 
-def test_a_killed_executor(job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random) -> None:
+def test_a_killed_executor(
+    job: Pipeline, gate: Gate, start: Callable[..., Program], kafka: LocalKafka, rng: random.Random
+) -> None:
     produced = produce(kafka, job.options["subscribe"], RECORDS, value_bytes=VALUE_BYTES)
     with start("local-cluster[2,1,1024]", LOCAL_CLUSTER, **{"spark.executor.memory": "512m"}) as driver:
         tasks = gate.wait_for_tasks(2)
@@ -84,7 +97,9 @@ def test_a_killed_executor(job: Pipeline, gate: Gate, start: Callable[..., Progr
     assert job.places() == sorted(produced)
 
 
-def test_a_killed_source_runner_fails_the_query_which_goes_on_after_a_restart(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_a_killed_source_runner_fails_the_query_which_goes_on_after_a_restart(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline()
     produced = produce(kafka, topic, 10)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Make = Callable[..., Pipeline]
 
 
-def test_available_now_twice_on_one_checkpoint_reads_each_record_once(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_available_now_twice_on_one_checkpoint_reads_each_record_once(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline()
     first = produce(kafka, topic, 10)
@@ -27,7 +29,9 @@ def test_available_now_twice_on_one_checkpoint_reads_each_record_once(pipeline: 
     assert job.places() == sorted([*first, *more])
 
 
-def test_available_now_ends_at_what_was_there_when_it_began(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_available_now_ends_at_what_was_there_when_it_began(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=4)
     first = produce(kafka, topic, 10)
@@ -40,7 +44,11 @@ def test_available_now_ends_at_what_was_there_when_it_began(pipeline: Make, kafk
             late.extend([*produce(kafka, topic, 4), *produce(kafka, topic, 2, partition=2)])
         read.extend((row.partition, row.offset) for row in batch.select("partition", "offset").collect())
 
-    writer = job.frame().writeStream.foreachBatch(read_and_produce_more).option("checkpointLocation", str(job.checkpoint))
+    writer = (
+        job.frame()
+        .writeStream.foreachBatch(read_and_produce_more)
+        .option("checkpointLocation", str(job.checkpoint))
+    )
     job.finish(writer.trigger(availableNow=True).start())
     assert (sorted(read), len(late)) == (sorted(first), 6)
     job.finish(writer.trigger(availableNow=True).start())
@@ -55,7 +63,9 @@ def test_available_now_does_not_wait_for_the_minimum(pipeline: Make, kafka: Loca
     assert job.places() == produced
 
 
-def test_available_now_replays_an_uncommitted_batch_after_a_partition_was_added(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_available_now_replays_an_uncommitted_batch_after_a_partition_was_added(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=1)
     job = pipeline(maxOffsetsPerTrigger=6)
     first = produce(kafka, topic, 10)
@@ -67,7 +77,9 @@ def test_available_now_replays_an_uncommitted_batch_after_a_partition_was_added(
     assert job.places() == sorted([*first, *added])
 
 
-def test_once_reads_everything_in_one_batch_whatever_the_limits_say(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_once_reads_everything_in_one_batch_whatever_the_limits_say(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=4, minOffsetsPerTrigger=3)
     first = produce(kafka, topic, 10)
@@ -77,7 +89,9 @@ def test_once_reads_everything_in_one_batch_whatever_the_limits_say(pipeline: Ma
     assert job.places() == sorted([*first, *more])
 
 
-def test_max_offsets_per_trigger_limits_batches_and_starves_no_partition(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_max_offsets_per_trigger_limits_batches_and_starves_no_partition(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic, partitions=2)
     job = pipeline(maxOffsetsPerTrigger=40)
     produced = [*produce(kafka, topic, 99, partition=0), *produce(kafka, topic, 1, partition=1)]
@@ -86,7 +100,9 @@ def test_max_offsets_per_trigger_limits_batches_and_starves_no_partition(pipelin
     assert job.places() == sorted(produced)
 
 
-def test_max_bytes_per_trigger_limits_batches_by_the_size_of_records(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_max_bytes_per_trigger_limits_batches_by_the_size_of_records(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic)
     job = pipeline(maxBytesPerTrigger=50_000)
     produced = kafka.produce(topic, [bytes(1_000)] * 200)
@@ -95,7 +111,9 @@ def test_max_bytes_per_trigger_limits_batches_by_the_size_of_records(pipeline: M
     assert job.places() == sorted(produced)
 
 
-def test_min_offsets_per_trigger_waits_for_enough_or_for_the_delay(pipeline: Make, kafka: LocalKafka, topic: str) -> None:
+def test_min_offsets_per_trigger_waits_for_enough_or_for_the_delay(
+    pipeline: Make, kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic)
     job = pipeline(minOffsetsPerTrigger=10, maxTriggerDelay="1h")
     with job.running() as query:
@@ -104,7 +122,9 @@ def test_min_offsets_per_trigger_waits_for_enough_or_for_the_delay(pipeline: Mak
         assert job.batch_ids() == [0]
         produced += produce(kafka, topic, 1)
         query.processAllAvailable()
-        assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == [10]
+        assert [
+            progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]
+        ] == [10]
         produced += produce(kafka, topic, 3)
         query.processAllAvailable()
         assert job.batch_ids() == [0, 1]
@@ -120,7 +140,9 @@ def test_idle_triggers_make_no_batches(pipeline: Make, kafka: LocalKafka, topic:
         before = {entry.name: entry.stat().st_mtime_ns for entry in (job.checkpoint / "offsets").iterdir()}
         for _ in range(20):
             query.processAllAvailable()
-        assert {entry.name: entry.stat().st_mtime_ns for entry in (job.checkpoint / "offsets").iterdir()} == before
+        assert {
+            entry.name: entry.stat().st_mtime_ns for entry in (job.checkpoint / "offsets").iterdir()
+        } == before
         assert job.batch_ids() == [0]
     with job.running():
         assert job.batch_ids() == [0]

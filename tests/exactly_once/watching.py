@@ -1,4 +1,7 @@
-"""What happens in some folders, as the kernel reports it (inotify): no polling, nothing missed, a reaction within a millisecond."""
+"""What happens in some folders, as the kernel reports it (inotify).
+
+No polling, nothing missed, a reaction within a millisecond.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ HEAD = struct.Struct("iIII")
 
 
 class FolderWatch:
-    """Names the files that appear in some folders: created there, or renamed to there. A context manager; one thread.
+    """Names the files that appear in some folders: created there, or renamed to there.
+
+    A context manager; one thread.
 
     Args:
         folders: must exist; what is below them is not watched.
@@ -30,7 +35,12 @@ class FolderWatch:
     def __init__(self, folders: Iterable[Path]) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._descriptor = self._checked(self._libc.inotify_init1(os.O_CLOEXEC))
-        watched = {folder: self._libc.inotify_add_watch(self._descriptor, os.fsencode(folder), IN_MOVED_TO | IN_CREATE) for folder in folders}
+        watched = {
+            folder: self._libc.inotify_add_watch(
+                self._descriptor, os.fsencode(folder), IN_MOVED_TO | IN_CREATE
+            )
+            for folder in folders
+        }
         self._folders = {self._checked(watch): folder for folder, watch in watched.items()}
         self._events: deque[Path] = deque()
 
@@ -62,7 +72,9 @@ class FolderWatch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         os.close(self._descriptor)
 
     def _read(self) -> None:

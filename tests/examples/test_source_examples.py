@@ -73,7 +73,13 @@ def test_each_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[st
     for example in (paged_api_source, object_events_source, folder_tree_source):
         example.main(spark)
     printed = capsys.readouterr().out.splitlines()
-    assert printed == ["250 items", "500 items", "30 lines, 0 events left", "60 lines, 0 events left", "39 files, 54 bytes"]
+    assert printed == [
+        "250 items",
+        "500 items",
+        "30 lines, 0 events left",
+        "60 lines, 0 events left",
+        "39 files, 54 bytes",
+    ]
 
 
 @pytest.mark.slow

@@ -90,7 +90,9 @@ def test_leaders_move_and_a_lost_broker_is_replaced(topic: str) -> None:
 
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGKILL])
 def test_no_broker_outlives_the_program_that_started_it(ended_by: signal.Signals, tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, SCRIPT, "--port", "0", "--data", tmp_path], stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        [sys.executable, SCRIPT, "--port", "0", "--data", tmp_path], stdout=subprocess.PIPE, text=True
+    ) as program:
         assert program.stdout is not None
         while not (line := program.stdout.readline()).startswith("broker 1"):
             assert line, "the program ended without starting a broker"

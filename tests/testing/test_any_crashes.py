@@ -27,12 +27,23 @@ def test_planned(runs: list[Any], limit: int) -> None:
 @settings(max_examples=15)
 def test_barrier(runs: list[Any], limit: int, tasks: int, mode: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        each_row_once(TailSource, runs, {"statelocation": folder, "barrierrows": str(limit), "parallelism": str(tasks), "barriermode": mode})
+        each_row_once(
+            TailSource,
+            runs,
+            {
+                "statelocation": folder,
+                "barrierrows": str(limit),
+                "parallelism": str(tasks),
+                "barriermode": mode,
+            },
+        )
 
 
 def each_row_once(source: SourceClass, runs: list[Any], options: dict[str, str]) -> None:
     system = MemorySystem()
-    engine = MicroBatchEngine(lambda: UserSource(source)({"system": system.name, **options}, Boundedness.CONTINUOUS_UNBOUNDED))
+    engine = MicroBatchEngine(
+        lambda: UserSource(source)({"system": system.name, **options}, Boundedness.CONTINUOUS_UNBOUNDED)
+    )
     written: list[dict[str, Any]] = []
     for step, batches, added in runs:
         for log, count in added.items():

@@ -1,4 +1,7 @@
-"""A source that breaks a contract is told which one, and the query stops before a wrong offset is logged; the suites find it too."""
+"""A source that breaks a contract is told which one, and the query stops before a wrong offset is logged.
+
+The suites find it too.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,14 @@ from headwater.core.errors import ContractError, DataLossError, DeadlineError, S
 from headwater.core.retry import Backoff
 from headwater.core.simple_source import NamedSplit, Page
 from headwater.core.source import Boundedness
-from headwater.testing import BrokenContractError, MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch
+from headwater.testing import (
+    BrokenContractError,
+    MemorySystem,
+    MicroBatchEngine,
+    SourceTests,
+    Step,
+    read_batch,
+)
 from tests.doubles import NumberEnumerator, Numbers, NumberSource
 from tests.simple_sources import LogSource, TailSource
 
@@ -39,12 +49,20 @@ def reading(read: Callable[..., Iterator[Any]]) -> type[LogSource]:
 
 
 PAGES: list[tuple[str, list[Any], str]] = [
-    ("back", [Page([("a", 0), ("a", 1)], 2), Page([("a", 2)], 1)], "split 'a' .* must move on: the page after 2 has the position 1"),
+    (
+        "back",
+        [Page([("a", 0), ("a", 1)], 2), Page([("a", 2)], 1)],
+        "split 'a' .* must move on: the page after 2 has the position 1",
+    ),
     ("stands", [Page([("a", 0)], 0)], "must move on"),
     ("column", [Page([{"log": "a", "nummer": 0}], 1)], "the column 'nummer', which is not in the schema"),
     ("type", [Page([("a", "zero")], 1)], "must yield rows of the schema .*number int64"),
     ("width", [Page([("a", 0, 0)], 1)], "must yield rows of the schema"),
-    ("batch", [Page(pa.RecordBatch.from_pylist([{"log": "a", "number": 0.5}]), 1)], "must yield the schema of the source, .* not .*number double"),
+    (
+        "batch",
+        [Page(pa.RecordBatch.from_pylist([{"log": "a", "number": 0.5}]), 1)],
+        "must yield the schema of the source, .* not .*number double",
+    ),
     ("json", [Page([("a", 0)], {1, 2})], "position after 0 of split 'a' .* must be JSON"),  # type: ignore[arg-type]
     ("large", [Page([("a", 0)], "x" * 20_000)], "has 20002 characters as JSON, and may have 16384"),
     ("page", [("a", 0)], "must yield Pages, not tuple"),
@@ -70,7 +88,10 @@ def test_a_generator_that_never_yields_is_given_up_after_read_timeout() -> None:
 
     query = engine(reading(hang), {**world(), "readTimeout": "50ms"})
     try:
-        with pytest.raises(ContractError, match=r"split 'a' .* neither yielded nor returned within 50 ms \(option readTimeout\) after position 0"):
+        with pytest.raises(
+            ContractError,
+            match=r"split 'a' .* neither yielded nor returned within 50 ms \(option readTimeout\) after position 0",
+        ):
             query.run()
     finally:
         leave.set()
@@ -81,10 +102,16 @@ def broken(**members: Any) -> type[LogSource]:
 
 
 ENUMERATORS: list[tuple[type[Any], str]] = [
-    (broken(discover=lambda _: [NamedSplit("a"), NamedSplit("a")]), "SimpleSource.discover: .* returned split 'a' twice"),
+    (
+        broken(discover=lambda _: [NamedSplit("a"), NamedSplit("a")]),
+        "SimpleSource.discover: .* returned split 'a' twice",
+    ),
     (broken(discover=lambda _: ["a"]), "must return NamedSplits with a name, not 'a'"),
     (broken(discover=lambda _: [NamedSplit("a", {1})]), "the info of split 'a' .* must be JSON"),  # type: ignore[arg-type]
-    (broken(discover=lambda _: [NamedSplit("a", "x" * 20_000)]), "the info of split 'a' .* has 20002 characters"),
+    (
+        broken(discover=lambda _: [NamedSplit("a", "x" * 20_000)]),
+        "the info of split 'a' .* has 20002 characters",
+    ),
     (broken(start=lambda *_: 1.5), "positions are integers"),
     (broken(head=lambda *_: None), "Heads.head must return an integer"),
     (broken(head=lambda *_: -1), "Heads.head went backwards: split 'a'"),
@@ -140,7 +167,9 @@ def test_what_the_users_code_raises_is_told_with_split_and_position() -> None:
         yield Page([("a", 0)], 1)
         raise KeyError("colour")
 
-    with pytest.raises(SourceError, match=r"Broken.read failed: KeyError: 'colour' \[source logs, split a, position 1\]"):
+    with pytest.raises(
+        SourceError, match=r"Broken.read failed: KeyError: 'colour' \[source logs, split a, position 1\]"
+    ):
         engine(reading(fail), world()).run()
 
 
@@ -181,7 +210,8 @@ def test_the_suites_name_the_contract_and_where_it_is_written() -> None:
             return world()
 
     with pytest.raises(
-        BrokenContractError, match=r"Source.create_reader: a second reader .* The contract is written in headwater/core/source.py:\d+"
+        BrokenContractError,
+        match=r"Source.create_reader: a second reader .* The contract is written in headwater/core/source.py:\d+",
     ):
         Suite().test_reading_a_range_again_brings_the_same_rows()
     with pytest.raises(BrokenContractError, match=r"each row of the batch once"):
@@ -194,7 +224,10 @@ def test_names_of_splits_that_grow_without_end_are_refused(tmp_path: Path) -> No
             return [NamedSplit(f"{number}".ljust(15_000, "x")) for number in range(300)]
 
     query = engine(Many, {**world(), "stateLocation": str(tmp_path)})
-    with pytest.raises(ContractError, match=r"the names of all splits of source 'tails' has 4[0-9]{6} characters as JSON, and may have 4194304"):
+    with pytest.raises(
+        ContractError,
+        match=r"the names of all splits of source 'tails' has 4[0-9]{6} characters as JSON, and may have 4194304",
+    ):
         query.run()
     assert not query.offsets
 
@@ -211,7 +244,9 @@ class Full(NumberSource):
 
 def test_state_of_the_full_form_that_is_not_json_is_never_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NumberEnumerator, "snapshot_state", lambda _: {"seen": {1, 2}})
-    with pytest.raises(ContractError, match=r"SplitEnumerator.snapshot_state: the state of source 'numbers' must be JSON"):
+    with pytest.raises(
+        ContractError, match=r"SplitEnumerator.snapshot_state: the state of source 'numbers' must be JSON"
+    ):
         Full(Numbers({"a": 3})).run()
 
 
@@ -229,5 +264,7 @@ def test_a_batch_of_the_full_form_with_a_wrong_schema_is_not_handed_over() -> No
         def schema(self) -> pa.Schema:
             return pa.schema((("label", pa.string()), ("number", pa.float64())))
 
-    with pytest.raises(ContractError, match=r"RecordEmitter.emit: a batch of split a of source 'numbers' has not the schema"):
+    with pytest.raises(
+        ContractError, match=r"RecordEmitter.emit: a batch of split a of source 'numbers' has not the schema"
+    ):
         Other(Numbers({"a": 3})).run()

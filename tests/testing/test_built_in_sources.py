@@ -84,7 +84,11 @@ class TestKafka(SourceTests):
         topic = f"{self.topic}-{next(self.numbers)}"
         self.kafka.create_topic(topic, partitions=partitions)
         self.kafka.produce(topic, [b"value %d" % number for number in range(records)])
-        return {"kafka.bootstrap.servers": self.kafka.bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest"}
+        return {
+            "kafka.bootstrap.servers": self.kafka.bootstrap_servers,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+        }
 
 
 @pytest.fixture(scope="module")
@@ -113,5 +117,8 @@ class TestMqtt(SourceTests):
         self.publish(options["clientId"], "more", 5)
 
     def publish(self, world: str, name: str, count: int) -> None:
-        messages = ((f"{world}/{name}/{number}", json.dumps({"id": f"{name}-{number}"}).encode()) for number in range(count))
+        messages = (
+            (f"{world}/{name}/{number}", json.dumps({"id": f"{name}-{number}"}).encode())
+            for number in range(count)
+        )
         self.mqtt.publish(messages, retain=True)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headwater.core.errors import TransientSourceError
-from headwater.testing import End, Fail, Find, MemorySystem, Pause, Rows, ScriptedSource, SourceTests, scripted
+from headwater.testing import (
+    End,
+    Fail,
+    Find,
+    MemorySystem,
+    Pause,
+    Rows,
+    ScriptedSource,
+    SourceTests,
+    scripted,
+)
 from tests.simple_sources import LogSource, TailSource
 
 

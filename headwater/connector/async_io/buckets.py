@@ -1,4 +1,7 @@
-"""Rows packed for a shuffle and for state: few values, exact types, one bucket for each task that is to ask."""
+"""Rows packed for a shuffle and for state.
+
+Few values, exact types, one bucket for each task that is to ask.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +36,24 @@ def unpack(packed_rows: bytes) -> pa.RecordBatch:
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield ``key`` and ``rows``: the rows of each key, packed. For ``mapInArrow``; the last column of the input is the key."""
+    """Yield ``key`` and ``rows``: the rows of each key, packed.
+
+    For ``mapInArrow``; the last column of the input is the key.
+    """
     for batch in batches:
-        key_column, rows = batch.column(batch.num_columns - 1), batch.select(list(range(batch.num_columns - 1)))
+        key_column, rows = (
+            batch.column(batch.num_columns - 1),
+            batch.select(list(range(batch.num_columns - 1))),
+        )
         keys: list[int] = []
         payloads: list[bytes] = []
         for key in pc.unique(key_column):
             for payload in pack(rows.filter(pc.equal(key_column, key))):
                 keys.append(key.as_py())
                 payloads.append(payload)
-        yield pa.RecordBatch.from_arrays([pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], names=["key", "rows"])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], names=["key", "rows"]
+        )
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,15 +65,21 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def bucket_of(df: DataFrame, columns: Sequence[str], keys: Sequence[int]) -> Column:
     """Return the key of each row's bucket.
 
-    It depends on the row's values alone: if a task of the shuffle is run again and meets its rows in another order, each goes where it went before.
+    It depends on the row's values alone: if a task of the shuffle is run again and meets its rows in another
+    order, each goes where it went before.
 
     Raises:
         OptionError: no column has a type that Spark can hash.
     """
     hashed = [F.col(f"`{name}`") for name in columns if _has_hash(df.schema[name].dataType)]
     if not hashed:
-        raise OptionError("must hold a column that is no map: rows are divided among tasks by their values", option="columns")
-    return F.element_at(F.array(*map(F.lit, keys)), F.pmod(F.xxhash64(*hashed), F.lit(len(keys))).cast("int") + 1)
+        raise OptionError(
+            "must hold a column that is no map: rows are divided among tasks by their values",
+            option="columns",
+        )
+    return F.element_at(
+        F.array(*map(F.lit, keys)), F.pmod(F.xxhash64(*hashed), F.lit(len(keys))).cast("int") + 1
+    )
 
 
 def bucket_keys(buckets: int, partitions: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Requests in flight as state: what a micro-batch does not finish is asked again in the next.
 
-FLIP-12 stores the inputs of its queue in every checkpoint. Here the checkpoint is the micro-batch: it waits a while, what is then not out goes into
-Spark's state (transformWithState, RocksDB), committed with the batch, and comes back in the next one, woken by a timer if there are no new rows.
+FLIP-12 stores the inputs of its queue in every checkpoint. Here the checkpoint is the micro-batch: it waits a
+while, what is then not out goes into Spark's state (transformWithState, RocksDB), committed with the batch,
+and comes back in the next one, woken by a timer if there are no new rows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessor, StatefulProcessorHandle, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 from headwater.connector.async_io.buckets import bucket_keys, bucket_of, pack, packed, unpack, unpacked
 from headwater.connector.async_io.limits import default_parallelism
@@ -37,7 +43,8 @@ def carrying_over(df: DataFrame, planned: Planned, carry_over_ms: int) -> DataFr
     """Return the output of an operator on a stream that carries unfinished inputs over from batch to batch.
 
     Raises:
-        OptionError: there is no time to wait, the session's state store is not RocksDB, or it is a Connect session.
+        OptionError: there is no time to wait, the session's state store is not RocksDB, or it is a Connect
+            session.
         MissingDependencyError: what Spark's Python state functions need is not installed.
     """
     if carry_over_ms < 1:
@@ -46,17 +53,21 @@ def carrying_over(df: DataFrame, planned: Planned, carry_over_ms: int) -> DataFr
     _check_session(df)
     partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     keys = bucket_keys(planned.tasks or default_parallelism(df), partitions)
-    keyed = df.withColumn(_KEY, bucket_of(df, planned.wait.columns, keys)).mapInArrow(packed, "key int, rows binary")
+    keyed = df.withColumn(_KEY, bucket_of(df, planned.wait.columns, keys)).mapInArrow(
+        packed, "key int, rows binary"
+    )
     processor = CarryOver(planned.wait, carry_over_ms / 1000)
     carried = keyed.groupBy("key").transformWithState(processor, "rows binary", "Append", "ProcessingTime")
     return carried.mapInArrow(unpacked, planned.output)
 
 
 class CarryOver(StatefulProcessor):
-    """One key is one bucket, asked by one task. Made on the driver, pickled to the tasks; Spark calls it in the task's thread.
+    """One key is one bucket, asked by one task.
 
-    A row that was carried over n times is waited for 2^n times as long: so a call that takes longer than the wait ends all the same, by its result or
-    by its timeout, and only a row that hangs makes a batch long.
+    Made on the driver, pickled to the tasks; Spark calls it in the task's thread.
+
+    A row that was carried over n times is waited for 2^n times as long: so a call that takes longer than the
+    wait ends all the same, by its result or by its timeout, and only a row that hangs makes a batch long.
 
     Args:
         wait: the operator.
@@ -76,7 +87,12 @@ class CarryOver(StatefulProcessor):
         fresh = (_with_rounds(unpack(bytes(row.rows))) for row in rows)
         yield from self._ask(fresh, timerValues.getCurrentProcessingTimeInMs())
 
-    def handleExpiredTimer(self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo) -> Iterator[Row]:  # noqa: N802, N803
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
         yield from self._ask((), timerValues.getCurrentProcessingTimeInMs())
 
     def close(self) -> None:
@@ -105,7 +121,9 @@ class CarryOver(StatefulProcessor):
             self._unfinished.clear()
             return
         at = unfinished.schema.get_field_index(_ROUNDS)
-        once_more = unfinished.set_column(at, _ROUNDS, pc.add(unfinished.column(at), pa.scalar(1, pa.int32())))
+        once_more = unfinished.set_column(
+            at, _ROUNDS, pc.add(unfinished.column(at), pa.scalar(1, pa.int32()))
+        )
         self._unfinished.put([(rows,) for rows in pack(once_more)])
         self._handle.registerTimer(now_ms + 1)
 
@@ -118,7 +136,10 @@ def _check_session(df: DataFrame) -> None:
     provider = df.sparkSession.conf.get(_PROVIDER) or ""
     if "RocksDB" not in provider:
         wanted = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        raise OptionError(f"needs Spark's RocksDB state store: set {_PROVIDER} to {wanted} (it is {provider})", option="carry_over")
+        raise OptionError(
+            f"needs Spark's RocksDB state store: set {_PROVIDER} to {wanted} (it is {provider})",
+            option="carry_over",
+        )
     for library in ("pandas", "google.protobuf"):
         try:
             importlib.import_module(library)

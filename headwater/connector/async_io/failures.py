@@ -15,8 +15,8 @@ __all__ = ["split_failures"]
 def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFrame, DataFrame]:
     """Return the rows that have a result, without the error column, and the rows that failed, with it.
 
-    Each of the two is a branch of its own: an action on both **makes every call twice**, unless the frame is cached (``df.persist()``), or written
-    first. In a stream, do it in ``foreachBatch``::
+    Each of the two is a branch of its own: an action on both **makes every call twice**, unless the frame is
+    cached (``df.persist()``), or written first. In a stream, do it in ``foreachBatch``::
 
         def write(batch: DataFrame, batch_id: int) -> None:
             batch.persist()
@@ -27,17 +27,29 @@ def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFram
     Warns (`RuntimeWarning`) where that would happen: a frame that is not cached, or a stream.
 
     Args:
-        df: what `unordered_wait`, `ordered_wait` or `keyed_wait` returned with ``on_failure="error_column"``, or made from it.
+        df: what `unordered_wait`, `ordered_wait` or `keyed_wait` returned with ``on_failure="error_column"``,
+            or made from it.
         error_column: as it was given there.
 
     Raises:
         OptionError: there is no such column.
     """
     if error_column not in df.columns:
-        raise OptionError(f"{error_column!r} is no column of the frame; was on_failure='error_column' given?", option="error_column")
+        raise OptionError(
+            f"{error_column!r} is no column of the frame; was on_failure='error_column' given?",
+            option="error_column",
+        )
     if df.isStreaming:
-        warnings.warn("both branches of a stream make all calls: split inside foreachBatch, on a persisted batch", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            "both branches of a stream make all calls: split inside foreachBatch, on a persisted batch",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     elif not (df.storageLevel.useMemory or df.storageLevel.useDisk):
-        warnings.warn("the frame is not cached: an action on each branch makes all calls again; persist() it first", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            "the frame is not cached: an action on each branch makes all calls again; persist() it first",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     error = F.col(f"`{error_column}`")
     return df.where(error.isNull()).drop(error_column), df.where(error.isNotNull())

@@ -21,8 +21,9 @@ _PIECE = 1 << _SHIFT
 class InputRows:
     """Owned by the task's thread; `describe` may be called from any.
 
-    The function's rows are `pyspark.sql.Row` objects. Their identity leads back to their places, so input columns that the function does not ask for
-    are never made into Python objects, and those that it gets come out as they went in, bit by bit.
+    The function's rows are `pyspark.sql.Row` objects. Their identity leads back to their places, so input
+    columns that the function does not ask for are never made into Python objects, and those that it gets come
+    out as they went in, bit by bit.
 
     Args:
         columns: the names of the columns that the function gets.
@@ -44,7 +45,9 @@ class InputRows:
         """Yield the rows of a batch, piece by piece."""
         for start in range(0, batch.num_rows, _PIECE):
             piece = batch.slice(start, _PIECE)
-            rows: list[Any] = list(map(self._make, zip(*(piece.column(name).to_pylist() for name in self._columns), strict=True)))
+            rows: list[Any] = list(
+                map(self._make, zip(*(piece.column(name).to_pylist() for name in self._columns), strict=True))
+            )
             first = self._next << _SHIFT
             self._pieces[self._next], self._waiting[self._next] = piece, len(rows)
             self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
@@ -80,7 +83,14 @@ class InputRows:
 
 
 def _row_type(columns: Sequence[str]) -> type[Row]:
-    """Return a `Row` with its fields in the class: quick to make, and quick to read as attributes where a name allows it."""
-    names = [name for name in columns if name.isidentifier() and not keyword.iskeyword(name) and not hasattr(Row, name)]
+    """Return a `Row` with its fields in the class.
+
+    Quick to make, and quick to read as attributes where a name allows it.
+    """
+    names = [
+        name
+        for name in columns
+        if name.isidentifier() and not keyword.iskeyword(name) and not hasattr(Row, name)
+    ]
     attributes: dict[str, Any] = {name: property(itemgetter(columns.index(name))) for name in names}
     return type("Row", (Row,), {"__slots__": (), "__fields__": list(columns), **attributes})

@@ -1,7 +1,8 @@
 """Limits of a whole operator, divided over its tasks.
 
-Tasks do not talk to each other, so each gets a fixed share: the limit divided by the number of tasks that may run at the same time. That number is
-bounded by bounding the number of partitions, so that the limit also holds when the cluster grows.
+Tasks do not talk to each other, so each gets a fixed share: the limit divided by the number of tasks that may
+run at the same time. That number is bounded by bounding the number of partitions, so that the limit also
+holds when the cluster grows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def default_parallelism(df: DataFrame) -> int:
     try:
         return df.sparkSession.sparkContext.defaultParallelism
     except Exception as error:
-        raise OptionError("must be given with limits: Spark Connect does not say how many tasks run at once", option="parallelism") from error
+        raise OptionError(
+            "must be given with limits: Spark Connect does not say how many tasks run at once",
+            option="parallelism",
+        ) from error
 
 
 class Share:
@@ -46,8 +50,17 @@ class Share:
         OptionError: a limit or the parallelism is below 1.
     """
 
-    def __init__(self, capacity: int, max_concurrent_requests: int | None, rate_limit: RateLimit | None, parallelism: int) -> None:
-        for value, option in ((max_concurrent_requests, "max_concurrent_requests"), (parallelism, "parallelism")):
+    def __init__(
+        self,
+        capacity: int,
+        max_concurrent_requests: int | None,
+        rate_limit: RateLimit | None,
+        parallelism: int,
+    ) -> None:
+        for value, option in (
+            (max_concurrent_requests, "max_concurrent_requests"),
+            (parallelism, "parallelism"),
+        ):
             if value is not None and value < 1:
                 raise OptionError(f"must be at least 1, is {value}", option=option)
         self.tasks: int | None = None
@@ -57,5 +70,8 @@ class Share:
             self.capacity = min(capacity, max_concurrent_requests // self.tasks)
         if rate_limit is not None:
             self.tasks = self.tasks or parallelism
-            requests_per_s, burst = rate_limit.requests_per_s / self.tasks, max(1, rate_limit.burst // self.tasks)
+            requests_per_s, burst = (
+                rate_limit.requests_per_s / self.tasks,
+                max(1, rate_limit.burst // self.tasks),
+            )
             self.rate_limit = replace(rate_limit, requests_per_s=requests_per_s, burst=burst)

@@ -20,7 +20,8 @@ class _Sum(AccumulatorParam[MetricsSnapshot]):
     def zero(self, value: MetricsSnapshot) -> MetricsSnapshot:
         return MetricsSnapshot()
 
-    def addInPlace(self, value1: MetricsSnapshot, value2: MetricsSnapshot) -> MetricsSnapshot:  # noqa: N802 - Spark's name
+    # Spark's name.
+    def addInPlace(self, value1: MetricsSnapshot, value2: MetricsSnapshot) -> MetricsSnapshot:  # noqa: N802
         return value1 + value2
 
 
@@ -34,8 +35,8 @@ class AsyncMetrics:
         ...
         print(metrics)    # for example in onQueryProgress of a StreamingQueryListener
 
-    A task's counts arrive when it ends; those of a task that failed are lost, those of a task that runs twice count twice. One object may be given to
-    several operators: it then counts them all.
+    A task's counts arrive when it ends; those of a task that failed are lost, those of a task that runs twice
+    count twice. One object may be given to several operators: it then counts them all.
 
     Args:
         spark: a classic session; Spark Connect has no accumulators.
@@ -48,7 +49,9 @@ class AsyncMetrics:
         try:
             context = spark.sparkContext
         except Exception as error:
-            raise OptionError("need a classic session: Spark Connect has no accumulators", option="metrics") from error
+            raise OptionError(
+                "need a classic session: Spark Connect has no accumulators", option="metrics"
+            ) from error
         self._accumulator = context.accumulator(MetricsSnapshot(), _Sum())
 
     @property
@@ -59,8 +62,15 @@ class AsyncMetrics:
     def as_dict(self) -> dict[str, Any]:
         """Return the counts and the percentiles as plain values, for a metrics exporter. On the driver."""
         snapshot = self.value
-        counts = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "latencies"}
-        return {**counts, **{f"p{round(share * 100)}_ms": snapshot.percentile_ms(share) for share in (0.5, 0.95, 0.99)}}
+        counts = {
+            field.name: getattr(snapshot, field.name)
+            for field in fields(snapshot)
+            if field.name != "latencies"
+        }
+        return {
+            **counts,
+            **{f"p{round(share * 100)}_ms": snapshot.percentile_ms(share) for share in (0.5, 0.95, 0.99)},
+        }
 
     def add(self, counted: MetricsSnapshot) -> None:
         """Take what a task counted. In the task, once, at its end."""

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from headwater.connector.async_io.metrics import AsyncMetrics
-from headwater.readers.async_io.settings import Batching, CacheSettings, CircuitBreakerSettings, RateLimit, RetryPolicy
+from headwater.readers.async_io.settings import (
+    Batching,
+    CacheSettings,
+    CircuitBreakerSettings,
+    RateLimit,
+    RetryPolicy,
+)
 
 __all__ = ["AsyncOptions"]
 
@@ -17,15 +23,18 @@ class AsyncOptions(TypedDict, total=False):
     Attributes:
         columns: the input columns that the function gets; the default is all.
         keep_input: whether the output begins with all input columns (the default) or is the result alone.
-        key_columns: input columns that name a row in errors. Without them errors name no row: it may hold what must not be logged.
+        key_columns: input columns that name a row in errors. Without them errors name no row: it may hold
+            what must not be logged.
         retry: when and how to ask again; the default is once.
-        on_failure: what becomes of a row whose call failed for good. ``"fail"``: the task fails (the default). ``"null"``: the result is null.
-            ``"drop"``: the row is left out. ``"error_column"``: the result is null, and a column says why: class, message, attempts.
+        on_failure: what becomes of a row whose call failed for good. ``"fail"``: the task fails (the
+            default). ``"null"``: the result is null. ``"drop"``: the row is left out. ``"error_column"``: the
+            result is null, and a column says why: class, message, attempts.
         error_column: the name of that column, ``"error"`` by default.
         batching: size and linger of bulk calls, for an `AsyncBatchFunction`.
         max_concurrent_requests: calls at the same time of all tasks together; with ``batching``, bulk calls.
         rate_limit: calls in a second of all tasks together.
-        parallelism: tasks at the same time, among which these two limits are divided; the default is the cores of the cluster when the frame is made.
+        parallelism: tasks at the same time, among which these two limits are divided; the default is the
+            cores of the cluster when the frame is made.
         circuit_breaker: when to leave a failing service alone; each task has its own.
         cache: which results to remember, and for how long, in each Python process.
         metrics: where to count.

@@ -1,4 +1,7 @@
-"""The way from a task to the JVM: rows are handed on while others are waited for, and an end on the other side is noticed."""
+"""The way from a task to the JVM.
+
+Rows are handed on while others are waited for, and an end on the other side is noticed.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,13 @@ _HUNG_UP = select.POLLHUP | getattr(select, "POLLRDHUP", 0)  # the second is Lin
 
 
 def flush_output() -> None:
-    """Send what was yielded so far to the JVM. To be called by the generator that Spark's Python worker writes from, after a ``yield``.
+    """Send what was yielded so far to the JVM.
 
-    The worker fills a buffer of ``spark.buffer.size`` before it sends anything, so a slow call would hold back all that is done: a ``limit`` or a
-    ``show`` would wait for it too. The worker's stream is found in the frame of its writer; where there is none, Spark decides alone.
+    To be called by the generator that Spark's Python worker writes from, after a ``yield``.
+
+    The worker fills a buffer of ``spark.buffer.size`` before it sends anything, so a slow call would hold
+    back all that is done: a ``limit`` or a ``show`` would wait for it too. The worker's stream is found in
+    the frame of its writer; where there is none, Spark decides alone.
     """
     stream = _worker_stream()
     if stream is not None:
@@ -23,10 +29,13 @@ def flush_output() -> None:
 
 
 def check_reader() -> None:
-    """Notice that nobody reads any longer: a ``limit`` has its rows. To be called now and then by what the generator waits in.
+    """Notice that nobody reads any longer: a ``limit`` has its rows.
+
+    To be called now and then by what the generator waits in.
 
     Raises:
-        BrokenPipeError: the JVM has hung up; without it calls would run on until the next row or their timeout.
+        BrokenPipeError: the JVM has hung up; without it calls would run on until the next row or their
+            timeout.
     """
     stream = _worker_stream()
     if stream is not None:

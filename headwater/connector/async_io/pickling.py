@@ -24,7 +24,9 @@ def check_picklable(value: Any, name: str) -> None:
     error = _error(value)
     if error is None:
         return
-    culprits = [attribute for attribute, held in getattr(value, "__dict__", {}).items() if _error(held) is not None]
+    culprits = [
+        attribute for attribute, held in getattr(value, "__dict__", {}).items() if _error(held) is not None
+    ]
     where = f": its attribute {', '.join(map(repr, culprits))}" if culprits else ""
     raise OptionError(
         f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). Make clients, locks and loops in open(), not in __init__",

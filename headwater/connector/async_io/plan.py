@@ -14,7 +14,13 @@ from pyspark.sql.types import StructType
 from headwater.connector.async_io.limits import Share, default_parallelism
 from headwater.connector.async_io.options import AsyncOptions
 from headwater.connector.async_io.pickling import check_picklable
-from headwater.connector.async_io.schemas import arrow_schema, check_columns, is_hashable, output_schema, result_schema
+from headwater.connector.async_io.schemas import (
+    arrow_schema,
+    check_columns,
+    is_hashable,
+    output_schema,
+    result_schema,
+)
 from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError, nearest
@@ -47,7 +53,14 @@ class Planned:
 
 
 def plan(
-    df: DataFrame, function: Any, mode: OutputMode, *, schema: str | StructType, timeout: str | None, capacity: int, options: Mapping[str, Any]
+    df: DataFrame,
+    function: Any,
+    mode: OutputMode,
+    *,
+    schema: str | StructType,
+    timeout: str | None,
+    capacity: int,
+    options: Mapping[str, Any],
 ) -> Planned:
     """Check everything that can be checked on the driver.
 
@@ -99,7 +112,9 @@ def milliseconds(value: str, option: str) -> int:
     try:
         return duration_ms(value)
     except (ValueError, AttributeError) as error:
-        raise OptionError(f"must be a duration such as '500ms' or '5s', and is {value!r}", option=option) from error
+        raise OptionError(
+            f"must be a duration such as '500ms' or '5s', and is {value!r}", option=option
+        ) from error
 
 
 def _columns(df: DataFrame, mode: OutputMode, options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -124,14 +139,20 @@ def _check_names(options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in AsyncOptions.__annotations__:
             near = nearest(name, list(AsyncOptions.__annotations__))
-            raise OptionError(f"is not known; {f'did you mean {near!r}?' if near else ', '.join(AsyncOptions.__annotations__)}", option=name)
+            raise OptionError(
+                f"is not known; {f'did you mean {near!r}?' if near else ', '.join(AsyncOptions.__annotations__)}",
+                option=name,
+            )
 
 
 def _on_failure(value: Any) -> OnFailure:
     try:
         return OnFailure(value)
     except ValueError:
-        raise OptionError(f"must be one of {', '.join(each.value for each in OnFailure)}, and is {value!r}", option="on_failure") from None
+        raise OptionError(
+            f"must be one of {', '.join(each.value for each in OnFailure)}, and is {value!r}",
+            option="on_failure",
+        ) from None
 
 
 def _share(df: DataFrame, capacity: int, options: Mapping[str, Any]) -> Share:
@@ -145,5 +166,8 @@ def _share(df: DataFrame, capacity: int, options: Mapping[str, Any]) -> Share:
 def _cache(df: DataFrame, columns: Sequence[str], cache: CacheSettings | None) -> CacheSettings | None:
     unhashable = [name for name in columns if not is_hashable(df.schema[name].dataType)]
     if cache is not None and cache.key is whole_row and unhashable:
-        raise OptionError(f"needs a key of its own: {', '.join(map(repr, unhashable))} cannot be part of one", option="cache")
+        raise OptionError(
+            f"needs a key of its own: {', '.join(map(repr, unhashable))} cannot be part of one",
+            option="cache",
+        )
     return cache

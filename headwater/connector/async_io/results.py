@@ -17,7 +17,10 @@ ERROR_TYPE = pa.struct([("class", pa.string()), ("message", pa.string()), ("atte
 
 
 def flatten(outputs: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    """Return rows and results side by side, one result each: a row with many results comes as often, one without any not at all."""
+    """Return rows and results side by side, one result each.
+
+    A row with many results comes as often, one without any not at all.
+    """
     rows: list[Any] = []
     results: list[Any] = []
     for row, result in outputs:
@@ -37,10 +40,13 @@ class ResultColumns:
         schema: the result columns.
         function: the function's name, for errors.
         describe: names a row, for errors.
-        error_column: the name of the column that holds failures; None: there is none, and a failure is a row of nulls.
+        error_column: the name of the column that holds failures; None: there is none, and a failure is a row
+            of nulls.
     """
 
-    def __init__(self, schema: pa.Schema, function: str, describe: Callable[[Any], str], error_column: str | None) -> None:
+    def __init__(
+        self, schema: pa.Schema, function: str, describe: Callable[[Any], str], error_column: str | None
+    ) -> None:
         self._schema, self._names, self._function, self._describe = schema, schema.names, function, describe
         self._nulls = (None,) * len(self._names)
         self.schema = schema if error_column is None else schema.append(pa.field(error_column, ERROR_TYPE))
@@ -52,12 +58,23 @@ class ResultColumns:
         Raises:
             ContractError: a result is no row of the schema.
         """
-        plain = set(map(type, results)) == {tuple} and set(map(len, results)) == {len(self._names)}  # nothing to be said about any of them
-        values = results if plain else [self._values(row, result) for row, result in zip(rows, results, strict=True)]
+        # Nothing to be said about any of them.
+        plain = set(map(type, results)) == {tuple} and set(map(len, results)) == {len(self._names)}
+        values = (
+            results
+            if plain
+            else [self._values(row, result) for row, result in zip(rows, results, strict=True)]
+        )
         columns = list(zip(*values, strict=True)) or [()] * len(self._names)
-        arrays = [self._array(field, column, rows) for field, column in zip(self._schema, columns, strict=True)]
+        arrays = [
+            self._array(field, column, rows) for field, column in zip(self._schema, columns, strict=True)
+        ]
         if self._has_errors:
-            arrays.append(pa.array([_error(result) if type(result) is Failure else None for result in results], ERROR_TYPE))
+            arrays.append(
+                pa.array(
+                    [_error(result) if type(result) is Failure else None for result in results], ERROR_TYPE
+                )
+            )
         return arrays
 
     def _values(self, row: Any, result: Any) -> Sequence[Any]:
@@ -72,11 +89,17 @@ class ResultColumns:
                 fields = getattr(result, "__fields__", None) or getattr(result, "_fields", None)
                 values = result if fields is None else [result[fields.index(name)] for name in self._names]
             else:
-                raise self._broken(row, f"a {kind.__name__}; a result is a dict, a tuple or a Row, a list of these, or None")
+                raise self._broken(
+                    row, f"a {kind.__name__}; a result is a dict, a tuple or a Row, a list of these, or None"
+                )
         except (KeyError, ValueError):
             raise self._broken(row, f"a {kind.__name__} with the columns {_names_of(result)}") from None
         if len(result) != len(self._names):
-            has = f"the columns {_names_of(result)}" if kind is dict or hasattr(result, "_fields") else f"{len(result)} values"
+            has = (
+                f"the columns {_names_of(result)}"
+                if kind is dict or hasattr(result, "_fields")
+                else f"{len(result)} values"
+            )
             raise self._broken(row, f"a {kind.__name__} with {has}")
         return values
 
@@ -87,14 +110,18 @@ class ResultColumns:
             for row, value in zip(rows, column, strict=True):
                 if (kind := _error_of(value, field)) is not None:
                     # Not the error's own words: they hold the value, which may be nobody's business.
-                    raise self._broken(row, f"a {type(value).__name__} that is no {field.type} as {field.name!r} ({kind})") from None
+                    raise self._broken(
+                        row, f"a {type(value).__name__} that is no {field.type} as {field.name!r} ({kind})"
+                    ) from None
             raise
         return array
 
     def _broken(self, row: Any, was: str) -> ContractError:
         named = self._describe(row)
         expected = ", ".join(f"{field.name} {field.type}" for field in self._schema)
-        return ContractError(f"{self._function} returned{f' for {named}' if named else ''} {was}; its schema is {expected}")
+        return ContractError(
+            f"{self._function} returned{f' for {named}' if named else ''} {was}; its schema is {expected}"
+        )
 
 
 def _error_of(value: Any, field: pa.Field[Any]) -> str | None:
@@ -106,7 +133,9 @@ def _error_of(value: Any, field: pa.Field[Any]) -> str | None:
 
 
 def _names_of(result: Any) -> str:
-    names = result.keys() if isinstance(result, dict) else getattr(result, "__fields__", None) or result._fields
+    names = (
+        result.keys() if isinstance(result, dict) else getattr(result, "__fields__", None) or result._fields
+    )
     return ", ".join(map(repr, names)) or "none"
 
 

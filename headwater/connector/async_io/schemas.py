@@ -15,11 +15,19 @@ from headwater.core.errors import OptionError, nearest
 
 __all__ = ["arrow_schema", "check_columns", "is_hashable", "output_schema", "result_schema"]
 
-_ERROR = StructType([StructField("class", StringType()), StructField("message", StringType()), StructField("attempts", IntegerType())])
+_ERROR = StructType(
+    [
+        StructField("class", StringType()),
+        StructField("message", StringType()),
+        StructField("attempts", IntegerType()),
+    ]
+)
 
 
 def result_schema(schema: str | StructType, error_column: str | None) -> StructType:
-    """Return the result columns that a user describes, as DDL or as Spark's type. All may be null: a call may fail.
+    """Return the result columns that a user describes, as DDL or as Spark's type.
+
+    All may be null: a call may fail.
 
     Raises:
         OptionError: it does not parse, has no columns, or names one twice.
@@ -32,11 +40,16 @@ def result_schema(schema: str | StructType, error_column: str | None) -> StructT
     else:
         parsed = schema
     if not isinstance(parsed, StructType) or not parsed.fields:
-        raise OptionError(f"must be DDL such as 'name string, tier int', or a StructType with columns, and is {schema!r}", option="schema")
+        raise OptionError(
+            f"must be DDL such as 'name string, tier int', or a StructType with columns, and is {schema!r}",
+            option="schema",
+        )
     names = [*parsed.names, error_column] if error_column is not None else parsed.names
     if twice := _twice(names):
         raise OptionError(f"names {_text(twice)} twice, the error column included", option="schema")
-    return StructType([StructField(field.name, field.dataType, nullable=True, metadata=field.metadata) for field in parsed])
+    return StructType(
+        [StructField(field.name, field.dataType, nullable=True, metadata=field.metadata) for field in parsed]
+    )
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -51,7 +64,9 @@ def arrow_schema(schema: StructType) -> pa.Schema:
         raise OptionError(f"has a type that cannot travel in Arrow: {error}", option="schema") from error
 
 
-def output_schema(df: DataFrame, result: StructType, error_column: str | None, *, keep_input: bool) -> StructType:
+def output_schema(
+    df: DataFrame, result: StructType, error_column: str | None, *, keep_input: bool
+) -> StructType:
     """Return the columns of the output: perhaps the input's, then the result's, then perhaps the error's.
 
     Raises:

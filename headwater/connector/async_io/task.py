@@ -58,10 +58,16 @@ class AsyncWait:
             AsyncCallError: the function's `open` raised.
         """
         context = TaskContext.get()
-        name = f"partition {context.partitionId()} of stage {context.stageId()}, attempt {context.attemptNumber()}" if context else ""
+        name = (
+            f"partition {context.partitionId()} of stage {context.stageId()}, attempt {context.attemptNumber()}"
+            if context
+            else ""
+        )
         rows = InputRows(self.columns, self.key_columns)
         settings = replace(self.settings, describe_row=rows.describe if self.key_columns else None)
-        operator = AsyncWaitOperator(self.function, settings, share_id=self.share_id, task=name, on_wait=check_reader)
+        operator = AsyncWaitOperator(
+            self.function, settings, share_id=self.share_id, task=name, on_wait=check_reader
+        )
         try:
             with operator:
                 yield AsyncWaitTask(self, operator, rows)
@@ -90,7 +96,9 @@ class AsyncWaitTask:
         self._wait, self._operator, self._rows = wait, operator, rows
         self._results = ResultColumns(wait.result_schema, operator.name, rows.describe, wait.error_column)
 
-    def process(self, batches: Iterable[pa.RecordBatch], patience_s: float | None = None) -> Generator[pa.RecordBatch, None, None]:
+    def process(
+        self, batches: Iterable[pa.RecordBatch], patience_s: float | None = None
+    ) -> Generator[pa.RecordBatch, None, None]:
         """Yield output batches, as many rows as are done together, none held back for long by a slow call.
 
         Args:

@@ -7,7 +7,12 @@ import weakref
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, QueryTerminatedEvent, StreamingQueryListener
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
 
 from headwater.core.errors import OptionError
 
@@ -21,13 +26,17 @@ _watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 
 def watch_triggers(spark: SparkSession) -> None:
-    """Have the tasks of this session's queries know whether their query ends by itself (AvailableNow, Once). Idempotent.
+    """Have the tasks of this session's queries know whether their query ends by itself (AvailableNow, Once).
+
+    Idempotent.
 
     Raises:
         OptionError: it is a Connect session, which does not show a query's trigger.
     """
     if not hasattr(spark, "_jsparkSession"):
-        raise OptionError("needs a classic session: Spark Connect does not show a query's trigger", option="carry_over")
+        raise OptionError(
+            "needs a classic session: Spark Connect does not show a query's trigger", option="carry_over"
+        )
     if spark not in _watched:
         spark.streams.addListener(_TriggerListener(spark))
         _watched.add(spark)
@@ -36,8 +45,9 @@ def watch_triggers(spark: SparkSession) -> None:
 class _TriggerListener(StreamingQueryListener):
     """Spark calls `onQueryStarted` in the query's thread, before its first batch, and waits for it.
 
-    The session of the query is its own, and Spark hands its SQL settings to the tasks. Batches without new rows are switched off where the trigger
-    ends the query: with them, Spark runs empty batches for ever as long as there may be timers.
+    The session of the query is its own, and Spark hands its SQL settings to the tasks. Batches without new
+    rows are switched off where the trigger ends the query: with them, Spark runs empty batches for ever as
+    long as there may be timers.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -52,7 +62,10 @@ class _TriggerListener(StreamingQueryListener):
                 conf.set(DRAINS, "true")
                 conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
         except Exception:
-            log.exception("the trigger of query %s cannot be seen: its inputs are carried over even if it ends by itself", event.id)
+            log.exception(
+                "the trigger of query %s cannot be seen: its inputs are carried over even if it ends by itself",
+                event.id,
+            )
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to do."""

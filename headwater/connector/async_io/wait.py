@@ -30,7 +30,9 @@ def unordered_wait(
     carry_over: str | None = None,
     **options: Unpack[AsyncOptions],
 ) -> DataFrame:
-    """Enrich each row by asking a slow service, many at once; results come out as they complete. Flink's ``AsyncDataStream.unorderedWait``.
+    """Enrich each row by asking a slow service, many at once; results come out as they complete.
+
+    Flink's ``AsyncDataStream.unorderedWait``.
 
     ::
 
@@ -43,30 +45,38 @@ def unordered_wait(
                 async with self.session.get(f"http://crm/customers/{row.customer_id}") as answer:
                     return await answer.json()          # {"name": ..., "tier": ...}
 
-        enriched = hw.unordered_wait(orders, LookupCustomer(), schema="name string, tier int", timeout="5s", capacity=100)
+        enriched = hw.unordered_wait(orders, LookupCustomer(), schema="name string, tier int", timeout="5s",
+        capacity=100)
 
-    Lazy, as any transformation; runs in the tasks of batches and streams. A task that is run again asks again: calls may be repeated, results are
-    not.
+    Lazy, as any transformation; runs in the tasks of batches and streams. A task that is run again asks
+    again: calls may be repeated, results are not.
 
     Args:
         df: the input, batch or stream.
-        function: an `AsyncFunction`, `AsyncBatchFunction`, `CallbackFunction` or `BlockingFunction`; or an ``async def`` function of a row; or a
-            ``def`` function of a row, which runs on threads. A row is a `pyspark.sql.Row`, its nested values as pyarrow's ``to_pylist`` makes
-            them. A result is a dict, a tuple or a Row; a list of these for many rows; None or an empty list for none.
-        schema: the result columns, as DDL or StructType. They may all be null, whatever it says. A datetime without a zone is taken for UTC.
+        function: an `AsyncFunction`, `AsyncBatchFunction`, `CallbackFunction` or `BlockingFunction`; or an
+            ``async def`` function of a row; or a ``def`` function of a row, which runs on threads. A row is a
+            `pyspark.sql.Row`, its nested values as pyarrow's ``to_pylist`` makes them. A result is a dict, a
+            tuple or a Row; a list of these for many rows; None or an empty list for none.
+        schema: the result columns, as DDL or StructType. They may all be null, whatever it says. A datetime
+            without a zone is taken for UTC.
         timeout: from the start of a row's first attempt, over all attempts. None: no timeout.
         capacity: calls that a task makes at the same time.
-        carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; what is then unfinished goes into Spark's state and
-            is asked again in the next batch, every result coming out once. Needs the RocksDB state store, and ``headwater[carry-over]`` installed.
-            Queries that end by themselves (AvailableNow, Once) and batch frames wait until all is done. None: so does each micro-batch.
+        carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; what is then
+            unfinished goes into Spark's state and is asked again in the next batch, every result coming out
+            once. Needs the RocksDB state store, and ``headwater[carry-over]`` installed. Queries that end by
+            themselves (AvailableNow, Once) and batch frames wait until all is done. None: so does each
+            micro-batch.
         options: see `AsyncOptions`.
 
     Raises:
         OptionError: something does not fit: before anything runs.
         AsyncCallError: in a task: a call failed, or the function's `open`.
-        ContractError: in a task: the function returned what the schema does not say, or breaks its contract otherwise.
+        ContractError: in a task: the function returned what the schema does not say, or breaks its contract
+            otherwise.
     """
-    planned = _planned(df, function, OutputMode.UNORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options)
+    planned = _planned(
+        df, function, OutputMode.UNORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options
+    )
     if carry_over is None:
         return _mapped(df, planned)
 
@@ -86,8 +96,22 @@ def ordered_wait(
     capacity: int = 100,
     **options: Unpack[AsyncOptions],
 ) -> DataFrame:
-    """Do as `unordered_wait` does, but in the order of the rows in each partition: Flink's ``orderedWait``. A slow call holds back others."""
-    return _mapped(df, _planned(df, function, OutputMode.ORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options))
+    """Do as `unordered_wait` does, but in the order of the rows in each partition: Flink's ``orderedWait``.
+
+    A slow call holds back others.
+    """
+    return _mapped(
+        df,
+        _planned(
+            df,
+            function,
+            OutputMode.ORDERED,
+            schema=schema,
+            timeout=timeout,
+            capacity=capacity,
+            options=options,
+        ),
+    )
 
 
 def keyed_wait(
@@ -100,10 +124,13 @@ def keyed_wait(
     capacity: int = 100,
     **options: Unpack[AsyncOptions],
 ) -> DataFrame:
-    """Do as `unordered_wait` does, but ask for rows of equal keys one after the other; keys do not wait for each other.
+    """Do as `unordered_wait` does, but ask for rows of equal keys one after the other.
 
-    The frame is repartitioned by the keys, so that no two tasks have rows of the same key. A stream keeps the order of its batches; within one,
-    Spark's shuffle decides in which order rows of different partitions arrive.
+    Keys do not wait for each other.
+
+    The frame is repartitioned by the keys, so that no two tasks have rows of the same key. A stream keeps the
+    order of its batches; within one, Spark's shuffle decides in which order rows of different partitions
+    arrive.
 
     Args:
         df: as there.
@@ -116,12 +143,21 @@ def keyed_wait(
     """
     if not keys:
         raise OptionError("must name at least one column", option="keys")
-    planned = _planned(df, function, OutputMode.KEYED, schema=schema, timeout=timeout, capacity=capacity, options={**options, "key_columns": keys})
+    planned = _planned(
+        df,
+        function,
+        OutputMode.KEYED,
+        schema=schema,
+        timeout=timeout,
+        capacity=capacity,
+        options={**options, "key_columns": keys},
+    )
     return _mapped(df.repartition(*(df[f"`{key}`"] for key in keys)), planned)
 
 
 def _planned(df: DataFrame, function: Any, mode: OutputMode, **given: Any) -> Planned:
-    from headwater.connector.async_io.plan import plan  # loads pyarrow, which a session that never uses it need not have
+    # Loads pyarrow, which a session that never uses it need not have.
+    from headwater.connector.async_io.plan import plan
 
     return plan(df, function, mode, **given)
 

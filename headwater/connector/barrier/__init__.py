@@ -1,1 +1,4 @@
-"""Barrier mode on the driver: opens an epoch when a split is due, and settles it when its tasks have ended."""
+"""Barrier mode on the driver.
+
+Opens an epoch when a split is due, and settles it when its tasks have ended.
+"""

@@ -1,4 +1,8 @@
-"""The CheckpointCoordinator: opens epochs in the state location, collects their manifests, seals what nobody read, and throws away what is old."""
+"""The CheckpointCoordinator.
+
+Opens epochs in the state location, collects their manifests, seals what nobody read, and throws away what is
+old.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CheckpointStats:
-    """What a completed checkpoint took (Flink's ``CompletedCheckpointStats``); durations are those of the slowest place.
+    """What a completed checkpoint took (Flink's ``CompletedCheckpointStats``).
+
+    Durations are those of the slowest place.
 
     Attributes:
         epoch: its number.
@@ -41,7 +47,8 @@ class CheckpointStats:
         not_run: how many of them nobody read.
         state_bytes: of all manifests.
         waited_ms: for manifests, on the driver.
-        measures: ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``: the largest of any place.
+        measures: ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``: the largest of
+            any place.
     """
 
     epoch: int
@@ -75,19 +82,29 @@ class CompletedCheckpoint:
 class CheckpointCoordinator:
     """One per query, on the driver; one thread at a time (Flink's ``CheckpointCoordinator``).
 
-    A checkpoint's life: `trigger` opens the epoch; Spark logs the offset that names it, which is the barrier; tasks acknowledge by publishing
-    manifests, or decline by giving up; Spark commits the batch; `complete` collects. Nothing that matters lives in this object: after a crash
-    between any two steps another one comes to the same manifests.
+    A checkpoint's life: `trigger` opens the epoch; Spark logs the offset that names it, which is the barrier;
+    tasks acknowledge by publishing manifests, or decline by giving up; Spark commits the batch; `complete`
+    collects. Nothing that matters lives in this object: after a crash between any two steps another one comes
+    to the same manifests.
 
     Args:
         store: the state location.
         source: knows its splits.
-        timeout_ms: how long a place that is claimed, and whose batch is committed, may take to publish before it is sealed.
+        timeout_ms: how long a place that is claimed, and whose batch is committed, may take to publish before
+            it is sealed.
         retained: so many epochs before the last completed one are kept.
         clock: time.
     """
 
-    def __init__(self, store: StateStore, source: Source[Any, Any, Any], *, timeout_ms: int, retained: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        source: Source[Any, Any, Any],
+        *,
+        timeout_ms: int,
+        retained: int,
+        clock: Clock,
+    ) -> None:
         self._store, self._source, self._clock = store, source, clock
         self._timeout_ms, self._retained = timeout_ms, retained
         self._pending: EpochId | None = None
@@ -99,7 +116,9 @@ class CheckpointCoordinator:
         return self._completed.stats if self._completed else None
 
     def trigger(self, epoch: EpochId, places: int, starts: JsonObject) -> None:
-        """Open an epoch, before its offset is logged. An epoch that was opened before it and never came to be logged is subsumed: thrown away.
+        """Open an epoch, before its offset is logged.
+
+        An epoch that was opened before it and never came to be logged is subsumed: thrown away.
 
         Args:
             epoch: which.
@@ -108,14 +127,17 @@ class CheckpointCoordinator:
         """
         if self._pending is not None and self._pending != epoch:
             self._store.delete_folder(self._pending.folder)
-        self._store.put_if_absent(f"{epoch.folder}/{_OPENED}", dumps({"places": places, "starts": starts}).encode())
+        self._store.put_if_absent(
+            f"{epoch.folder}/{_OPENED}", dumps({"places": places, "starts": starts}).encode()
+        )
         self._pending = epoch
 
     def complete(self, epoch: EpochId, places: int) -> CompletedCheckpoint:
         """Return what an epoch came to, whose batch is committed. Idempotent.
 
-        Waits for places where somebody is at work: a scan that was left early may still be publishing. A place that nobody claimed, or whose
-        attempts all declined or died, is sealed; so is one that takes longer than the time-out. From then on nobody can publish there.
+        Waits for places where somebody is at work: a scan that was left early may still be publishing. A
+        place that nobody claimed, or whose attempts all declined or died, is sealed; so is one that takes
+        longer than the time-out. From then on nobody can publish there.
 
         Raises:
             StateLocationError: the epoch's folder is not there, or a manifest is cut short.
@@ -133,7 +155,8 @@ class CheckpointCoordinator:
 
         Args:
             epoch: the last completed one.
-            oldest_needed: the number of the oldest epoch whose manifests still hold rows in flight; ``epoch``'s own if there is none.
+            oldest_needed: the number of the oldest epoch whose manifests still hold rows in flight;
+                ``epoch``'s own if there is none.
         """
         keep_from = min(epoch.number - self._retained, oldest_needed)
         old = [found for found in self.epochs(epoch.query) if found.number < keep_from]
@@ -150,7 +173,9 @@ class CheckpointCoordinator:
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""
         parts = [name.split("-") for name in self._store.list(query)]
-        return [EpochId(query, int(part[1]), part[2]) for part in parts if len(part) == 3 and part[0] == "epoch"]
+        return [
+            EpochId(query, int(part[1]), part[2]) for part in parts if len(part) == 3 and part[0] == "epoch"
+        ]
 
     def _check_opened(self, epoch: EpochId, places: int) -> None:
         opened = self._store.get(f"{epoch.folder}/{_OPENED}")
@@ -160,7 +185,9 @@ class CheckpointCoordinator:
                 "Restore stateLocation from the backup that was taken with the checkpoint, or begin with a new checkpoint"
             )
         if json.loads(opened)["places"] != places:
-            raise StateLocationError(f"{self._store} holds another epoch {epoch.number} than the checkpoint names ({epoch.folder})")
+            raise StateLocationError(
+                f"{self._store} holds another epoch {epoch.number} than the checkpoint names ({epoch.folder})"
+            )
 
     def _collect(self, epoch: EpochId, places: int) -> CompletedCheckpoint:
         began, never = self._clock.monotonic_ms(), threading.Event()
@@ -175,11 +202,18 @@ class CheckpointCoordinator:
             for number in pending.missing:
                 if expired or not watches[number].at_work():
                     if expired:
-                        log.warning("epoch %d: place %d did not publish within %d ms; it is sealed", epoch.number, number, self._timeout_ms)
+                        log.warning(
+                            "epoch %d: place %d did not publish within %d ms; it is sealed",
+                            epoch.number,
+                            number,
+                            self._timeout_ms,
+                        )
                     pending.acknowledge(number, self._decoded(at[number], at[number].publish(SEALED)))
             if pending.is_complete:
                 manifests = tuple(pending.states[number] for number in range(places))
-                return CompletedCheckpoint(epoch, manifests, _stats(epoch, manifests, self._clock.monotonic_ms() - began))
+                return CompletedCheckpoint(
+                    epoch, manifests, _stats(epoch, manifests, self._clock.monotonic_ms() - began)
+                )
             self._clock.wait(never, poll_ms)
             poll_ms = min(2 * poll_ms, _MOST_POLL_MS)
 
@@ -190,10 +224,16 @@ class CheckpointCoordinator:
         else:
             with ThreadPoolExecutor(_READERS, "headwater-manifests") as pool:
                 found = list(pool.map(Place.manifest, places))
-        return [(place.number, self._decoded(place, data)) for place, data in zip(places, found, strict=True) if data is not None]
+        return [
+            (place.number, self._decoded(place, data))
+            for place, data in zip(places, found, strict=True)
+            if data is not None
+        ]
 
     def _decoded(self, place: Place, data: bytes) -> Manifest:
-        return decode_manifest(data, self._source, f"place {place.number} of epoch {place.epoch} in {self._store}")
+        return decode_manifest(
+            data, self._source, f"place {place.number} of epoch {place.epoch} in {self._store}"
+        )
 
 
 def _stats(epoch: EpochId, manifests: tuple[Manifest, ...], waited_ms: int) -> CheckpointStats:
@@ -203,4 +243,11 @@ def _stats(epoch: EpochId, manifests: tuple[Manifest, ...], waited_ms: int) -> C
         if found:
             measures[name] = max(found)
     not_run = sum(manifest.state is None for manifest in manifests)
-    return CheckpointStats(epoch.number, len(manifests), not_run, sum(manifest.size_bytes for manifest in manifests), waited_ms, measures)
+    return CheckpointStats(
+        epoch.number,
+        len(manifests),
+        not_run,
+        sum(manifest.size_bytes for manifest in manifests),
+        waited_ms,
+        measures,
+    )

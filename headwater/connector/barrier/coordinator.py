@@ -1,4 +1,7 @@
-"""The SourceCoordinator of barrier mode: opens an epoch when a split is due, and takes up what came of it. Knows nothing of Spark's classes."""
+"""The SourceCoordinator of barrier mode: opens an epoch when a split is due, and takes up what came of it.
+
+Knows nothing of Spark's classes.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,11 @@ log = logging.getLogger(__name__)
 class EpochCoordinator:
     """Plans the epochs of one query. In Spark's source runner, or in the planner for a batch read.
 
-    That Spark asks for the epoch after n proves that n is committed. Then, and in this order: manifests are collected, what nobody read is sealed
-    and goes back to the enumerator, positions, found splits and events are taken up in one step, the enumerator is notified, old epochs are
-    deleted, and epoch n + 1 is opened, if any split is due. A crash between any two of these steps changes nothing: they are repeated, and come to
-    the same.
+    That Spark asks for the epoch after n proves that n is committed. Then, and in this order: manifests are
+    collected, what nobody read is sealed and goes back to the enumerator, positions, found splits and events
+    are taken up in one step, the enumerator is notified, old epochs are deleted, and epoch n + 1 is opened,
+    if any split is due. A crash between any two of these steps changes nothing: they are repeated, and come
+    to the same.
 
     Args:
         source: what to read.
@@ -91,7 +95,8 @@ class EpochCoordinator:
 
         Args:
             start: the last logged offset, whose epoch is committed, or the genesis.
-            limited: whether the barrier's limits count; they do not under Once, where the one epoch ends when everything is caught up.
+            limited: whether the barrier's limits count; they do not under Once, where the one epoch ends when
+                everything is caught up.
 
         Raises:
             OffsetError: the checkpoint is not ours.
@@ -128,7 +133,10 @@ class EpochCoordinator:
         return epoch_tasks(offset, self._hints) if offset is not None else []
 
     def latest(self) -> JsonObject | None:
-        """Return the statistics of the last completed checkpoint, in the form of an offset; None before the first. No I/O."""
+        """Return the statistics of the last completed checkpoint, in the form of an offset.
+
+        None before the first. No I/O.
+        """
         stats = self._checkpoints.stats if self._checkpoints else None
         return {**self._codec.genesis(), "checkpoint": stats.to_json()} if stats else None
 
@@ -154,7 +162,9 @@ class EpochCoordinator:
             self._settled = before.epoch, settled
             oldest = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
             if checkpoints.prune(before.epoch, oldest):
-                kept: dict[Path, Any] = flatten(checkpoints.oldest_starts(before.epoch.query), self._source.path_depth)
+                kept: dict[Path, Any] = flatten(
+                    checkpoints.oldest_starts(before.epoch.query), self._source.path_depth
+                )
                 self._source.release_before(before.epoch.query, kept)
         return self._settled[1]
 
@@ -164,12 +174,19 @@ class EpochCoordinator:
             check_state_store(self._store)
             hints = self._hints
             self._checkpoints = CheckpointCoordinator(
-                self._store, self._source, timeout_ms=hints.checkpoint_timeout_ms, retained=hints.retained_epochs, clock=self._clock
+                self._store,
+                self._source,
+                timeout_ms=hints.checkpoint_timeout_ms,
+                retained=hints.retained_epochs,
+                clock=self._clock,
             )
         return self._checkpoints
 
     def _notify(self, before: EpochOffset, settled: Settlement) -> None:
-        """Tell the enumerator what an epoch came to, in the order that its contract promises. On the coordinator thread."""
+        """Tell the enumerator what an epoch came to, in the order that its contract promises.
+
+        On the coordinator thread.
+        """
         if self._enumerator is None:
             self._enumerator = self._source.restore_enumerator(self._context, settled.checkpoint())
             self._enumerator.start()
@@ -194,7 +211,9 @@ class EpochCoordinator:
         self._context.begin_round()
         self._enumerator.refresh(settled.checkpoint() if settled else None)
 
-    def _plan(self, before: EpochOffset | None, settled: Settlement | None, *, limited: bool) -> EpochOffset | None:
+    def _plan(
+        self, before: EpochOffset | None, settled: Settlement | None, *, limited: bool
+    ) -> EpochOffset | None:
         """Return the next epoch; None if nothing is due. On the coordinator thread."""
         assert self._enumerator is not None
         splits, positions = self._context.live(settled)
@@ -212,7 +231,11 @@ class EpochCoordinator:
             places,
             [tuple(restored[number :: len(places)]) for number in range(len(places))],
             [self._context.events_for(place) for place in places],
-            {path: due_ms for path, due_ms in (settled.due_ms if settled else {}).items() if path in splits and path not in due},
+            {
+                path: due_ms
+                for path, due_ms in (settled.due_ms if settled else {}).items()
+                if path in splits and path not in due
+            },
             self._enumerator.snapshot_state(),
         )
 
@@ -243,7 +266,9 @@ class _Context(SplitEnumeratorContext[Any, Any]):
     def assign_splits(self, starts: Mapping[Path, tuple[Split, Any]]) -> None:
         for path, (split, start) in starts.items():
             if split.path != path:
-                raise ContractError(f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the path {path}")
+                raise ContractError(
+                    f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the path {path}"
+                )
             self._assigned[path] = (split, start)
             self._retired.discard(path)
 
@@ -262,7 +287,11 @@ class _Context(SplitEnumeratorContext[Any, Any]):
 
     def live(self, settled: Settlement | None) -> tuple[dict[Path, Split], dict[Path, Any]]:
         """Return the splits of the next epoch and their positions."""
-        splits = {path: split for path, split in (settled.splits if settled else {}).items() if path not in self._retired}
+        splits = {
+            path: split
+            for path, split in (settled.splits if settled else {}).items()
+            if path not in self._retired
+        }
         positions = {path: settled.positions[path] for path in splits} if settled else {}
         for path, (split, start) in self._assigned.items():
             splits[path], positions[path] = split, start

@@ -16,7 +16,8 @@ class DueSplits:
 
     * A split with more to read is due. So is one whose place nobody read.
     * A split that must not be asked before some time is due then, whatever the trigger.
-    * A split that had nothing more is due a poll interval later; under AvailableNow not any more in this run, which ends when that is true of all.
+    * A split that had nothing more is due a poll interval later; under AvailableNow not any more in this run,
+      which ends when that is true of all.
 
     Args:
         poll_interval_ms: how long after it was caught up a split is looked at again.
@@ -45,13 +46,15 @@ class DueSplits:
 
         Args:
             settlement: the state after it.
-            opened_here: whether this process opened the epoch. One that an earlier process opened says nothing about now.
+            opened_here: whether this process opened the epoch. One that an earlier process opened says
+                nothing about now.
         """
         if not opened_here:
             return
         if self._run is not None:
             self._run |= settlement.caught_up
-            self._run_over = not settlement.ran  # a sink that does not look would be offered the same splits for ever
+            # A sink that does not look would be offered the same splits for ever.
+            self._run_over = not settlement.ran
         at_ms = self._clock.monotonic_ms() + self._poll_interval_ms
         self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, at_ms))
 
@@ -64,10 +67,15 @@ class DueSplits:
         return sorted(path for path in live if waiting.get(path, 0) <= now_ms and self._polled_again(path))
 
     def wait_ms(self, live: Iterable[Path], settlement: Settlement | None) -> int | None:
-        """Return how long an AvailableNow run has to wait until a split is due; None if there is nothing to wait for."""
+        """Return how long an AvailableNow run has to wait until a split is due.
+
+        None if there is nothing to wait for.
+        """
         if self._run is None or self._run_over or settlement is None:
             return None
-        times = [settlement.due_ms[path] for path in live if path in settlement.due_ms and path not in self._run]
+        times = [
+            settlement.due_ms[path] for path in live if path in settlement.due_ms and path not in self._run
+        ]
         return max(1, min(times) - self._wall_ms()) if times else None
 
     def _polled_again(self, path: Path) -> bool:

@@ -2,12 +2,15 @@
 
 ::
 
-    {"barrier": {"rows": 100000}, "due": {...}, "epoch": 7, "nonce": "5b0c...", "places": [[["items"]], [["items/1"]]], "query": "9f3e...",
-     "restored": [[], [["9f3e.../epoch-0000000006-...", 1]]], "source": "http", "splits": {...}, "starts": {"items": {...}, ...}, "version": 1}
+    {"barrier": {"rows": 100000}, "due": {...}, "epoch": 7, "nonce": "5b0c...", "places": [[["items"]],
+    [["items/1"]]], "query": "9f3e...",
+     "restored": [[], [["9f3e.../epoch-0000000006-...", 1]]], "source": "http", "splits": {...}, "starts":
+     {"items": {...}, ...}, "version": 1}
 
 * ``query``: drawn once in the life of a checkpoint, the first folder below stateLocation;
-* ``epoch`` and ``nonce``: the folder in that one. The nonce is drawn for each planned epoch, so that an epoch of the same number in another
-  timeline (a checkpoint that was rolled back, two sinks on one frame) has another folder;
+* ``epoch`` and ``nonce``: the folder in that one. The nonce is drawn for each planned epoch, so that an epoch
+  of the same number in another timeline (a checkpoint that was rolled back, two sinks on one frame) has
+  another folder;
 * ``starts``: of every live split, the position BEFORE this epoch: where it came to is in the manifests;
 * ``places``: which task reads which splits. What is live and in no place is not due;
 * ``due``: of splits that must not be asked yet, the driver's wall-clock time in ms at which they may;
@@ -99,7 +102,11 @@ class EpochOffsetCodec:
             "starts": nest(offset.starts),
             "places": [[list(path) for path in place] for place in offset.places],
         }
-        if (definitions := self._source.serialize_splits([offset.splits[path] for path in sorted(offset.splits)])) is not None:
+        if (
+            definitions := self._source.serialize_splits(
+                [offset.splits[path] for path in sorted(offset.splits)]
+            )
+        ) is not None:
             encoded["splits"] = definitions
         if any(offset.restored):
             encoded["restored"] = [[[ref.folder, ref.place] for ref in place] for place in offset.restored]
@@ -117,7 +124,8 @@ class EpochOffsetCodec:
         """Return the offset that Spark logged; None for the genesis.
 
         Raises:
-            OffsetError: it was written by another source, by a newer version, in planned mode, or is no offset at all.
+            OffsetError: it was written by another source, by a newer version, in planned mode, or is no
+                offset at all.
         """
         check_offset(raw, self._source.name)
         if raw.keys() == self.genesis().keys():
@@ -143,7 +151,10 @@ class EpochOffsetCodec:
             self._source.deserialize_splits(sorted(starts), raw.get("splits")),
             starts,
             places,
-            [tuple(ManifestRef(folder, place) for folder, place in refs) for refs in raw.get("restored", none)],
+            [
+                tuple(ManifestRef(folder, place) for folder, place in refs)
+                for refs in raw.get("restored", none)
+            ],
             [tuple(events) for events in raw.get("events", none)],
             flatten(raw.get("due", {}), depth),
             raw.get("state"),

@@ -26,11 +26,36 @@ BARRIER_OPTIONS: Final = (
         "path, or `s3://`, `gs://`, `abfs://`. One for any number of queries.",
         only=_STREAM,
     ),
-    Option("stateStorageOptions", json_object, None, "JSON: settings of the fsspec file system behind `stateLocation`.", only=_STREAM),
-    Option("stateRetainedEpochs", integer(1), 100, "How many epochs before the last one stay in `stateLocation`.", only=_STREAM),
+    Option(
+        "stateStorageOptions",
+        json_object,
+        None,
+        "JSON: settings of the fsspec file system behind `stateLocation`.",
+        only=_STREAM,
+    ),
+    Option(
+        "stateRetainedEpochs",
+        integer(1),
+        100,
+        "How many epochs before the last one stay in `stateLocation`.",
+        only=_STREAM,
+    ),
     Option("barrierRows", integer(1), None, "A task ends its epoch after about so many rows.", only=_STREAM),
-    Option("barrierBytes", integer(1), None, "A task ends its epoch after about so many bytes of Arrow rows.", only=_STREAM),
-    Option("barrierInterval", duration_ms, 10_000, "A task ends its epoch so long after its first fetch.", only=_STREAM, shown_default="`10s`"),
+    Option(
+        "barrierBytes",
+        integer(1),
+        None,
+        "A task ends its epoch after about so many bytes of Arrow rows.",
+        only=_STREAM,
+    ),
+    Option(
+        "barrierInterval",
+        duration_ms,
+        10_000,
+        "A task ends its epoch so long after its first fetch.",
+        only=_STREAM,
+        shown_default="`10s`",
+    ),
     Option(
         "barrierMode",
         one_of(*(mode.value for mode in AlignmentMode)),
@@ -38,7 +63,13 @@ BARRIER_OPTIONS: Final = (
         "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned`, `unaligned` or `at-least-once`.",
         only=_STREAM,
     ),
-    Option("alignmentTimeout", duration_ms, None, "An `aligned` barrier that takes longer becomes `unaligned`.", only=_STREAM),
+    Option(
+        "alignmentTimeout",
+        duration_ms,
+        None,
+        "An `aligned` barrier that takes longer becomes `unaligned`.",
+        only=_STREAM,
+    ),
     Option(
         "checkpointTimeout",
         duration_ms,
@@ -63,7 +94,9 @@ BARRIER_OPTIONS: Final = (
         "`foreachBatch`) ask the outside for nothing. Costs writing every row to local disk.",
         only=_STREAM,
     ),
-    Option("maxBufferedBytes", integer(1), 64 << 20, "What a task may hold between fetching and handing over."),
+    Option(
+        "maxBufferedBytes", integer(1), 64 << 20, "What a task may hold between fetching and handing over."
+    ),
     Option("parallelism", integer(1), None, "The most tasks of an epoch.", shown_default="the driver's CPUs"),
 )
 """The rows of the table that are the same for all of them."""

@@ -23,7 +23,9 @@ class Acknowledgement(enum.Enum):
 
 
 class PendingCheckpoint(Generic[StateT]):
-    """Collects one acknowledgement a place. Belongs to one thread; whatever comes late or twice is answered, never raised.
+    """Collects one acknowledgement a place.
+
+    Belongs to one thread; whatever comes late or twice is answered, never raised.
 
     Args:
         places: how many tasks the epoch has.
@@ -41,7 +43,10 @@ class PendingCheckpoint(Generic[StateT]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every place has acknowledged. A checkpoint without places is complete from the beginning."""
+        """Whether every place has acknowledged.
+
+        A checkpoint without places is complete from the beginning.
+        """
         return not self._open and not self._discarded
 
     @property

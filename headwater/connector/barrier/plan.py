@@ -43,7 +43,9 @@ class BarrierHints:
 
 @dataclass(frozen=True)
 class Epochs:
-    """How a query in barrier mode goes from epoch to epoch: everything that the options say. Picklable; opens nothing.
+    """How a query in barrier mode goes from epoch to epoch: everything that the options say.
+
+    Picklable; opens nothing.
 
     Attributes:
         store: the state location; None for a batch read, which keeps nothing.
@@ -55,7 +57,10 @@ class Epochs:
 
 
 def deal(due: Sequence[Path], most: int) -> list[tuple[Path, ...]]:
-    """Deal splits to places, as evenly as may be: the numbers of splits of any two places differ by one at the most."""
+    """Deal splits to places, as evenly as may be.
+
+    The numbers of splits of any two places differ by one at the most.
+    """
     places = min(most, len(due))
     return [tuple(due[place::places]) for place in range(places)]
 

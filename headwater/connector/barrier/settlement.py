@@ -1,4 +1,7 @@
-"""What is live after an epoch: the positions before it and the manifests that came out of it, taken together in one step."""
+"""What is live after an epoch.
+
+The positions before it and the manifests that came out of it, taken together in one step.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +52,17 @@ class Settlement:
         return Checkpoint(self.splits, self.positions, self.state)
 
 
-def settle(source: BarrierSource[Any, Any], offset: EpochOffset, completed: CompletedCheckpoint, now_ms: int) -> Settlement:
+def settle(
+    source: BarrierSource[Any, Any], offset: EpochOffset, completed: CompletedCheckpoint, now_ms: int
+) -> Settlement:
     """Return the state after an epoch.
 
     Args:
         source: tells positions apart.
         offset: what the epoch began with.
         completed: its manifests.
-        now_ms: the driver's wall-clock time. Delays count from when a manifest was written, by the writer's clock; where clocks differ that can
-            only make a delay shorter or, at most, begin now.
+        now_ms: the driver's wall-clock time. Delays count from when a manifest was written, by the writer's
+            clock; where clocks differ that can only make a delay shorter or, at most, begin now.
 
     Raises:
         ContractError: a split went backwards, or one was found under the name of another.
@@ -91,7 +96,11 @@ class _Work:
 
     def __init__(self, source: BarrierSource[Any, Any], offset: EpochOffset, now_ms: int) -> None:
         self._source, self._now_ms = source, now_ms
-        self.splits, self.positions, self.due_ms = dict(offset.splits), dict(offset.starts), dict(offset.due_ms)
+        self.splits, self.positions, self.due_ms = (
+            dict(offset.splits),
+            dict(offset.starts),
+            dict(offset.due_ms),
+        )
         self.caught_up: set[Path] = set()
         self.not_run: list[Split] = []
         self.restored: list[ManifestRef] = []
@@ -127,5 +136,7 @@ class _Work:
     def _add(self, found: FoundSplit) -> None:
         path = found.split.path
         if self.splits.setdefault(path, found.split) != found.split:
-            raise ContractError(f"source {self._source.name!r} found {found.split!r} under the name of another split, {self.splits[path]!r}")
+            raise ContractError(
+                f"source {self._source.name!r} found {found.split!r} under the name of another split, {self.splits[path]!r}"
+            )
         self.positions.setdefault(path, found.start)

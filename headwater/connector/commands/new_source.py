@@ -117,13 +117,27 @@ def new_source(name: str, parent: Path) -> Path:
         FileExistsError: there is something of this name already.
     """
     module = name.replace("-", "_")
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(module) or module in sys.stdlib_module_names:
-        raise ValueError(f"a source is called something like my-source: small letters, digits and hyphens, no word of Python's own; not {name!r}")
-    words: Mapping[str, str] = {"name": name, "module": module, "cls": "".join(part.capitalize() for part in name.split("-"))}
+    if (
+        not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name)
+        or keyword.iskeyword(module)
+        or module in sys.stdlib_module_names
+    ):
+        raise ValueError(
+            f"a source is called something like my-source: small letters, digits and hyphens, no word of Python's own; not {name!r}"
+        )
+    words: Mapping[str, str] = {
+        "name": name,
+        "module": module,
+        "cls": "".join(part.capitalize() for part in name.split("-")),
+    }
     folder = parent / name
     folder.mkdir()
     (folder / "tests").mkdir()
-    for file, template in (("pyproject.toml", _PYPROJECT), (f"{module}.py", _SOURCE), (f"tests/test_{module}.py", _TEST)):
+    for file, template in (
+        ("pyproject.toml", _PYPROJECT),
+        (f"{module}.py", _SOURCE),
+        (f"tests/test_{module}.py", _TEST),
+    ):
         (folder / file).write_text(Template(template).substitute(words))
     return folder
 

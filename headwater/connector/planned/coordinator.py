@@ -1,4 +1,7 @@
-"""The SourceCoordinator: drives the enumerator and plans batches. Knows offsets and splits, and nothing of Spark's classes."""
+"""The SourceCoordinator: drives the enumerator and plans batches.
+
+Knows offsets and splits, and nothing of Spark's classes.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +29,23 @@ log = logging.getLogger(__name__)
 
 
 class SourceCoordinator(Generic[SplitT, PositionT]):
-    """Plans the batches of one query (Flink's ``SourceCoordinator``). In Spark's source runner, or in the planner for a batch read.
+    """Plans the batches of one query (Flink's ``SourceCoordinator``).
+
+    In Spark's source runner, or in the planner for a batch read.
 
     The life of a split:
 
     1. `SplitEnumerator.refresh` finds it and assigns it, with its first position. In memory only.
-    2. The next offset logs its definition, the position before the batch (``starts``) and after it. Spark writes the offset before any task
+    2. The next offset logs its definition, the position before the batch (``starts``) and after it. Spark
+       writes the offset before any task
        runs: the barrier. From here on the position belongs to the checkpoint.
     3. Each further offset moves the position, as far as heads and limits allow.
     4. When Spark asks for the batch after an offset, that offset is committed: the enumerator is notified.
     5. The enumerator retires it: it is missing from the next offset.
 
-    Public methods are called by Spark's one thread; whatever they do to the enumerator happens on the coordinator thread. An offset goes in and
-    comes out as Spark's JSON; nothing that matters lives between two calls in memory only, except the target of an AvailableNow run.
+    Public methods are called by Spark's one thread; whatever they do to the enumerator happens on the
+    coordinator thread. An offset goes in and comes out as Spark's JSON; nothing that matters lives between
+    two calls in memory only, except the target of an AvailableNow run.
 
     Args:
         source: what to read.
@@ -73,14 +80,19 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         return self._codec.genesis()
 
     def prepare_for_available_now(self) -> None:
-        """From now on nothing is read beyond what is there at the next `plan_next`. No I/O: the target is captured there."""
+        """From now on nothing is read beyond what is there at the next `plan_next`.
+
+        No I/O: the target is captured there.
+        """
         self._available_now, self._target = True, None
 
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
-        """Return where the batch after ``start`` ends; ``start`` itself if there is nothing to do: no record to read, no split that leaves or moves.
+        """Return where the batch after ``start`` ends; ``start`` itself if there is nothing to do.
 
-        That Spark asks proves that ``start`` is committed. The first answer of a query is never the genesis: what "latest" means is resolved
-        here and logged, even if the batch is empty.
+        No record to read, no split that leaves or moves.
+
+        That Spark asks proves that ``start`` is committed. The first answer of a query is never the genesis:
+        what "latest" means is resolved here and logged, even if the batch is empty.
 
         Args:
             start: the last logged offset, or the genesis.
@@ -95,13 +107,21 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         return self._loop.run(lambda: self._plan(start, before, limited=limited))
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
-        """Return the tasks of a batch read: from the first position of every split to its head, without limits."""
+        """Return the tasks of a batch read.
+
+        From the first position of every split to its head, without limits.
+        """
         self._look(self._codec.genesis(), None, SplitRequest(limited=False, ends=True))
-        end = self._loop.run(lambda: self._codec.encode(self._next_offset(None, limited=False, wait_for_more=False)[0]))
+        end = self._loop.run(
+            lambda: self._codec.encode(self._next_offset(None, limited=False, wait_for_more=False)[0])
+        )
         return self.tasks(self._codec.genesis(), end)
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[ReadTask[SplitT, PositionT]]:
-        """Return the tasks that read a logged batch: a pure function of its two offsets and the options. No I/O."""
+        """Return the tasks that read a logged batch: a pure function of its two offsets and the options.
+
+        No I/O.
+        """
         after = self._codec.decode(end)
         if after is None:
             return []
@@ -125,7 +145,9 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         enumerator, self._enumerator = self._enumerator, None
         self._loop.close(enumerator.close if enumerator else lambda: None)
 
-    def _look(self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None, request: SplitRequest) -> None:
+    def _look(
+        self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None, request: SplitRequest
+    ) -> None:
         """Let the enumerator look at the outside and assign splits, and wait until it has."""
         self._loop.run(lambda: self._begin_round(start, before))
         self._loop.wait_idle()
@@ -147,7 +169,9 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         assert self._enumerator is not None
         self._enumerator.handle_split_request(request)
 
-    def _make_enumerator(self, before: SourceOffset[SplitT, PositionT] | None) -> SplitEnumerator[SplitT, PositionT]:
+    def _make_enumerator(
+        self, before: SourceOffset[SplitT, PositionT] | None
+    ) -> SplitEnumerator[SplitT, PositionT]:
         if before is None:
             return self._source.create_enumerator(self._context)
         return self._source.restore_enumerator(self._context, before.checkpoint())
@@ -157,8 +181,12 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
             self._enumerator.notify_checkpoint_complete(decoded.checkpoint())
             self._notified = offset
 
-    def _plan(self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None, *, limited: bool) -> JsonObject:
-        offset, rows = self._next_offset(before, limited=limited, wait_for_more=limited and not self._available_now)
+    def _plan(
+        self, start: JsonObject, before: SourceOffset[SplitT, PositionT] | None, *, limited: bool
+    ) -> JsonObject:
+        offset, rows = self._next_offset(
+            before, limited=limited, wait_for_more=limited and not self._available_now
+        )
         if rows == 0 and before is not None and not self._context.changes(before):
             return start
         end = self._codec.encode(offset)
@@ -178,7 +206,11 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         behind = [path for path in sorted(positions) if path in bounded]
         backlog = [self._source.rows_between(positions[path], bounded[path]) for path in behind]
         row_bytes = [self._source.row_bytes(splits[path], state) for path in behind]
-        taken = backlog if self._source.bounded_splits else self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
+        taken = (
+            backlog
+            if self._source.bounded_splits
+            else self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
+        )
         for path, rows in zip(behind, taken, strict=True):
             if rows:
                 positions[path] = self._advance(path, positions[path], rows, bounded[path])
@@ -193,7 +225,9 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
             )
         return after
 
-    def _bounded(self, splits: Mapping[Path, SplitT], heads: Mapping[Path, PositionT]) -> Mapping[Path, PositionT]:
+    def _bounded(
+        self, splits: Mapping[Path, SplitT], heads: Mapping[Path, PositionT]
+    ) -> Mapping[Path, PositionT]:
         """Return the heads, and under AvailableNow none beyond what was there when the run began."""
         if not self._available_now or self._source.bounded_splits:
             return heads
@@ -225,7 +259,9 @@ class _Context(SplitEnumeratorContext[SplitT, PositionT]):
     def assign_splits(self, starts: Mapping[Path, tuple[SplitT, PositionT]]) -> None:
         for path, (split, start) in starts.items():
             if split.path != path:
-                raise ContractError(f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the path {path}")
+                raise ContractError(
+                    f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the path {path}"
+                )
             self._assigned[path] = (split, start)
             self._retired.pop(path, None)
 
@@ -236,12 +272,23 @@ class _Context(SplitEnumeratorContext[SplitT, PositionT]):
             log.info("split %s leaves the query: %s", "-".join(path), reason)
 
     def changes(self, before: SourceOffset[SplitT, PositionT]) -> bool:
-        """Whether a split of the offset before leaves, or begins elsewhere. That is work even if there is nothing to read: it must be logged."""
-        moved = any(path in before.splits and before.splits[path] != split for path, (split, _) in self._assigned.items())
-        reset = any(path in before.positions and before.positions[path] != start for path, (_, start) in self._assigned.items())
+        """Whether a split of the offset before leaves, or begins elsewhere.
+
+        That is work even if there is nothing to read: it must be logged.
+        """
+        moved = any(
+            path in before.splits and before.splits[path] != split
+            for path, (split, _) in self._assigned.items()
+        )
+        reset = any(
+            path in before.positions and before.positions[path] != start
+            for path, (_, start) in self._assigned.items()
+        )
         return moved or reset or any(path in before.splits for path in self._retired)
 
-    def live(self, before: SourceOffset[SplitT, PositionT] | None) -> tuple[dict[Path, SplitT], dict[Path, PositionT], dict[Path, PositionT]]:
+    def live(
+        self, before: SourceOffset[SplitT, PositionT] | None
+    ) -> tuple[dict[Path, SplitT], dict[Path, PositionT], dict[Path, PositionT]]:
         """Return the splits of the next offset, their positions, and the first positions of those that are new in it."""
         splits = dict(before.splits) if before else {}
         positions = dict(before.positions) if before else {}

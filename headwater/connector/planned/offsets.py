@@ -2,11 +2,13 @@
 
 A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``::
 
-    {"positions": {"orders": {"0": 120, "1": 80}}, "source": "kafka", "splits": {...}, "starts": {"orders": {"1": 30}}, "state": {...}, "version": 1}
+    {"positions": {"orders": {"0": 120, "1": 80}}, "source": "kafka", "splits": {...}, "starts": {"orders":
+    {"1": 30}}, "state": {...}, "version": 1}
 
 * ``positions``: of every live split, the next record after this batch;
-* ``starts``: of every split that the offset before did not hold, the position BEFORE this batch. Spark logs only ends, and the first batch has
-  none before it: with the start inside the end, a replayed batch needs nothing but the log;
+* ``starts``: of every split that the offset before did not hold, the position BEFORE this batch. Spark logs
+  only ends, and the first batch has none before it: with the start inside the end, a replayed batch needs
+  nothing but the log;
 * ``splits``: the definitions of the live splits, as the source writes them;
 * ``state``: the enumerator's own.
 
@@ -47,8 +49,12 @@ class SourceOffset(Generic[SplitT, PositionT]):
         """Return what an enumerator may know of this offset."""
         return Checkpoint(self.splits, self.positions, self.state)
 
-    def ranges_since(self, before: SourceOffset[SplitT, PositionT] | None) -> list[SplitRange[SplitT, PositionT]]:
-        """Return what the batch that ends here reads: a pure function of the two offsets, in the order of the paths.
+    def ranges_since(
+        self, before: SourceOffset[SplitT, PositionT] | None
+    ) -> list[SplitRange[SplitT, PositionT]]:
+        """Return what the batch that ends here reads.
+
+        A pure function of the two offsets, in the order of the paths.
 
         Raises:
             OffsetError: a split has no start in either offset: the log was tampered with, or cut.
@@ -60,21 +66,29 @@ class SourceOffset(Generic[SplitT, PositionT]):
             elif before is not None and path in before.positions:
                 start = before.positions[path]
             else:
-                raise OffsetError(f"the offset log does not say where the batch begins for split {'-'.join(path)}")
+                raise OffsetError(
+                    f"the offset log does not say where the batch begins for split {'-'.join(path)}"
+                )
             if start != self.positions[path]:
                 ranges.append(SplitRange(self.splits[path], start, self.positions[path]))
         return ranges
 
 
 class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
-    """Offsets of one source to Spark's JSON and back. Keeps the last few in both forms: Spark hands back what it was given, several times."""
+    """Offsets of one source to Spark's JSON and back.
+
+    Keeps the last few in both forms: Spark hands back what it was given, several times.
+    """
 
     def __init__(self, source: Source[RecordT, SplitT, PositionT]) -> None:
         self._source = source
         self._recent: deque[tuple[JsonObject, SourceOffset[SplitT, PositionT]]] = deque(maxlen=_RECENT)
 
     def genesis(self) -> JsonObject:
-        """Return the constant that stands before the first batch: no split, no I/O, the same in every process."""
+        """Return the constant that stands before the first batch.
+
+        No split, no I/O, the same in every process.
+        """
         return {"source": self._source.name, "version": VERSION}
 
     def encode(self, offset: SourceOffset[SplitT, PositionT]) -> JsonObject:
@@ -99,7 +113,8 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
         """Return the offset that Spark logged; None for the genesis.
 
         Raises:
-            OffsetError: it was written by another source, by a newer version of headwater, or is no offset at all.
+            OffsetError: it was written by another source, by a newer version of headwater, or is no offset at
+                all.
         """
         check_offset(raw, self._source.name)
         if "positions" not in raw:
@@ -125,14 +140,21 @@ def canonical_offset(encoded: JsonObject, source: str) -> JsonObject:
     """Return the canonical form of an offset that is about to be logged.
 
     Raises:
-        ContractError: a position, a definition or the enumerator's state is not JSON, or the state is too large.
+        ContractError: a position, a definition or the enumerator's state is not JSON, or the state is too
+            large.
     """
-    check_json(encoded.get("state"), f"SplitEnumerator.snapshot_state: the state of source {source!r}", MOST_ENUMERATOR_STATE_BYTES)
+    check_json(
+        encoded.get("state"),
+        f"SplitEnumerator.snapshot_state: the state of source {source!r}",
+        MOST_ENUMERATOR_STATE_BYTES,
+    )
     try:
         return cast("JsonObject", canonical(encoded))
     except TypeError as error:
         wrong = ", ".join(name for name, part in encoded.items() if not _is_json(part))
-        raise ContractError(f"source {source!r}: {wrong} of its offset must be JSON (Split, Source.serialize_splits): {error}") from error
+        raise ContractError(
+            f"source {source!r}: {wrong} of its offset must be JSON (Split, Source.serialize_splits): {error}"
+        ) from error
 
 
 def _is_json(value: JsonValue) -> bool:
@@ -181,5 +203,9 @@ def flatten(nested: JsonValue, depth: int) -> dict[Path, PositionT]:
     """The inverse of `nest` for paths of ``depth`` names; a position below may itself be an object."""
     level: dict[Path, JsonValue] = {(): nested}
     for _ in range(depth):
-        level = {(*path, name): value for path, node in level.items() for name, value in cast("JsonObject", node).items()}
+        level = {
+            (*path, name): value
+            for path, node in level.items()
+            for name, value in cast("JsonObject", node).items()
+        }
     return cast("dict[Path, PositionT]", level)

@@ -1,7 +1,8 @@
 """From ranges to tasks: few tasks for a small batch, many for a large one.
 
-Every task, and every wave of tasks, has a price; the bytes of a large batch need hands. So ranges are cut where they are large and packed where
-they are small. The plan is a pure function of its arguments: a replayed batch gets the same tasks.
+Every task, and every wave of tasks, has a price; the bytes of a large batch need hands. So ranges are cut
+where they are large and packed where they are small. The plan is a pure function of its arguments: a replayed
+batch gets the same tasks.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class PlanningHints:
 
     Attributes:
         parallelism: how many tasks the cluster runs at once; a medium batch is spread over so many.
-        min_tasks: cut large ranges until there are about so many tasks (``minPartitions``); a share of a task is rounded, as in Spark.
+        min_tasks: cut large ranges until there are about so many tasks (``minPartitions``); a share of a task
+            is rounded, as in Spark.
         max_rows_per_task: no task is planned for more records than this (``maxRecordsPerPartition``).
     """
 
@@ -89,7 +91,9 @@ def _cut(
     return pieces
 
 
-def _pack(pieces: Sequence[tuple[SplitRange[SplitT, PositionT], int]], bins: int) -> list[ReadTask[SplitT, PositionT]]:
+def _pack(
+    pieces: Sequence[tuple[SplitRange[SplitT, PositionT], int]], bins: int
+) -> list[ReadTask[SplitT, PositionT]]:
     """Put pieces into bins of about equal size: the largest first, each into the emptiest bin."""
     if len(pieces) <= bins:
         return [ReadTask((piece,)) for piece, _ in pieces]
@@ -103,5 +107,8 @@ def _pack(pieces: Sequence[tuple[SplitRange[SplitT, PositionT], int]], bins: int
 
 
 def default_parallelism() -> int:
-    """Return the best guess at how many tasks run at once: the driver's CPUs. The source never sees Spark's configuration."""
+    """Return the best guess at how many tasks run at once: the driver's CPUs.
+
+    The source never sees Spark's configuration.
+    """
     return max(1, len(os.sched_getaffinity(0)))

@@ -54,9 +54,14 @@ def _rate(raw: str) -> float:
 
 HTTP_OPTIONS: Final = OptionTable(
     [
-        Option("url", _urls, None, "Required: the first page of a resource; several with commas between them."),
         Option(
-            "itemsField", str.strip, "items", "Where a page's JSON has its list of items, names with dots between them; empty: the page is the list."
+            "url", _urls, None, "Required: the first page of a resource; several with commas between them."
+        ),
+        Option(
+            "itemsField",
+            str.strip,
+            "items",
+            "Where a page's JSON has its list of items, names with dots between them; empty: the page is the list.",
         ),
         Option(
             "nextField",
@@ -64,11 +69,30 @@ HTTP_OPTIONS: Final = OptionTable(
             "next",
             "Where it has the link to the next page, or its cursor: absent, null or empty on the last. A `Link` header with `rel=next` does too.",
         ),
-        Option("cursorParam", text, None, "The query parameter that takes the cursor, if `nextField` holds no URL.", shown_default="a URL"),
-        Option("childrenField", text, None, "Where an item has links to sub-resources, which are read to their end: a URL or a list of URLs."),
+        Option(
+            "cursorParam",
+            text,
+            None,
+            "The query parameter that takes the cursor, if `nextField` holds no URL.",
+            shown_default="a URL",
+        ),
+        Option(
+            "childrenField",
+            text,
+            None,
+            "Where an item has links to sub-resources, which are read to their end: a URL or a list of URLs.",
+        ),
         Option("requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."),
-        Option("requestTimeout", duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"),
-        Option("retryDeadline", duration_ms, 120_000, "How long to go on asking a server that is away or failing.", shown_default="`2m`"),
+        Option(
+            "requestTimeout", duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"
+        ),
+        Option(
+            "retryDeadline",
+            duration_ms,
+            120_000,
+            "How long to go on asking a server that is away or failing.",
+            shown_default="`2m`",
+        ),
         Option("connections", integer(1), 1, "How many resources a task reads at once."),
         *BARRIER_OPTIONS,
     ],
@@ -108,11 +132,15 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
 
         return HTTP_SCHEMA
 
-    def create_enumerator(self, context: SplitEnumeratorContext[HttpSplit, JsonValue]) -> SplitEnumerator[HttpSplit, JsonValue]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[HttpSplit, JsonValue]
+    ) -> SplitEnumerator[HttpSplit, JsonValue]:
         return HttpSplitEnumerator(context, self.urls)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[HttpSplit, JsonValue], checkpoint: Checkpoint[HttpSplit, JsonValue]
+        self,
+        context: SplitEnumeratorContext[HttpSplit, JsonValue],
+        checkpoint: Checkpoint[HttpSplit, JsonValue],
     ) -> SplitEnumerator[HttpSplit, JsonValue]:
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)
@@ -165,4 +193,6 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         readers = min(readers, len(values["url"])) if values["childrenField"] is None else readers
         settings = replace(settings, requests_per_s=values["requestsPerSecond"] / readers)
     source = HttpSource(cast("tuple[str, ...]", values["url"]), settings, values["connections"], mode)
-    return ConfiguredSource(source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=values["retryDeadline"]), epochs)
+    return ConfiguredSource(
+        source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=values["retryDeadline"]), epochs
+    )

@@ -38,7 +38,10 @@ __all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _LEAST_REMEMBERED: Final = 2_000
 _REMEMBERED_WINDOWS: Final = 8
-"""Brokers send more than one window of unacknowledged messages: what they send again after a broken connection does not always count for it."""
+"""Brokers send more than one window of unacknowledged messages.
+
+What they send again after a broken connection does not always count for it.
+"""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 
 
@@ -52,14 +55,18 @@ def _broker(raw: str) -> tuple[str, int, bool]:
 def _key(raw: str) -> tuple[str, str]:
     kind, colon, name = raw.strip().partition(":")
     if kind not in {"payload", "property"} or not colon or not name:
-        raise ValueError(f"must be payload:<field of the JSON payload> or property:<name of a user property>, not {raw!r}")
+        raise ValueError(
+            f"must be payload:<field of the JSON payload> or property:<name of a user property>, not {raw!r}"
+        )
     return kind, name
 
 
 MQTT_OPTIONS: Final = OptionTable(
     [
         Option("broker", _broker, None, "Required: `mqtt://host:port` or `mqtts://host:port`."),
-        Option("topics", names, None, "Required: topic filters with commas between them, `+` and `#` included."),
+        Option(
+            "topics", names, None, "Required: topic filters with commas between them, `+` and `#` included."
+        ),
         Option(
             "clientId",
             text,
@@ -67,7 +74,12 @@ MQTT_OPTIONS: Final = OptionTable(
             "Required for a stream: names its session at the broker, for this query alone.",
             only=_STREAM,
         ),
-        Option("sessions", integer(1), 1, "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then."),
+        Option(
+            "sessions",
+            integer(1),
+            1,
+            "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then.",
+        ),
         Option(
             "messageKey",
             _key,
@@ -78,8 +90,19 @@ MQTT_OPTIONS: Final = OptionTable(
         ),
         Option("username", text, None, "For the broker."),
         Option("password", text, None, "For the broker."),
-        Option("idleTimeout", duration_ms, 500, "A session that brings nothing for so long is caught up.", shown_default="`500ms`"),
-        Option("maxInFlight", integer(1), 5_000, "The most messages that the broker sends before the first one is acknowledged, and of one segment."),
+        Option(
+            "idleTimeout",
+            duration_ms,
+            500,
+            "A session that brings nothing for so long is caught up.",
+            shown_default="`500ms`",
+        ),
+        Option(
+            "maxInFlight",
+            integer(1),
+            5_000,
+            "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
+        ),
         *BARRIER_OPTIONS,
     ]
 )
@@ -124,11 +147,15 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
 
         return MQTT_SCHEMA
 
-    def create_enumerator(self, context: SplitEnumeratorContext[MqttSessionSplit, int]) -> SplitEnumerator[MqttSessionSplit, int]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[MqttSessionSplit, int]
+    ) -> SplitEnumerator[MqttSessionSplit, int]:
         return MqttSplitEnumerator(context, self.client_ids)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[MqttSessionSplit, int], checkpoint: Checkpoint[MqttSessionSplit, int]
+        self,
+        context: SplitEnumeratorContext[MqttSessionSplit, int],
+        checkpoint: Checkpoint[MqttSessionSplit, int],
     ) -> SplitEnumerator[MqttSessionSplit, int]:
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)
@@ -144,7 +171,9 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         """Nothing: a split's path says all."""
         return None
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, MqttSessionSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[Path], definitions: JsonValue
+    ) -> Mapping[Path, MqttSessionSplit]:
         return {path: MqttSessionSplit(path[0]) for path in paths}
 
     def is_before(self, position: int, other: int) -> bool:
@@ -164,7 +193,9 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         from headwater.readers.runtime.staging.staged_split_reader import Staging
 
         remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
-        return Staging(self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, remembered)
+        return Staging(
+            self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, remembered
+        )
 
 
 def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
@@ -181,12 +212,19 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         if values[name] is None:
             raise OptionError("is required", option=name)
     if boundedness is _STREAM and values["clientId"] is None:
-        raise OptionError("is required for a stream: it names the session in which the broker keeps what was not taken yet", option="clientId")
+        raise OptionError(
+            "is required for a stream: it names the session in which the broker keeps what was not taken yet",
+            option="clientId",
+        )
     epochs = epochs_of(values, boundedness, source="mqtt")
     client_id = values["clientId"] or f"headwater-{secrets.token_hex(8)}"
     several = values["sessions"] > 1
-    topics = tuple(f"$share/{client_id}/{topic}" for topic in values["topics"]) if several else values["topics"]
-    client_ids = tuple(f"{client_id}-{number}" for number in range(values["sessions"])) if several else (client_id,)
+    topics = (
+        tuple(f"$share/{client_id}/{topic}" for topic in values["topics"]) if several else values["topics"]
+    )
+    client_ids = (
+        tuple(f"{client_id}-{number}" for number in range(values["sessions"])) if several else (client_id,)
+    )
     host, port, tls = values["broker"]
     settings = MqttSettings(
         host,
@@ -199,5 +237,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         values["messageKey"],
         min(values["maxInFlight"], 65_535),
     )
-    source = MqttSource(client_ids, settings, epochs.store, values["idleTimeout"], boundedness or Boundedness.BOUNDED)
+    source = MqttSource(
+        client_ids, settings, epochs.store, values["idleTimeout"], boundedness or Boundedness.BOUNDED
+    )
     return ConfiguredSource(source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=120_000), epochs)

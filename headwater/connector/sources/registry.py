@@ -17,7 +17,8 @@ from headwater.core.source import Boundedness, Source
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from headwater.connector.barrier.plan import Epochs  # loads pyarrow, which a session that only looks for sources does without
+    # Loads pyarrow, which a session that only looks for sources does without.
+    from headwater.connector.barrier.plan import Epochs
 
 __all__ = ["ENTRY_POINTS", "ConfiguredSource", "SourceFactory", "source_factory"]
 
@@ -37,9 +38,12 @@ class ConfiguredSource:
     """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
 
     Attributes:
-        epochs: how a source in barrier mode is run, None for one in planned mode; limits and hints then say nothing.
-        push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark refuses such a reader by default.
-        spark_schema: the source's schema in Spark's types, where it is known without loading Arrow; None if it is to be made of the source's.
+        epochs: how a source in barrier mode is run, None for one in planned mode; limits and hints then say
+            nothing.
+        push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark
+            refuses such a reader by default.
+        spark_schema: the source's schema in Spark's types, where it is known without loading Arrow; None if
+            it is to be made of the source's.
     """
 
     source: Source[Any, Any, Any]
@@ -54,22 +58,29 @@ class ConfiguredSource:
 class SourceFactory(Protocol):
     """Makes a source from the user's options (keys lower-cased, as Spark delivers them).
 
-    ``boundedness`` is None where only the schema will be asked for: Spark does so before it says whether it reads a batch or a stream.
+    ``boundedness`` is None where only the schema will be asked for: Spark does so before it says whether it
+    reads a batch or a stream.
     """
 
     def __call__(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource: ...
 
 
 def source_factory(name: str | None) -> SourceFactory:
-    """Return the factory of a source: one of headwater's own, one that an installed package offers, or the class ``package.module:Class``.
+    """Return the factory of a source.
 
-    A package offers sources as entry points of the group ``headwater.sources``: the name that users write, and the class.
+    One of headwater's own, one that an installed package offers, or the class ``package.module:Class``.
+
+    A package offers sources as entry points of the group ``headwater.sources``: the name that users write,
+    and the class.
 
     Raises:
-        OptionError: no name was given, none of this name is known, or what it names cannot be imported or is no source.
+        OptionError: no name was given, none of this name is known, or what it names cannot be imported or is
+            no source.
     """
     if not name:
-        raise OptionError(f"is required: .option('source', ...) with one of {', '.join(sorted(_BUILT_IN))}", option="source")
+        raise OptionError(
+            f"is required: .option('source', ...) with one of {', '.join(sorted(_BUILT_IN))}", option="source"
+        )
     if name.lower() in _BUILT_IN:
         module, function = _BUILT_IN[name.lower()]
         factory: SourceFactory = getattr(import_module(module), function)
@@ -81,7 +92,11 @@ def source_factory(name: str | None) -> SourceFactory:
     if ":" not in target:
         known = sorted({*_BUILT_IN, *offered})
         near = nearest(name, known)
-        hint = f"did you mean {near!r}?" if near else f"known are {', '.join(known)}, and classes as package.module:Class"
+        hint = (
+            f"did you mean {near!r}?"
+            if near
+            else f"known are {', '.join(known)}, and classes as package.module:Class"
+        )
         raise OptionError(f"no source is called {name!r}; {hint}", option="source")
     return _imported(target)
 
@@ -94,6 +109,7 @@ def _imported(target: str) -> SourceFactory:
         found = attrgetter(attribute)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise OptionError(
-            f"{target!r} cannot be imported: {error}; the module must be installed where the driver and every executor find it", option="source"
+            f"{target!r} cannot be imported: {error}; the module must be installed where the driver and every executor find it",
+            option="source",
         ) from error
     return UserSource(found)

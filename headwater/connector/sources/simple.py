@@ -1,4 +1,7 @@
-"""Sources in the small form as sources of the full form: in planned mode if they know their heads, else in barrier mode."""
+"""Sources in the small form as sources of the full form.
+
+In planned mode if they know their heads, else in barrier mode.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         else:
             found = getattr(user, "schema", None)
         if not isinstance(found, pa.Schema):
-            raise ContractError(f"source {user.name!r}: {what} must be a pyarrow.Schema, such as pa.schema([('id', pa.int64())]), not {found!r}")
+            raise ContractError(
+                f"source {user.name!r}: {what} must be a pyarrow.Schema, such as pa.schema([('id', pa.int64())]), not {found!r}"
+            )
         return found
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
@@ -85,7 +90,9 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
                 told.push_filters(tuple(filters))
         return replace(self, user=told)
 
-    def create_enumerator(self, context: SplitEnumeratorContext[NamedSplit, Any]) -> SplitEnumerator[NamedSplit, Any]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[NamedSplit, Any]
+    ) -> SplitEnumerator[NamedSplit, Any]:
         return SimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
 
     def restore_enumerator(
@@ -116,7 +123,10 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
 
 @dataclass(frozen=True)
 class PlannedSimpleSource(_SimpleForm):
-    """A simple source that knows its heads: positions are integers, and their distance is the most rows there can be."""
+    """A simple source that knows its heads.
+
+    Positions are integers, and their distance is the most rows there can be.
+    """
 
     def rows_between(self, start: int, stop: int) -> int:
         return max(0, stop - start)

@@ -46,7 +46,9 @@ SourceClass: TypeAlias = type[SimpleSource] | type[Source[Any, Any, Any]]
 
 
 def options_of(source: SourceClass) -> OptionTable:
-    """Return all options of a user's source: its own, and those that it has by its abilities. ``markdown()`` of it is the table for its docs.
+    """Return all options of a user's source: its own, and those that it has by its abilities.
+
+    ``markdown()`` of it is the table for its docs.
 
     Raises:
         OptionError: the class is no source.
@@ -78,7 +80,8 @@ class UserSource:
         """Make the source from the user's options. Opens nothing.
 
         Raises:
-            OptionError: an option is unknown, malformed, missing or of the other mode; or the class is no source.
+            OptionError: an option is unknown, malformed, missing or of the other mode; or the class is no
+                source.
             StateLocationError: ``stateLocation`` has no atomic put-if-absent.
         """
         values = options_of(self.source).parse(options, boundedness)
@@ -88,15 +91,29 @@ class UserSource:
             from headwater.connector.barrier.options import epochs_of
 
             epochs = epochs_of(values, boundedness, source=made.name)
-            return ConfiguredSource(made, ReadLimits(), PlanningHints(1), backoff, epochs, push_filters=values.get("pushFilters", False))
+            return ConfiguredSource(
+                made,
+                ReadLimits(),
+                PlanningHints(1),
+                backoff,
+                epochs,
+                push_filters=values.get("pushFilters", False),
+            )
         from headwater.connector.sources.source_options import limits_of, planning_hints_of
 
-        return ConfiguredSource(made, limits_of(values), planning_hints_of(values), backoff, push_filters=values.get("pushFilters", False))
+        return ConfiguredSource(
+            made,
+            limits_of(values),
+            planning_hints_of(values),
+            backoff,
+            push_filters=values.get("pushFilters", False),
+        )
 
     def _make(self, values: Mapping[str, Any], boundedness: Boundedness | None) -> Source[Any, Any, Any]:
         with outside(self.source.__name__, source=self.source.name):
             if not issubclass(self.source, SimpleSource):
-                return cast("type[FromOptions]", self.source).from_options(values, boundedness)  # type: ignore[return-value]  # _check_class saw to it
+                # _check_class saw to it.
+                return cast("type[FromOptions]", self.source).from_options(values, boundedness)  # type: ignore[return-value]
             user = self.source(values)
         from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
         from headwater.readers.simple.settings import SimpleReadSettings
@@ -104,7 +121,9 @@ class UserSource:
         mode = boundedness or Boundedness.BOUNDED
         is_planned = isinstance(user, Heads)
         follows_growth = mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned
-        settings = SimpleReadSettings(is_planned, follows_growth, values["readTimeout"], values["retryDeadline"])
+        settings = SimpleReadSettings(
+            is_planned, follows_growth, values["readTimeout"], values["retryDeadline"]
+        )
         timestamp_ms = values.get("startingTimestamp")
         if is_planned:
             return PlannedSimpleSource(user, settings, mode, timestamp_ms)
@@ -112,16 +131,25 @@ class UserSource:
 
 
 def _has(source: type, ability: type) -> bool:
-    return all(callable(getattr(source, name, None)) for name in ability.__abstractmethods__)  # type: ignore[attr-defined]  # protocols have them
+    # Protocols have them.
+    return all(callable(getattr(source, name, None)) for name in ability.__abstractmethods__)  # type: ignore[attr-defined]
 
 
 def _check_class(source: object) -> None:
     if not isinstance(source, type) or not issubclass(source, SimpleSource | Source):
-        raise OptionError(f"{source!r} is no source: a subclass of hw.SimpleSource or hw.Source is needed", option="source")
+        raise OptionError(
+            f"{source!r} is no source: a subclass of hw.SimpleSource or hw.Source is needed", option="source"
+        )
     if not isinstance(getattr(source, "name", None), str) or not source.name:
         raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
     if issubclass(source, Source) and not (hasattr(source, "OPTIONS") and hasattr(source, "from_options")):
-        raise OptionError(f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in {__name__}", option="source")
+        raise OptionError(
+            f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in {__name__}",
+            option="source",
+        )
     if inspect.isabstract(source):
         missing = ", ".join(sorted(source.__abstractmethods__))
-        raise OptionError(f"the class {source.__name__} does not have all methods of its contract: {missing} is missing", option="source")
+        raise OptionError(
+            f"the class {source.__name__} does not have all methods of its contract: {missing} is missing",
+            option="source",
+        )

@@ -17,7 +17,8 @@ __all__ = ["BatchReader"]
 class BatchReader(DataSourceReader):
     """Reads from the first position of every split to where it ends when the batch is planned.
 
-    Spark plans once for a loaded DataFrame, in its planner process: all actions on it read the same range; a new ``load()`` looks again.
+    Spark plans once for a loaded DataFrame, in its planner process: all actions on it read the same range; a
+    new ``load()`` looks again.
     """
 
     def __init__(self, configured: ConfiguredSource) -> None:

@@ -9,9 +9,12 @@ __all__ = ["recommended_conf", "recommended_environment"]
 
 
 def recommended_conf() -> dict[str, str]:
-    """Return the settings that the measurements in the README use: pass each to ``SparkSession.builder.config(key, value)``.
+    """Return the settings that the measurements in the README use.
 
-    * ``spark.python.unix.domain.socket.enabled``: JVM and Python talk over Unix sockets; takes about 40 ms off every wave of tasks.
+    Pass each to ``SparkSession.builder.config(key, value)``.
+
+    * ``spark.python.unix.domain.socket.enabled``: JVM and Python talk over Unix sockets; takes about 40 ms
+      off every wave of tasks.
     * ``spark.buffer.size``: larger reads between JVM and Python.
 
     They are read when Spark starts; setting them on a running session changes nothing.
@@ -23,11 +26,15 @@ def recommended_conf() -> dict[str, str]:
 
 
 def recommended_environment() -> dict[str, str]:
-    """Return environment variables that take some two seconds off the first batch after a cold start: ``os.environ.update(...)`` before Spark starts.
+    """Return environment variables that take some two seconds off the first batch after a cold start.
 
-    They make Spark start its Python processes with ``headwater-python``, which lies beside the Python that headwater was installed for: the same
-    Python, but with PySpark from its folder instead of from ``pyspark.zip``, out of which every process compiles it anew. Where ``spark-submit``
-    starts the driver, set ``PYSPARK_PYTHON=headwater-python`` for it instead. On a cluster the file must lie at the same place on every executor.
+    ``os.environ.update(...)`` before Spark starts.
+
+    They make Spark start its Python processes with ``headwater-python``, which lies beside the Python that
+    headwater was installed for: the same Python, but with PySpark from its folder instead of from
+    ``pyspark.zip``, out of which every process compiles it anew. Where ``spark-submit`` starts the driver,
+    set ``PYSPARK_PYTHON=headwater-python`` for it instead. On a cluster the file must lie at the same place
+    on every executor.
 
     Empty where headwater was not installed as a package, for example with ``--py-files``.
     """

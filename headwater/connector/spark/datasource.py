@@ -1,7 +1,7 @@
 """``format("headwater")``: what Spark sees. Translates; decides nothing.
 
-Imported by Spark in every process that looks for Python data sources, also by versions of Spark that are too old: so this module imports only what
-every version has, and next to nothing of headwater.
+Imported by Spark in every process that looks for Python data sources, also by versions of Spark that are too
+old: so this module imports only what every version has, and next to nothing of headwater.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class HeadwaterDataSource(DataSource):
         return "headwater"
 
     def schema(self) -> StructType:
-        """Called only where the user gave none; Spark then pickles this instance to where readers are made."""
+        """Called only where the user gave none.
+
+        Spark then pickles this instance to where readers are made.
+        """
         self._schema_is_given = False
         configured = self._configure(None)
         if configured.spark_schema is not None:
@@ -93,4 +96,6 @@ def require_spark(version: str) -> None:
     """
     found = re.match(r"(\d+)\.(\d+)", version)
     if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
-        raise InstallationError(f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the cluster too")
+        raise InstallationError(
+            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the cluster too"
+        )

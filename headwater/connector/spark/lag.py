@@ -1,4 +1,7 @@
-"""How far a query is behind: Spark keeps no metrics of Python sources, so this reads them off the query's progress."""
+"""How far a query is behind.
+
+Spark keeps no metrics of Python sources, so this reads them off the query's progress.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ class QueryLag:
     def __str__(self) -> str:
         worst = sorted(self.splits.items(), key=lambda item: -item[1])[:5]
         shown = ", ".join(f"{split} {lag:,}" for split, lag in worst if lag)
-        return f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}" + (f" ({shown})" if shown else "")
+        return (
+            f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}"
+            + (f" ({shown})" if shown else "")
+        )
 
 
 class LagListener(StreamingQueryListener):
@@ -66,7 +72,8 @@ class LagListener(StreamingQueryListener):
         print(lag)            # one line a query
         export(lag.as_dict())
 
-    Works for sources whose positions are numbers. Events come on Spark's listener thread; reading is safe from any other.
+    Works for sources whose positions are numbers. Events come on Spark's listener thread; reading is safe
+    from any other.
     """
 
     def __init__(self) -> None:
@@ -102,7 +109,12 @@ class LagListener(StreamingQueryListener):
             if end is not None and latest is not None:
                 splits.update(_lags(end, latest))
         if ours:
-            lag = QueryLag(progress.name or str(progress.id), progress.batchId, progress.processedRowsPerSecond or 0.0, splits)
+            lag = QueryLag(
+                progress.name or str(progress.id),
+                progress.batchId,
+                progress.processedRowsPerSecond or 0.0,
+                splits,
+            )
             with self._lock:
                 self._by_run[str(progress.runId)] = lag
 

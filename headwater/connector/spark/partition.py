@@ -41,5 +41,10 @@ def read_partition(configured: ConfiguredSource, partition: InputPartition) -> I
         from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
 
         if isinstance(task, EpochTask):
-            return read_epoch(cast("BarrierSource[Any, Any]", configured.source), task, configured.epochs.store, open_epoch_reader)
+            return read_epoch(
+                cast("BarrierSource[Any, Any]", configured.source),
+                task,
+                configured.epochs.store,
+                open_epoch_reader,
+            )
     raise ContractError(f"a partition that headwater did not plan: {partition!r}")

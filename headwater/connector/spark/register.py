@@ -15,10 +15,13 @@ __all__ = ["register"]
 
 
 def register(spark: SparkSession, source: SourceClass) -> None:
-    """Make a source known to a session: ``format(source.name)`` then reads it, in batches and streams. Also over Spark Connect.
+    """Make a source known to a session: ``format(source.name)`` then reads it, in batches and streams.
 
-    A class of ``__main__`` or of a notebook's cell is pickled by value: nothing needs to be installed but headwater. A class of a module is pickled
-    by its name, so executors must be able to import that module. Registering again replaces the class in queries that start later.
+    Also over Spark Connect.
+
+    A class of ``__main__`` or of a notebook's cell is pickled by value: nothing needs to be installed but
+    headwater. A class of a module is pickled by its name, so executors must be able to import that module.
+    Registering again replaces the class in queries that start later.
 
     Args:
         spark: the session.

@@ -27,9 +27,12 @@ __all__ = ["RefusedStream", "StreamReader"]
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Exists three times: in Spark's source runner, which plans; in the planner, only to be pickled; and in every task, which reads.
+    """Exists three times: in Spark's source runner, which plans; in the planner, only to be pickled.
 
-    The coordinator is made by the first call that needs it, so only the runner's copy ever has one, and no copy that is pickled holds a thread.
+    And in every task, which reads.
+
+    The coordinator is made by the first call that needs it, so only the runner's copy ever has one, and no
+    copy that is pickled holds a thread.
     """
 
     def __init__(self, configured: ConfiguredSource) -> None:
@@ -37,7 +40,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._coordinator: Planner | None = None
 
     def initialOffset(self) -> JsonObject:  # noqa: N802 - Spark's name
-        """Return the genesis: a constant. Called twice in a first batch, and again after a crash before the first commit."""
+        """Return the genesis: a constant.
+
+        Called twice in a first batch, and again after a crash before the first commit.
+        """
         return self._planner().initial_offset()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -60,7 +66,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner().prepare_for_available_now()
 
     def latestOffset(self, start: JsonObject, limit: ReadLimit) -> JsonObject:  # noqa: N802 - Spark's name
-        """Plan the next batch; ``start``, byte for byte, if there is nothing to do. Called at every trigger."""
+        """Plan the next batch; ``start``, byte for byte, if there is nothing to do.
+
+        Called at every trigger.
+        """
         return self._planner().plan_next(start, limited=not isinstance(limit, ReadAllAvailable))
 
     def reportLatestOffset(self) -> JsonObject | None:  # noqa: N802 - Spark's name
@@ -80,7 +89,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner().commit(end)
 
     def stop(self) -> None:
-        """Close what is open. Spark calls this only after an error; on an ordinary stop it kills the process."""
+        """Close what is open.
+
+        Spark calls this only after an error; on an ordinary stop it kills the process.
+        """
         coordinator, self._coordinator = self._coordinator, None
         if coordinator is not None:
             coordinator.close()
@@ -97,7 +109,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 class RefusedStream(StreamReader):
     """Stands in for a reader whose options or schema were refused, and says so at the first call.
 
-    An error while the reader is made shows to the user with one of Spark's own at its end: the runner then stops a reader that it does not have.
+    An error while the reader is made shows to the user with one of Spark's own at its end: the runner then
+    stops a reader that it does not have.
     """
 
     def __init__(self, error: HeadwaterError) -> None:

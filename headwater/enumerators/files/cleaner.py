@@ -34,8 +34,9 @@ class CleanSource:
 class FileCleaner:
     """Deletes or moves committed files on a thread of its own, in the order of their batches.
 
-    Best effort, as in Spark: a failure is a warning, and what was not done when the process died is done for the last batch only. A file is touched
-    only if it still is the version that was read: content that came since is never removed.
+    Best effort, as in Spark: a failure is a warning, and what was not done when the process died is done for
+    the last batch only. A file is touched only if it still is the version that was read: content that came
+    since is never removed.
 
     Args:
         settings: what to do.
@@ -49,7 +50,10 @@ class FileCleaner:
         self._thread: threading.Thread | None = None
 
     def clean(self, files: Sequence[FileStatus]) -> None:
-        """Begin to clean the files of a committed batch. Does not block. Files that are gone are done with."""
+        """Begin to clean the files of a committed batch.
+
+        Does not block. Files that are gone are done with.
+        """
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="headwater-cleaner", daemon=True)
             self._thread.start()
@@ -83,7 +87,10 @@ class FileCleaner:
                 elif self._settings.archive_dir is None:
                     fs.rm_file(path)
                 else:
-                    _, target = open_file_system(f"{self._settings.archive_dir.rstrip('/')}/{path.lstrip('/')}", self._settings.storage_options)
+                    _, target = open_file_system(
+                        f"{self._settings.archive_dir.rstrip('/')}/{path.lstrip('/')}",
+                        self._settings.storage_options,
+                    )
                     fs.makedirs(target.rpartition("/")[0], exist_ok=True)
                     fs.mv(path, target)
         except UnknownSplitError:

@@ -24,8 +24,10 @@ class Found:
     """What was listed since it was last asked for.
 
     Attributes:
-        recent: files newer than the frontier that the listing before did not have, or had otherwise: the first listing of a process tells of all.
-        outside: such files at or before the frontier; the first listing cannot tell them from those that were read, and names none.
+        recent: files newer than the frontier that the listing before did not have, or had otherwise: the
+            first listing of a process tells of all.
+        outside: such files at or before the frontier; the first listing cannot tell them from those that were
+            read, and names none.
         under_way: whether a listing is, so that there may be more in a moment.
         listed_once: whether a whole listing has ended since this process began.
     """
@@ -48,7 +50,8 @@ class _Round:
 class FileDiscovery:
     """Runs one listing after the other. `begin` never blocks; `take` blocks no longer than it is told.
 
-    After a long listing it rests for as long as that took, so that a folder of a million files, looked at in a loop, does not keep a core busy.
+    After a long listing it rests for as long as that took, so that a folder of a million files, looked at in
+    a loop, does not keep a core busy.
     Memory: the files found and not yet taken, and a number for each file that the last listing had.
 
     Args:
@@ -86,16 +89,20 @@ class FileDiscovery:
             before = self._round or _Round()
             self._failure = None
             self._round = _Round(before.recent, before.outside)  # what nobody has taken yet
-            threading.Thread(target=self._list, args=(self._round, frontier_ms), name="headwater-files", daemon=True).start()
+            threading.Thread(
+                target=self._list, args=(self._round, frontier_ms), name="headwater-files", daemon=True
+            ).start()
 
     def take(self, patience_ms: int | None) -> Found:
         """Return what was found, after the end of the listing that is under way, or when patience is over.
 
         Args:
-            patience_ms: wait no longer than this; None for as long as it takes, but come back now and then with what there is.
+            patience_ms: wait no longer than this; None for as long as it takes, but come back now and then
+                with what there is.
 
         Raises:
-            SourceError: what a lister raised, until the next `begin`: half a listing is never taken for a whole one.
+            SourceError: what a lister raised, until the next `begin`: half a listing is never taken for a
+                whole one.
         """
         slice_ms = _SLICE_MS if patience_ms is None else patience_ms
         with self._changed:
@@ -136,10 +143,18 @@ class FileDiscovery:
                 if self._closing.is_set():
                     return
                 in_time = [file for file in page if self._selection.in_time(file.modified_us, now_us)]
-                fresh = in_time if self._listed is None else [file for file in in_time if hash(file) not in self._listed]
+                fresh = (
+                    in_time
+                    if self._listed is None
+                    else [file for file in in_time if hash(file) not in self._listed]
+                )
                 listed.update(map(hash, in_time))
                 recent = [file for file in fresh if file.modified_ms > frontier_ms]
-                late = [] if self._listed is None else [file for file in fresh if file.modified_ms <= frontier_ms]
+                late = (
+                    []
+                    if self._listed is None
+                    else [file for file in fresh if file.modified_ms <= frontier_ms]
+                )
                 with self._changed:
                     current.recent += recent
                     current.outside += late

@@ -47,7 +47,8 @@ class FilesSettings:
         limits: of a batch.
         backoff: how long to go on asking a store that is away or throttles.
         latest_first: the newest files first.
-        window_ms: files that arrive with a modification time so much older than the newest one are reported, not read.
+        window_ms: files that arrive with a modification time so much older than the newest one are reported,
+            not read.
         on_change: what to do with a path whose content changed.
         clean: what becomes of committed files, None if they stay.
         store: where names go that do not fit into the offset, None if nowhere.
@@ -77,16 +78,21 @@ class FilesSettings:
 
 
 class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
-    """Lists beside the query and hands each batch its files, the oldest first (Flink: ``ContinuousFileSplitEnumerator``).
+    """Lists beside the query and hands each batch its files, the oldest first (Flink.
+
+    ``ContinuousFileSplitEnumerator``).
 
     The life of a file:
 
     1. A listing finds it; if it was not seen, it goes to the backlog. In memory only.
-    2. A batch asks for splits: the file is assigned with position 0, gets a number, and is remembered as seen in the state of the same offset.
-    3. The batch reads it to its end. Until another batch has files, it stays in the offset, so that an idle query logs nothing.
+    2. A batch asks for splits: the file is assigned with position 0, gets a number, and is remembered as seen
+       in the state of the same offset.
+    3. The batch reads it to its end. Until another batch has files, it stays in the offset, so that an idle
+       query logs nothing.
     4. When its batch is committed, ``cleanSource`` may take it.
 
-    The frontier (`SeenFiles`) stays where it is until this process has listed everything once: files that are not listed yet may be older.
+    The frontier (`SeenFiles`) stays where it is until this process has listed everything once: files that are
+    not listed yet may be older.
     """
 
     def __init__(
@@ -98,7 +104,9 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
     ) -> None:
         clock = clock or SystemClock()
         self._context, self._settings = context, settings
-        self._discovery = discovery or FileDiscovery(lambda: settings.listers(clock), settings.selection, clock)
+        self._discovery = discovery or FileDiscovery(
+            lambda: settings.listers(clock), settings.selection, clock
+        )
         self._backlog = Backlog(latest_first=settings.latest_first)
         self._names = NameStore(settings.store) if settings.store is not None else None
         self._cleaner = FileCleaner(settings.clean) if settings.clean is not None else None
@@ -132,21 +140,36 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
     def snapshot_state(self) -> JsonValue:
         if not self._settings.remember:
             return None
-        self._state = {**self._seen.to_json(), "next": self._next_number, "selection": self._settings.selection.fingerprint}
+        self._state = {
+            **self._seen.to_json(),
+            "next": self._next_number,
+            "selection": self._settings.selection.fingerprint,
+        }
         if self._settings.schema is not None:
             self._state["schema"] = self._settings.schema
         return self._state
 
     def add_splits_back(self, splits: Sequence[FileSplit]) -> None:
         self._backlog.put_back(split.file for split in splits)
-        self._seen, self._state, self._next_number = self._nothing_seen(), None, 0  # `refresh` reads it from the checkpoint again
+        # `refresh` reads it from the checkpoint again.
+        self._seen, self._state, self._next_number = self._nothing_seen(), None, 0
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[FileSplit, int]) -> None:
         if self._cleaner is not None:
-            self._cleaner.clean([split.file for path, split in checkpoint.splits.items() if checkpoint.positions[path] == split.file.size_bytes])
+            self._cleaner.clean(
+                [
+                    split.file
+                    for path, split in checkpoint.splits.items()
+                    if checkpoint.positions[path] == split.file.size_bytes
+                ]
+            )
         if self._names is not None and checkpoint.state == self._state:
             names, needed = self._names, self._seen.segments
-            self._context.call_async(lambda: names.prune(needed), lambda _: None, what="deleting names of files that are not needed any more")
+            self._context.call_async(
+                lambda: names.prune(needed),
+                lambda _: None,
+                what="deleting names of files that are not needed any more",
+            )
 
     def close(self) -> None:
         self._discovery.close()
@@ -157,7 +180,10 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         return SeenFiles(self._settings.window_ms, can_spill=self._settings.store is not None)
 
     def _restore(self, checkpoint: Checkpoint[FileSplit, int]) -> None:
-        """Take what was seen from the checkpoint. Names that are kept elsewhere come before anything is decided."""
+        """Take what was seen from the checkpoint.
+
+        Names that are kept elsewhere come before anything is decided.
+        """
         state = checkpoint.state
         if not isinstance(state, dict) or not isinstance(state.get("next"), int):
             raise OffsetError("the checkpoint's state is not one of the files source")
@@ -166,8 +192,15 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         self._seen, self._state, self._next_number = self._nothing_seen(), state, int(str(state["next"]))
         for name, newest_ms in self._seen.restore(state):
             if self._names is None:
-                raise OptionError("the checkpoint keeps names of files at the stateLocation that it began with; give it", option="stateLocation")
-            self._context.call_async(self._reading(self._names, name, newest_ms), self._seen.attach, what=f"names of files that were read ({name})")
+                raise OptionError(
+                    "the checkpoint keeps names of files at the stateLocation that it began with; give it",
+                    option="stateLocation",
+                )
+            self._context.call_async(
+                self._reading(self._names, name, newest_ms),
+                self._seen.attach,
+                what=f"names of files that were read ({name})",
+            )
 
     @staticmethod
     def _reading(names: NameStore, name: str, newest_ms: int) -> Callable[[], NameSegment]:
@@ -189,9 +222,17 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
             )
 
     def _look(self, request: SplitRequest) -> None:
-        """Ask for what was found: at once if there is something to read, after a moment if there is not, or when all is listed if it must be."""
+        """Ask for what was found.
+
+        At once if there is something to read, after a moment if there is not, or when all is listed if it
+        must be.
+        """
         patience_ms = None if self._needs_all(request) else 0 if self._backlog else _PATIENCE_MS
-        self._context.call_async(lambda: self._discovery.take(patience_ms), lambda found: self._handle(found, request), what="listing of files")
+        self._context.call_async(
+            lambda: self._discovery.take(patience_ms),
+            lambda found: self._handle(found, request),
+            what="listing of files",
+        )
 
     def _needs_all(self, request: SplitRequest) -> bool:
         return request.ends or (self._settings.latest_first and not self._listed_once)
@@ -283,10 +324,19 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         if overflow is not None:
             assert self._names is not None
             names, data = self._names, overflow
-            self._context.call_async(lambda: names.write(data), self._seen.attach, what="writing names of files to the stateLocation")
+            self._context.call_async(
+                lambda: names.write(data),
+                self._seen.attach,
+                what="writing names of files to the stateLocation",
+            )
 
     def _wait_for_cleaning(self, request: SplitRequest) -> None:
-        """There is nothing else to do: a query that ends now should not leave files behind that it might have cleaned."""
+        """There is nothing else to do.
+
+        A query that ends now should not leave files behind that it might have cleaned.
+        """
         if request.ends and self._cleaner is not None:
             cleaner = self._cleaner
-            self._context.call_async(lambda: cleaner.wait(_CLEANING_MS), lambda _: None, what="cleaning of committed files")
+            self._context.call_async(
+                lambda: cleaner.wait(_CLEANING_MS), lambda _: None, what="cleaning of committed files"
+            )

@@ -23,13 +23,31 @@ from headwater.core.errors import (
 
 __all__ = ["file_errors", "open_file_system", "status_url"]
 
-_PASSING = {errno.EBUSY, errno.ETIMEDOUT, errno.ECONNRESET, errno.EPIPE, errno.EIO, errno.EAGAIN, errno.ESTALE, errno.EHOSTUNREACH, errno.ENETUNREACH}
+_PASSING = {
+    errno.EBUSY,
+    errno.ETIMEDOUT,
+    errno.ECONNRESET,
+    errno.EPIPE,
+    errno.EIO,
+    errno.EAGAIN,
+    errno.ESTALE,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+}
 _CLIENTS = ("aiohttp", "botocore", "aiobotocore", "google", "azure", "requests", "urllib3")
-_CREDENTIALS = ("NoCredentials", "PartialCredentials", "TokenRetrieval", "DefaultCredentials", "ClientAuthentication")
+_CREDENTIALS = (
+    "NoCredentials",
+    "PartialCredentials",
+    "TokenRetrieval",
+    "DefaultCredentials",
+    "ClientAuthentication",
+)
 _INSTALL = {"s3fs": "s3", "fastavro": "avro"}
 
 
-def open_file_system(url: str, storage_options: Mapping[str, object]) -> tuple[fsspec.AbstractFileSystem, str]:
+def open_file_system(
+    url: str, storage_options: Mapping[str, object]
+) -> tuple[fsspec.AbstractFileSystem, str]:
     """Return the file system of a URL and the path in it. fsspec keeps file systems for the life of the process.
 
     Raises:
@@ -73,7 +91,9 @@ def file_errors(what: str, url: str, *, position: int | None = None) -> Iterator
     except FileNotFoundError as error:
         raise UnknownSplitError(f"{what}: there is no such file or folder", **where) from error
     except PermissionError as error:
-        raise AuthorizationError(f"{what}: permission to list and read is missing: {error}", **where) from error
+        raise AuthorizationError(
+            f"{what}: permission to list and read is missing: {error}", **where
+        ) from error
     except (TimeoutError, ConnectionError) as error:
         raise TransientSourceError(f"{what}: {error!r}", **where) from error
     except OSError as error:

@@ -30,7 +30,9 @@ class FileLister(ABC):
 
     @abstractmethod
     def pages(self) -> Iterator[list[FileStatus]]:
-        """Yield the files that the path selects, in pages of the store's choice, in any order. Files without a byte are left out.
+        """Yield the files that the path selects, in pages of the store's choice, in any order.
+
+        Files without a byte are left out.
 
         What changes meanwhile may be contained or not. A file or folder that vanishes meanwhile is left out.
 
@@ -74,7 +76,9 @@ class LocalLister(FileLister):
             folder, names = pending.pop()
             yield from self._folder(folder, names, pending)
 
-    def _folder(self, folder: str, names: tuple[str, ...], pending: list[tuple[str, tuple[str, ...]]]) -> Iterator[list[FileStatus]]:
+    def _folder(
+        self, folder: str, names: tuple[str, ...], pending: list[tuple[str, tuple[str, ...]]]
+    ) -> Iterator[list[FileStatus]]:
         page: list[FileStatus] = []
         try:
             with file_errors("listing", folder), os.scandir(folder) as entries:
@@ -116,7 +120,9 @@ class S3Lister(FileLister):
         more: dict[str, str] = {}
         while True:
             answer = self._page(more)
-            yield [status for item in answer.get("Contents", ()) if (status := self._status(item)) is not None]
+            yield [
+                status for item in answer.get("Contents", ()) if (status := self._status(item)) is not None
+            ]
             if not answer.get("IsTruncated"):
                 break
             more = {"ContinuationToken": answer["NextContinuationToken"]}
@@ -126,7 +132,9 @@ class S3Lister(FileLister):
 
         def ask() -> dict[str, Any]:
             with file_errors("listing", url):
-                answer: dict[str, Any] = self._fs.call_s3("list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, MaxKeys=_PAGE_FILES, **more)
+                answer: dict[str, Any] = self._fs.call_s3(
+                    "list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, MaxKeys=_PAGE_FILES, **more
+                )
                 return answer
 
         page: dict[str, Any] = self._ask(ask, f"listing of {url}")
@@ -139,7 +147,9 @@ class S3Lister(FileLister):
         names = tuple(name for name in below.split("/") if name)
         if not self._path.takes(names):
             return None
-        return FileStatus(f"s3://{self._bucket}/{item['Key']}", item["Size"], _time_us(item), item["ETag"].strip('"'))
+        return FileStatus(
+            f"s3://{self._bucket}/{item['Key']}", item["Size"], _time_us(item), item["ETag"].strip('"')
+        )
 
 
 class FolderLister(FileLister):
@@ -194,7 +204,9 @@ def present_status(fs: Any, path: str) -> FileStatus:
 def _status_of(fs: Any, item: Mapping[str, Any]) -> FileStatus:
     """Return the status that a file system's ``info`` or ``ls`` gives."""
     etag = item.get("ETag") or item.get("etag")
-    return FileStatus(status_url(fs, item["name"]), item["size"], _time_us(item), str(etag).strip('"') if etag else None)
+    return FileStatus(
+        status_url(fs, item["name"]), item["size"], _time_us(item), str(etag).strip('"') if etag else None
+    )
 
 
 def _time_us(item: Mapping[str, Any]) -> int:

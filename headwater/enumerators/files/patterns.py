@@ -17,7 +17,9 @@ def has_wildcard(text: str) -> bool:
 
 
 def compile_name(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a pattern for one name, to be used with ``fullmatch``. Braces do not nest.
+    """Return the regular expression of a pattern for one name, to be used with ``fullmatch``.
+
+    Braces do not nest.
 
     Raises:
         ValueError: a bracket or brace is not closed, or braces are nested.
@@ -27,10 +29,16 @@ def compile_name(pattern: str) -> re.Pattern[str]:
         char = token["single"]
         if char is None:
             members = (token["members"] or "").replace("\\", r"\\")
-            parts.append(re.escape(token["escaped"]) if token["escaped"] else f"[{'^' if token['negated'] else ''}{members}]")
+            parts.append(
+                re.escape(token["escaped"])
+                if token["escaped"]
+                else f"[{'^' if token['negated'] else ''}{members}]"
+            )
             continue
         if char == "[" or (char == "{" and in_braces):
-            raise ValueError(f"the pattern {pattern!r} has a {char} that is not closed, or is inside of another")
+            raise ValueError(
+                f"the pattern {pattern!r} has a {char} that is not closed, or is inside of another"
+            )
         parts.append((_INSIDE if in_braces else _OUTSIDE).get(char) or re.escape(char))
         in_braces = char == "{" or (in_braces and char != "}")
     if in_braces:

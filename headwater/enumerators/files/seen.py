@@ -1,7 +1,9 @@
-"""Which files were read, in bounded space: a frontier in time, and the exact names of the files that are newer.
+"""Which files were read, in bounded space.
 
-``json.dumps(SeenFiles.to_json())`` never holds more than `INLINE_FILES` names. A name is the hash of a path (64 bits), the hash of the version that
-was read (32 bits), and its modification time.
+A frontier in time, and the exact names of the files that are newer.
+
+``json.dumps(SeenFiles.to_json())`` never holds more than `INLINE_FILES` names. A name is the hash of a path
+(64 bits), the hash of the version that was read (32 bits), and its modification time.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["INLINE_FILES", "NOTHING_SEEN_MS", "NameSegment", "SeenFiles", "Sighting", "TooManyNames", "segment_of"]
+__all__ = [
+    "INLINE_FILES",
+    "NOTHING_SEEN_MS",
+    "NameSegment",
+    "SeenFiles",
+    "Sighting",
+    "TooManyNames",
+    "segment_of",
+]
 
 INLINE_FILES = 2_300
 """So many names fit into the offset: 18 bytes each, 55 KB in base64."""
@@ -65,11 +75,13 @@ class NameSegment:
 
 
 class SeenFiles:
-    """What a query has read. Mutable; belongs to the coordinator's thread; what it was at a checkpoint is in the checkpoint.
+    """What a query has read.
 
-    The frontier rises by itself: to what is older than the window, and, where names may not be kept outside of the offset, as far as it must so
-    that the names fit. It never rises past a file that is known and not read yet, and never past the newest file: names that would have to be
-    forgotten for that are refused.
+    Mutable; belongs to the coordinator's thread; what it was at a checkpoint is in the checkpoint.
+
+    The frontier rises by itself: to what is older than the window, and, where names may not be kept outside
+    of the offset, as far as it must so that the names fit. It never rises past a file that is known and not
+    read yet, and never past the newest file: names that would have to be forgotten for that are refused.
 
     Args:
         window_ms: names of files that are so much older than the newest one are forgotten.
@@ -95,18 +107,24 @@ class SeenFiles:
     def sighting(self, file: FileStatus) -> Sighting:
         """Return what a listed file is."""
         path = _hash(file.url, 8)
-        known = self._names.get(path) or next((names[path] for _, names in self._segments.values() if path in names), None)
+        known = self._names.get(path) or next(
+            (names[path] for _, names in self._segments.values() if path in names), None
+        )
         if known is not None:
             return Sighting.SEEN if known.version == _version(file) else Sighting.CHANGED
         return Sighting.OUTSIDE if file.modified_ms <= self.frontier_ms else Sighting.NEW
 
     def add(self, files: Iterable[FileStatus], oldest_unread_ms: int | None, now_ms: int) -> bytes | None:
-        """Remember files that are going to be read; return the names that are to be written elsewhere and then given to `attach`, or None.
+        """Remember files that are going to be read.
+
+        Return the names that are to be written elsewhere and then given to `attach`, or None.
 
         Args:
             files: the next batch.
-            oldest_unread_ms: the oldest known file that is not read with it: the frontier stays before this time. None if there is no other.
-            now_ms: the present: a file from the future (a clock that went wrong) does not drag the window along.
+            oldest_unread_ms: the oldest known file that is not read with it: the frontier stays before this
+                time. None if there is no other.
+            now_ms: the present: a file from the future (a clock that went wrong) does not drag the window
+                along.
 
         Raises:
             TooManyNames: there is no room for so many names.
@@ -128,7 +146,9 @@ class SeenFiles:
     def replace(self, file: FileStatus) -> None:
         """Take the present content of a known path for the one that was read."""
         path = _hash(file.url, 8)
-        self._names[path] = _Name(_version(file), (self._names.get(path) or _Name(0, file.modified_ms)).modified_ms)
+        self._names[path] = _Name(
+            _version(file), (self._names.get(path) or _Name(0, file.modified_ms)).modified_ms
+        )
 
     def attach(self, segment: NameSegment) -> None:
         """Take names in that are kept outside: those that `add` returned, or those of a restored state."""
@@ -136,13 +156,18 @@ class SeenFiles:
 
     def to_json(self) -> JsonObject:
         """Return the state, small whatever was seen."""
-        state: JsonObject = {"frontier_ms": self.frontier_ms, "names": base64.b64encode(_pack(self._names)).decode()}
+        state: JsonObject = {
+            "frontier_ms": self.frontier_ms,
+            "names": base64.b64encode(_pack(self._names)).decode(),
+        }
         if self._segments:
             state["spilled"] = [[name, newest_ms] for name, (newest_ms, _) in self._segments.items()]
         return state
 
     def restore(self, state: JsonValue) -> list[tuple[str, int]]:
-        """Become what `to_json` returned; return names and newest times of the segments that are to be attached.
+        """Become what `to_json` returned.
+
+        Return names and newest times of the segments that are to be attached.
 
         Raises:
             OffsetError: the state is not one of ours.
@@ -152,7 +177,10 @@ class SeenFiles:
             self.frontier_ms = int(cast("int", fields["frontier_ms"]))
             self._names = _unpack(base64.b64decode(cast("str", fields["names"]), validate=True))
             self._segments = {}
-            return [(str(name), int(newest)) for name, newest in cast("Sequence[tuple[str, int]]", fields.get("spilled", []))]
+            return [
+                (str(name), int(newest))
+                for name, newest in cast("Sequence[tuple[str, int]]", fields.get("spilled", []))
+            ]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise OffsetError(f"the checkpoint's state is not one of the files source: {error!r}") from error
 
@@ -182,7 +210,9 @@ def segment_of(data: bytes) -> NameSegment:
 
 
 def _hash(text: str, size: int) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=size).digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=size).digest(), "big"
+    )
 
 
 def _version(file: FileStatus) -> int:
@@ -193,7 +223,10 @@ def _pack(names: Mapping[int, _Name]) -> bytes:
     """Equal names are equal bytes: sorted by time and path."""
     ordered = sorted(names.items(), key=lambda item: (item[1].modified_ms, item[0]))
     return b"".join(
-        path.to_bytes(8, "big") + name.version.to_bytes(4, "big") + (name.modified_ms - NOTHING_SEEN_MS).to_bytes(6, "big") for path, name in ordered
+        path.to_bytes(8, "big")
+        + name.version.to_bytes(4, "big")
+        + (name.modified_ms - NOTHING_SEEN_MS).to_bytes(6, "big")
+        for path, name in ordered
     )
 
 
@@ -202,7 +235,8 @@ def _unpack(data: bytes) -> dict[int, _Name]:
         raise ValueError(f"{len(data)} bytes are no list of names")
     return {
         int.from_bytes(data[at : at + 8], "big"): _Name(
-            int.from_bytes(data[at + 8 : at + 12], "big"), int.from_bytes(data[at + 12 : at + 18], "big") + NOTHING_SEEN_MS
+            int.from_bytes(data[at + 8 : at + 12], "big"),
+            int.from_bytes(data[at + 12 : at + 18], "big") + NOTHING_SEEN_MS,
         )
         for at in range(0, len(data), _ENTRY)
     }

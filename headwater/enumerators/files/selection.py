@@ -39,7 +39,10 @@ class SelectedPath:
         return matched and all(_is_open(name, recursive=self.recursive) for name in names[depth:])
 
     def takes(self, names: Sequence[str]) -> bool:
-        """Whether this file is read, given as names below `root`. A root that is a file itself has none, and is read."""
+        """Whether this file is read, given as names below `root`.
+
+        A root that is a file itself has none, and is read.
+        """
         if not names:
             return True
         if len(names) < len(self._patterns) or _is_hidden(names[-1]):
@@ -70,10 +73,12 @@ class FileSelection:
 
     Attributes:
         paths: where they are.
-        storage_options: for fsspec's file system, as the user gave them; may hold secrets, so they are not shown.
+        storage_options: for fsspec's file system, as the user gave them; may hold secrets, so they are not
+            shown.
         modified_after_us: only files changed after this time (microseconds since 1970), or None.
         modified_before_us: only files changed before it, or None.
-        min_age_ms: only files that have not been changed for so long: those that are still being written wait.
+        min_age_ms: only files that have not been changed for so long: those that are still being written
+            wait.
     """
 
     paths: tuple[SelectedPath, ...]
@@ -103,7 +108,10 @@ class FileSelection:
 
 
 def partition_values(names: Sequence[str]) -> dict[str, str]:
-    """Return the raw values of the ``key=value`` folders among the names of a path, in order; the last of a key counts."""
+    """Return the raw values of the ``key=value`` folders among the names of a path, in order.
+
+    The last of a key counts.
+    """
     found = (name.partition("=") for name in names)
     return {key: value for key, equals, value in found if key and equals}
 
@@ -113,5 +121,8 @@ def _is_open(name: str, *, recursive: bool) -> bool:
 
 
 def _is_hidden(name: str) -> bool:
-    """Spark's rule: what others write beside the data (``_SUCCESS``, ``.crc``), and what is still being copied."""
+    """Spark's rule.
+
+    What others write beside the data (``_SUCCESS``, ``.crc``), and what is still being copied.
+    """
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")

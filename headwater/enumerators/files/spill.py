@@ -14,7 +14,9 @@ _FOLDER = "files-seen"
 
 
 class NameStore:
-    """Segments of names as objects that are called after their content: written twice they are the same, and no replay ever sees another one.
+    """Segments of names as objects that are called after their content.
+
+    Written twice they are the same, and no replay ever sees another one.
 
     Every method blocks; called on the coordinator's worker thread.
     """

@@ -11,7 +11,9 @@ __all__ = ["FileSplit", "FileStatus"]
 
 
 class FileStatus(NamedTuple):
-    """What a listing says of a file. Path, size, and etag or modification time together are its identity, never the path alone.
+    """What a listing says of a file.
+
+    Path, size, and etag or modification time together are its identity, never the path alone.
 
     Attributes:
         url: the whole path, with its protocol.
@@ -42,8 +44,8 @@ class FileSplit(Split):
     """A file as a split. Its positions are byte offsets (ints): a batch reads it from 0 to its size.
 
     Attributes:
-        number: the how manieth file of the query this is, as text of equal width: short in the offset, and never used again, so that a path whose
-            content changed is another split.
+        number: the how manieth file of the query this is, as text of equal width: short in the offset, and
+            never used again, so that a path whose content changed is another split.
         file: what the listing said.
     """
 

@@ -28,5 +28,13 @@ class HttpSplitEnumerator(SplitEnumerator[HttpSplit, JsonValue]):
     def refresh(self, checkpoint: Checkpoint[HttpSplit, JsonValue] | None) -> None:
         known = checkpoint.splits if checkpoint else {}
         named = {split.path: split for split in (HttpSplit(ROOT, url) for url in self._urls)}
-        self._context.assign_splits({path: (split, PagePosition(0, 0, split.url).to_json()) for path, split in named.items() if path not in known})
-        self._context.retire_splits([path for path in known if path[0] == ROOT and path not in named], "not named any more")
+        self._context.assign_splits(
+            {
+                path: (split, PagePosition(0, 0, split.url).to_json())
+                for path, split in named.items()
+                if path not in known
+            }
+        )
+        self._context.retire_splits(
+            [path for path in known if path[0] == ROOT and path not in named], "not named any more"
+        )

@@ -11,7 +11,10 @@ from headwater.core.split import Path, Split
 __all__ = ["FOUND", "ROOT", "HttpSplit", "PagePosition"]
 
 ROOT, FOUND = "root", "found"
-"""What a resource is: named by the user, and perhaps growing; or named by an item of another one, and read once to its end."""
+"""What a resource is: named by the user, and perhaps growing.
+
+Or named by an item of another one, and read once to its end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class HttpSplit(Split):
     Attributes:
         kind: `ROOT` or `FOUND`.
         url: of its first page.
-        found_in: the item that named it, so that a list that two items name is read for each of them; empty for a root.
+        found_in: the item that named it, so that a list that two items name is read for each of them; empty
+            for a root.
     """
 
     kind: str

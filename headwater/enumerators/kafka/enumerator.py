@@ -20,15 +20,22 @@ log = logging.getLogger(__name__)
 
 
 class KafkaSplitEnumerator(SplitEnumerator[KafkaPartitionSplit, int]):
-    """Finds partitions and their ends (Flink's ``KafkaSourceEnumerator``; Spark's ``KafkaMicroBatchStream`` for what is loss).
+    """Finds partitions and their ends (Flink's ``KafkaSourceEnumerator``.
+
+    Spark's ``KafkaMicroBatchStream`` for what is loss).
 
     The life of a partition:
 
-    1. As long as nothing is logged, it begins where ``startingOffsets`` and its kin say. The first offset logs that, even if the batch is empty.
-    2. One that is found later begins at its earliest record, whatever the options say: nothing written to it may be missed.
-    3. One that is no longer subscribed, because the options changed, leaves; if it is subscribed again, it counts as found later.
-    4. One whose topic was deleted, or deleted and created anew (another topic id), or whose log is shorter than what was read already, is data
-       loss: an error with ``failOnDataLoss``, otherwise a warning, and it leaves, begins anew, or goes on at its end.
+    1. As long as nothing is logged, it begins where ``startingOffsets`` and its kin say. The first offset
+       logs that, even if the batch is empty.
+    2. One that is found later begins at its earliest record, whatever the options say: nothing written to it
+       may be missed.
+    3. One that is no longer subscribed, because the options changed, leaves; if it is subscribed again, it
+       counts as found later.
+    4. One whose topic was deleted, or deleted and created anew (another topic id), or whose log is shorter
+       than what was read already, is data
+       loss: an error with ``failOnDataLoss``, otherwise a warning, and it leaves, begins anew, or goes on at
+       its end.
     """
 
     def __init__(
@@ -64,18 +71,28 @@ class KafkaSplitEnumerator(SplitEnumerator[KafkaPartitionSplit, int]):
     def close(self) -> None:
         self._lookup.close()
 
-    def _handle(self, view: ClusterView, known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int]) -> None:
+    def _handle(
+        self, view: ClusterView, known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int]
+    ) -> None:
         self._view = view
         for path in sorted(view.starts.keys() & known.keys()):
-            self._lost(known[path], positions[path], f"the topic was deleted and created anew (its id is now {view.splits[path].topic_id})")
+            self._lost(
+                known[path],
+                positions[path],
+                f"the topic was deleted and created anew (its id is now {view.splits[path].topic_id})",
+            )
         for path, end in view.short.items():
             what = f"the log ends at offset {end}: it was truncated, or created anew, or never reached where reading was to begin"
             self._lost(view.splits[path], view.starts.get(path, positions.get(path)), what)
         self._retire(known.keys() - view.splits.keys(), known, positions)
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
-        self._context.assign_splits(starts | {path: (view.splits[path], end) for path, end in view.short.items()})
+        self._context.assign_splits(
+            starts | {path: (view.splits[path], end) for path, end in view.short.items()}
+        )
 
-    def _retire(self, gone: set[Path], known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int]) -> None:
+    def _retire(
+        self, gone: set[Path], known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int]
+    ) -> None:
         selects = self._settings.subscription.selects
         deleted = [path for path in sorted(gone) if selects(known[path].topic, known[path].partition)]
         for path in deleted:
@@ -93,4 +110,10 @@ class KafkaSplitEnumerator(SplitEnumerator[KafkaPartitionSplit, int]):
                 split=split.split_id,
                 position=position,
             )
-        log.warning("topic %r, partition %d, offset %s: %s; going on, records may have been lost", split.topic, split.partition, position, what)
+        log.warning(
+            "topic %r, partition %d, offset %s: %s; going on, records may have been lost",
+            split.topic,
+            split.partition,
+            position,
+            what,
+        )

@@ -1,4 +1,7 @@
-"""What an enumerator looks for, as the options say it. Needs no library: the driver checks options before anything is connected."""
+"""What an enumerator looks for, as the options say it.
+
+Needs no library: the driver checks options before anything is connected.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ class LookupSettings:
         subscription: what is read.
         starting: where the first partitions begin.
         ending: where a batch read ends; None in a stream.
-        num_retries: how often to look again before an odd answer (a topic gone, a log shorter than it was) is believed.
+        num_retries: how often to look again before an odd answer (a topic gone, a log shorter than it was) is
+            believed.
         retry_interval_ms: how long to wait in between.
         discovery_interval_ms: how old the list of partitions may be.
     """

@@ -10,7 +10,8 @@ from headwater.core.errors import OptionError, SourceError
 from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
-    from headwater.enumerators.kafka.client.cluster import Cluster  # loads kafka-python, which checking options does without
+    # Loads kafka-python, which checking options does without.
+    from headwater.enumerators.kafka.client.cluster import Cluster
 
 __all__ = ["AtTimestamp", "OffsetsInitializer", "PartitionSpec"]
 
@@ -54,8 +55,13 @@ class OffsetsInitializer:
         resolved = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec >= 0}
         fixed = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec < 0}
         timed = {tp: spec.timestamp_ms for tp, spec in specs.items() if isinstance(spec, AtTimestamp)}
-        # The fallback is asked for first: a record that arrives between the two questions must not be skipped.
-        fallback = {} if self.no_match == "error" else dict.fromkeys(timed, LATEST if self.no_match == "latest" else EARLIEST)
+        # The fallback is asked for first: a record that arrives between the two questions must not be
+        # skipped.
+        fallback = (
+            {}
+            if self.no_match == "error"
+            else dict.fromkeys(timed, LATEST if self.no_match == "latest" else EARLIEST)
+        )
         asked = cluster.list_offsets({**fixed, **fallback})
         found = cluster.list_offsets(timed) if timed else {}
         for tp in [*fixed, *timed]:
@@ -72,11 +78,18 @@ class OffsetsInitializer:
         if self.everywhere is not None:
             return
         if missing := sorted(set(wanted) - set(self.partitions)):
-            raise OptionError(f"must name every partition that is read; missing: {_text(missing)} (-2 is earliest, -1 latest)", option=self.option)
+            raise OptionError(
+                f"must name every partition that is read; missing: {_text(missing)} (-2 is earliest, -1 latest)",
+                option=self.option,
+            )
         if extra := sorted(set(self.partitions) - set(wanted)):
-            raise OptionError(f"names partitions that are not read or do not exist: {_text(extra)}", option=self.option)
+            raise OptionError(
+                f"names partitions that are not read or do not exist: {_text(extra)}", option=self.option
+            )
 
-    def _or_fallback(self, tp: TopicPartition, offset: int | None, fallback: int | None, timestamp_ms: int | None) -> int:
+    def _or_fallback(
+        self, tp: TopicPartition, offset: int | None, fallback: int | None, timestamp_ms: int | None
+    ) -> int:
         if offset is not None:
             return offset
         if fallback is not None:

@@ -18,7 +18,10 @@ class Subscription(ABC):
     @property
     @abstractmethod
     def topics(self) -> Collection[str] | None:
-        """The names of the topics that are wanted, all of which must exist; None if only looking at all topics tells."""
+        """The names of the topics that are wanted, all of which must exist.
+
+        None if only looking at all topics tells.
+        """
 
     @abstractmethod
     def selects(self, topic: str, partition: int) -> bool:
@@ -45,7 +48,10 @@ class TopicNames(Subscription):
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern(Subscription):
-    """All partitions of all topics whose whole name matches; also of those that come later. Kafka's internal topics are left out, as Spark does."""
+    """All partitions of all topics whose whole name matches; also of those that come later.
+
+    Kafka's internal topics are left out, as Spark does.
+    """
 
     pattern: str
 

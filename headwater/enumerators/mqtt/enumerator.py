@@ -11,14 +11,18 @@ __all__ = ["MqttSplitEnumerator"]
 
 
 class MqttSplitEnumerator(SplitEnumerator[MqttSessionSplit, int]):
-    """Assigns the sessions that the options name. A session that is named no more stays until what it staged is read.
+    """Assigns the sessions that the options name.
+
+    A session that is named no more stays until what it staged is read.
 
     Args:
         context: the coordinator.
         client_ids: of the sessions.
     """
 
-    def __init__(self, context: SplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]) -> None:
+    def __init__(
+        self, context: SplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]
+    ) -> None:
         self._context, self._client_ids = context, client_ids
 
     def start(self) -> None:

@@ -20,7 +20,12 @@ from headwater.readers.async_io.function import AsyncBatchFunction, Function, Op
 from headwater.readers.async_io.function_calls import FunctionCalls, as_function, function_name
 from headwater.readers.async_io.intake import Intake
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
-from headwater.readers.async_io.opened_functions import close_function, lease_function, open_function, return_function
+from headwater.readers.async_io.opened_functions import (
+    close_function,
+    lease_function,
+    open_function,
+    return_function,
+)
 from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode
 from headwater.readers.async_io.stream_element_queue import (
     OrderedStreamElementQueue,
@@ -39,18 +44,22 @@ _BATCH_SIZE = 100
 
 
 class AsyncWaitOperator:
-    """Driven by one thread, the task's: it feeds, polls and closes. No method but `poll`, `drain` and `process` waits for a call.
+    """Driven by one thread, the task's: it feeds, polls and closes.
 
-    An output is a row that went in with its result, which is what the function returned for it (one row, a list of rows, None for none) or a
-    `Failure`; or a `Watermark` that went in.
+    No method but `poll`, `drain` and `process` waits for a call.
+
+    An output is a row that went in with its result, which is what the function returned for it (one row, a
+    list of rows, None for none) or a `Failure`; or a `Watermark` that went in.
 
     Args:
         function: a `Function`, or a plain ``async def`` or ``def`` function of a row.
         settings: see there.
-        share_id: tasks with an equal id share, in their process, the cache, and a function of scope PROCESS, which the first of them opens.
+        share_id: tasks with an equal id share, in their process, the cache, and a function of scope PROCESS,
+            which the first of them opens.
         task: names the task, for logs.
         host: the loop. None: the one of the process.
-        on_wait: called by the driving thread after each wait, which is never longer than ``block_warning_ms``; ends the waiting by raising.
+        on_wait: called by the driving thread after each wait, which is never longer than
+            ``block_warning_ms``; ends the waiting by raising.
 
     Raises:
         OptionError: function and settings do not fit together.
@@ -83,7 +92,9 @@ class AsyncWaitOperator:
         self.open()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -112,18 +123,32 @@ class AsyncWaitOperator:
             opening.callback(self._calls.close, self._settings.close_timeout_ms / 1000)
             self._open_shared_cache(opening)
             runner = BatchCallRunner if self._batching else CallRunner
-            self._runner = runner(self._calls, self._settings, self._host, self._completions, self._metrics, results=self._results())
+            self._runner = runner(
+                self._calls,
+                self._settings,
+                self._host,
+                self._completions,
+                self._metrics,
+                results=self._results(),
+            )
             opening.callback(self._end_calls)
             self._intake = Intake(self._queue, self._batching, self._host.loop.time, self._ask)
-            self._watchdog = Watchdog(self.name, self._host, self._settings.block_warning_ms / 1000, self._metrics)
+            self._watchdog = Watchdog(
+                self.name, self._host, self._settings.block_warning_ms / 1000, self._metrics
+            )
             self._resources = opening.pop_all()
 
     def close(self) -> None:
-        """Cancel what still runs, close the function, leave no thread and no timer. Idempotent. What has not come out does not come out any more."""
+        """Cancel what still runs, close the function, leave no thread and no timer.
+
+        Idempotent. What has not come out does not come out any more.
+        """
         self._resources.close()
 
     def feed(self, rows: Sequence[Row]) -> int:
-        """Take rows, as many of the first as there is room for (`free`), and return how many. The sequence may be reused, its rows not be changed.
+        """Take rows, as many of the first as there is room for (`free`), and return how many.
+
+        The sequence may be reused, its rows not be changed.
 
         Raises:
             Exception: what a key function raised.
@@ -131,7 +156,10 @@ class AsyncWaitOperator:
         return self._intake.feed(rows)
 
     def put_watermark(self, watermark: Watermark) -> bool:
-        """Take a watermark: it comes out after all rows before it and before all rows after it. Returns False if there is no room now."""
+        """Take a watermark: it comes out after all rows before it and before all rows after it.
+
+        Returns False if there is no room now.
+        """
         return self._intake.put_watermark(watermark)
 
     def poll(self, timeout_s: float = 0.0, at_least: int = 1) -> list[Output]:
@@ -142,7 +170,8 @@ class AsyncWaitOperator:
             at_least: more at a time mean fewer wake-ups.
 
         Raises:
-            AsyncCallError: a call failed and the failure policy is to fail; raised as soon as the outputs that were due are out.
+            AsyncCallError: a call failed and the failure policy is to fail; raised as soon as the outputs
+                that were due are out.
             ContractError: the function broke its contract, whatever the policy.
         """
         now = self._host.loop.time
@@ -155,7 +184,9 @@ class AsyncWaitOperator:
             raise self._completions.failure
         return outputs
 
-    def drain(self, timeout_s: float | None = None, *, linger_s: float = 0.05, at_least: int = 1000) -> Generator[list[Output], None, None]:
+    def drain(
+        self, timeout_s: float | None = None, *, linger_s: float = 0.05, at_least: int = 1000
+    ) -> Generator[list[Output], None, None]:
         """Yield outputs until all are out, or the time is over; what is then left is in `values`.
 
         Args:
@@ -176,7 +207,12 @@ class AsyncWaitOperator:
             raise self._completions.failure
 
     def process(
-        self, batches: Iterable[Sequence[Row]], *, linger_s: float = 0.05, at_least: int = 1000, patience_s: float | None = None
+        self,
+        batches: Iterable[Sequence[Row]],
+        *,
+        linger_s: float = 0.05,
+        at_least: int = 1000,
+        patience_s: float | None = None,
     ) -> Generator[list[Output], None, None]:
         """Feed all batches, each taken from the iterable only when there is room, and yield outputs as in `drain`, until all are out.
 
@@ -184,8 +220,9 @@ class AsyncWaitOperator:
             batches: rows in their order.
             linger_s: as in `drain`.
             at_least: as in `drain`.
-            patience_s: how long to wait for room while nothing comes out, and at the end for results. When it is over all batches are taken in at
-                once, whether there is room or not, and what is not out is in `values`. None: as long as it takes.
+            patience_s: how long to wait for room while nothing comes out, and at the end for results. When it
+                is over all batches are taken in at once, whether there is room or not, and what is not out is
+                in `values`. None: as long as it takes.
         """
         enough = max(1, min(at_least, self._settings.elements // 4))
         now, patience = self._host.loop.time, float("inf") if patience_s is None else patience_s
@@ -205,14 +242,20 @@ class AsyncWaitOperator:
         yield from self.drain(patience_s and patience, linger_s=linger_s, at_least=at_least)
 
     def values(self) -> list[Any]:
-        """Return every row and watermark that went in and has not come out, done or not, in their order: what a snapshot stores."""
+        """Return every row and watermark that went in and has not come out, done or not, in their order.
+
+        What a snapshot stores.
+        """
         queued = self._queue.values()
         if self._batching:
             queued = [row for value in queued for row in ([value] if isinstance(value, Watermark) else value)]
         return [*queued, *self._intake.values()]
 
     def restore(self, values: Iterable[Any]) -> None:
-        """Take back what `values` returned: it is asked again, before anything that is fed later. May be more than there is room for."""
+        """Take back what `values` returned: it is asked again, before anything that is fed later.
+
+        May be more than there is room for.
+        """
         self._intake.restore(values)
 
     def _acquire_loop(self, opening: ExitStack) -> LoopHost:
@@ -237,16 +280,27 @@ class AsyncWaitOperator:
         if cache is None or cache.shared is None:
             return
         self._host.run(cache.shared.open(), self._settings.open_timeout_ms / 1000)
-        opening.callback(lambda shared: self._host.run(shared.close(), self._settings.close_timeout_ms / 1000), cache.shared)
+        opening.callback(
+            lambda shared: self._host.run(shared.close(), self._settings.close_timeout_ms / 1000),
+            cache.shared,
+        )
         self._calls.look_up_first(cache.shared, cache.key, self._is_storable, self._count_hits)
 
     def _results(self) -> ResultCache | None:
         cache = self._settings.cache
-        return None if cache is None else kept_cache(self._share_id, cache) if self._share_id is not None else ResultCache(cache)
+        return (
+            None
+            if cache is None
+            else kept_cache(self._share_id, cache)
+            if self._share_id is not None
+            else ResultCache(cache)
+        )
 
     def _is_storable(self, result: Result) -> bool:
         retry = self._settings.retry
-        return not isinstance(result, BaseException) and not (retry and retry.on_result and retry.on_result(result))
+        return not isinstance(result, BaseException) and not (
+            retry and retry.on_result and retry.on_result(result)
+        )
 
     def _count_hits(self, hits: int, rows: int) -> None:
         self._metrics.requests -= hits == rows  # nobody was asked, though the call had begun
@@ -261,7 +315,8 @@ class AsyncWaitOperator:
         try:
             self._host.run(end(), self._settings.close_timeout_ms / 1000 + 1)
         except TimeoutError:
-            log.error("%s: the event loop is blocked; its calls are left behind", self.name)  # noqa: TRY400 - there is nothing in the traceback
+            # There is nothing in the traceback.
+            log.error("%s: the event loop is blocked; its calls are left behind", self.name)  # noqa: TRY400
 
     def _ask(self, elements: list[StreamElement]) -> None:
         self._asked += len(elements)
@@ -285,9 +340,17 @@ class AsyncWaitOperator:
         due = self._queue.pop_completed()
         self._intake.flush_due()
         self._intake.refill()
-        outputs = _rows_of(due) if self._batching else [each.value if type(each.value) is Watermark else (each.value, each.result) for each in due]
+        outputs = (
+            _rows_of(due)
+            if self._batching
+            else [each.value if type(each.value) is Watermark else (each.value, each.result) for each in due]
+        )
         if self._completions.failure is not None and self._settings.on_failure is OnFailure.FAIL:
-            return [output for output in outputs if isinstance(output, Watermark) or not isinstance(output[1], Failure)]
+            return [
+                output
+                for output in outputs
+                if isinstance(output, Watermark) or not isinstance(output[1], Failure)
+            ]
         return outputs
 
 
@@ -306,10 +369,16 @@ def _with_batching(function: Function, settings: AsyncSettings) -> AsyncSettings
     if isinstance(function, AsyncBatchFunction):
         return settings if settings.batching else replace(settings, batching=Batching(size=_BATCH_SIZE))
     if settings.batching:
-        raise OptionError(f"is for an AsyncBatchFunction, which {function_name(function)} is not", option="batching")
+        raise OptionError(
+            f"is for an AsyncBatchFunction, which {function_name(function)} is not", option="batching"
+        )
     return settings
 
 
 def _queue_of(settings: AsyncSettings) -> StreamElementQueue:
     capacity = max(1, settings.elements // settings.batching.size) if settings.batching else settings.elements
-    return OrderedStreamElementQueue(capacity) if settings.mode is OutputMode.ORDERED else UnorderedStreamElementQueue(capacity)
+    return (
+        OrderedStreamElementQueue(capacity)
+        if settings.mode is OutputMode.ORDERED
+        else UnorderedStreamElementQueue(capacity)
+    )

@@ -1,4 +1,7 @@
-"""Calls that wait for a worker: first come, first served, or one after the other for each key. Owned by the loop's thread."""
+"""Calls that wait for a worker: first come, first served, or one after the other for each key.
+
+Owned by the loop's thread.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,18 @@ class Backlog:
         return self._ready.popleft() if self._ready else None
 
     def release(self, call: Call) -> bool:
-        """A call is settled and does not run any longer: once per call. Return whether another may start for that reason."""
+        """A call is settled and does not run any longer: once per call.
+
+        Return whether another may start for that reason.
+        """
         return False
 
 
 class KeyedBacklog(Backlog):
-    """At most one call of a key is anywhere between `take` and `release`; the others of its key are parked and hold nobody else up."""
+    """At most one call of a key is anywhere between `take` and `release`.
+
+    The others of its key are parked and hold nobody else up.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -40,7 +40,10 @@ class _BatchCall(Call):
 
 
 class BatchCallRunner(CallRunner):
-    """Failures, retries, timeouts, cache and single flight row by row; capacity, rate limit and circuit breaker call by call."""
+    """Failures, retries, timeouts, cache and single flight row by row.
+
+    Capacity, rate limit and circuit breaker call by call.
+    """
 
     def _call(self, element: StreamElement) -> Call:
         cache = self._settings.cache
@@ -70,9 +73,14 @@ class BatchCallRunner(CallRunner):
     def _returned(self, call: Call, result: Any) -> None:
         assert isinstance(call, _BatchCall)
         if not isinstance(result, list | tuple) or len(result) != len(call.asked):
-            was = f"{len(result)} results" if isinstance(result, list | tuple) else f"a {type(result).__name__}"
+            was = (
+                f"{len(result)} results" if isinstance(result, list | tuple) else f"a {type(result).__name__}"
+            )
             self._failed(
-                call, ContractError(f"{self._name}.async_invoke_batch returned {was} for {len(call.asked)} rows; it must return one per row")
+                call,
+                ContractError(
+                    f"{self._name}.async_invoke_batch returned {was} for {len(call.asked)} rows; it must return one per row"
+                ),
             )
         elif len(result) == len(call.results) and self._all_count(result):
             self._conclude(call, result)
@@ -88,7 +96,11 @@ class BatchCallRunner(CallRunner):
         again = []
         for index, result in zip(call.asked, results, strict=True):
             failed = isinstance(result, BaseException)
-            if self._policy.is_worth_a_retry(call.attempts, result) if failed else self._policy.is_not_believed(call.attempts, result):
+            if (
+                self._policy.is_worth_a_retry(call.attempts, result)
+                if failed
+                else self._policy.is_not_believed(call.attempts, result)
+            ):
                 again.append(index)
             else:
                 self._resolve(call, index, Failure(result, call.attempts) if failed else result)
@@ -119,14 +131,18 @@ class BatchCallRunner(CallRunner):
         """Give a row, and those that joined it, its result. The first one wins."""
         if call.results[index] is not MISSING:
             return
-        call.results[index] = self._policy.outcome(call.element.value[index], result) if isinstance(result, Failure) else result
+        call.results[index] = (
+            self._policy.outcome(call.element.value[index], result) if isinstance(result, Failure) else result
+        )
         call.unresolved -= 1
         for other, place in self._land_row(call, index, result):
             self._resolve(other, place, result)
         if not call.unresolved and not call.settled:  # settled: by a row of this very call that had joined
             self._conclude(call, call.results)
 
-    def _land_row(self, call: _BatchCall, index: int, result: Any = MISSING) -> Sequence[tuple[_BatchCall, int]]:
+    def _land_row(
+        self, call: _BatchCall, index: int, result: Any = MISSING
+    ) -> Sequence[tuple[_BatchCall, int]]:
         if index not in call.leading:
             return ()
         call.leading.discard(index)

@@ -23,12 +23,17 @@ MISSING: Final = Missing.MISSING
 
 
 class ResultCache:
-    """The most recently used results, each for a while (LRU with TTL). Owned by the loop's thread; knows no clock, is told the time."""
+    """The most recently used results, each for a while (LRU with TTL).
+
+    Owned by the loop's thread; knows no clock, is told the time.
+    """
 
     def __init__(self, settings: CacheSettings) -> None:
         self._size = settings.size
         self._ttl_s = _seconds(settings.ttl_ms)
-        self._negative_ttl_s = self._ttl_s if settings.negative_ttl_ms is None else _seconds(settings.negative_ttl_ms)
+        self._negative_ttl_s = (
+            self._ttl_s if settings.negative_ttl_ms is None else _seconds(settings.negative_ttl_ms)
+        )
         self._entries: OrderedDict[Hashable, tuple[Any, float]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -62,7 +67,10 @@ _lock = threading.Lock()
 
 
 def kept_cache(share_id: Hashable, settings: CacheSettings) -> ResultCache:
-    """Return the cache that the tasks of a job share in this process, one after the other. It lives until so many others were asked for since."""
+    """Return the cache that the tasks of a job share in this process, one after the other.
+
+    It lives until so many others were asked for since.
+    """
     with _lock:
         cache = _kept.get(share_id)
         if cache is None:

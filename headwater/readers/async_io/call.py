@@ -51,7 +51,18 @@ class Call:
         retry: the timer of the next attempt.
     """
 
-    __slots__ = ("attempts", "cache_key", "element", "expired", "key", "leads", "question", "retry", "settled", "task")
+    __slots__ = (
+        "attempts",
+        "cache_key",
+        "element",
+        "expired",
+        "key",
+        "leads",
+        "question",
+        "retry",
+        "settled",
+        "task",
+    )
 
     def __init__(self, element: StreamElement, key: Hashable = None, cache_key: Any = None) -> None:
         self.element, self.question, self.key, self.cache_key = element, element.value, key, cache_key

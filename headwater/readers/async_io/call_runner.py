@@ -1,7 +1,8 @@
 """Runs the calls of one operator on the event loop.
 
-As many *workers* as the capacity allows, each a task that makes one call after the other: no task per call, no wake-up per call, and never more
-calls at once than there are workers. A call that answers without waiting costs no turn of the loop at all.
+As many *workers* as the capacity allows, each a task that makes one call after the other: no task per call,
+no wake-up per call, and never more calls at once than there are workers. A call that answers without waiting
+costs no turn of the loop at all.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ class CallRunner:
         self._closing = False
 
     def submit(self, elements: Iterable[StreamElement]) -> None:
-        """Take elements whose calls are to be made. Keys are computed here, so that a key function that fails does so on the feeding thread."""
+        """Take elements whose calls are to be made.
+
+        Keys are computed here, so that a key function that fails does so on the feeding thread.
+        """
         calls = [self._call(element) for element in elements]
         self._host.post(lambda: self._accept(calls))
 
@@ -88,7 +92,9 @@ class CallRunner:
         if self._workers:
             _, stubborn = await asyncio.wait(self._workers, timeout=self._settings.close_timeout_ms / 1000)
             if stubborn:
-                log.error("%s: %d calls ignore their cancellation and are left behind", self._name, len(stubborn))
+                log.error(
+                    "%s: %d calls ignore their cancellation and are left behind", self._name, len(stubborn)
+                )
 
     def _call(self, element: StreamElement) -> Call:
         settings, row = self._settings, element.value
@@ -171,7 +177,8 @@ class CallRunner:
             if self._closing:
                 raise
             self._call_raised(call, AsyncCallError("the function cancelled its own call"))
-        except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, the loop goes on and the task hears of it
+        except BaseException as error:  # noqa: BLE001
+            # Whatever a user's function raises, the loop goes on and the task hears of it.
             self._call_raised(call, error)
         else:
             self._call_returned(call, result)
@@ -257,7 +264,9 @@ class CallRunner:
 
     def _settle(self, call: Call, result: Any) -> None:
         """Give a call, and those that joined it, its result."""
-        self._conclude(call, self._policy.outcome(call.element.value, result) if isinstance(result, Failure) else result)
+        self._conclude(
+            call, self._policy.outcome(call.element.value, result) if isinstance(result, Failure) else result
+        )
         for follower in self._land(call, result):
             self._settle(follower, result)
 
@@ -282,7 +291,10 @@ class CallRunner:
             self._wake()
 
     def _admit(self, call: Call) -> bool:
-        """Return whether a call has to be made: its result is not known, and no call for an equal key is in flight."""
+        """Return whether a call has to be made.
+
+        Its result is not known, and no call for an equal key is in flight.
+        """
         assert self._flights is not None
         result = self._flights.known(call.cache_key, self._loop.time())
         if result is not MISSING:

@@ -8,7 +8,9 @@ __all__ = ["CircuitBreaker"]
 
 
 class CircuitBreaker:
-    """Closed: all calls pass. Open: none. Half open, after the pause: one at a time, until enough succeeded or one failed.
+    """Closed: all calls pass.
+
+    Open: none. Half open, after the pause: one at a time, until enough succeeded or one failed.
 
     Owned by the loop's thread; knows no clock, is told the time.
     """
@@ -30,7 +32,10 @@ class CircuitBreaker:
         return self._open_until is not None and (now < self._open_until or self._probing)
 
     def allow(self, now: float) -> bool:
-        """Return whether a call may start. If so, `succeeded` or `failed` must follow, once, when it has ended."""
+        """Return whether a call may start.
+
+        If so, `succeeded` or `failed` must follow, once, when it has ended.
+        """
         if self.rejects(now):
             return False
         self._probing = not self.closed

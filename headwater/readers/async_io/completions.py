@@ -1,4 +1,7 @@
-"""Results on their way from the loop's thread to the one that emits them. A wake-up is for many results, not for each."""
+"""Results on their way from the loop's thread to the one that emits them.
+
+A wake-up is for many results, not for each.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _NEVER = 1 << 62
 
 
 class Completions:
-    """A deque that wakes its reader when enough is in it. `put` and `fail` belong to the loop's thread, the rest to the emitting one."""
+    """A deque that wakes its reader when enough is in it.
+
+    `put` and `fail` belong to the loop's thread, the rest to the emitting one.
+    """
 
     def __init__(self) -> None:
         self._done: deque[tuple[StreamElement, Any]] = deque()
@@ -31,7 +37,10 @@ class Completions:
             self._event.set()
 
     def fail(self, error: BaseException) -> None:
-        """Hand over what fails the task; the first failure counts. Wakes the reader at once, whatever it waits for."""
+        """Hand over what fails the task; the first failure counts.
+
+        Wakes the reader at once, whatever it waits for.
+        """
         self.failure = self.failure or error
         self._event.set()
 

@@ -13,7 +13,8 @@ __all__ = ["Deadlines"]
 class Deadlines:
     """Calls by the time they have left. Owned by the loop's thread.
 
-    Starting and stopping are a dict's insertion and deletion. The timer is not touched while calls come and go; when it fires it looks at the oldest.
+    Starting and stopping are a dict's insertion and deletion. The timer is not touched while calls come and
+    go; when it fires it looks at the oldest.
 
     Args:
         loop: gives the time and the timer.
@@ -21,7 +22,9 @@ class Deadlines:
         expire: called with each call whose time is over, after it was taken out.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float | None, expire: Callable[[Call], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, timeout_s: float | None, expire: Callable[[Call], None]
+    ) -> None:
         self._loop, self._timeout_s, self._expire = loop, timeout_s, expire
         self._deadlines: dict[Call, float] = {}
         self._timer: asyncio.TimerHandle | None = None

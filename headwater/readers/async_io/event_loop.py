@@ -24,7 +24,9 @@ _GRACE_S = 10.0
 
 
 class LoopHost(ABC):
-    """Where a loop runs, as other threads see it. Tests run one on their own thread, with time that they turn themselves.
+    """Where a loop runs, as other threads see it.
+
+    Tests run one on their own thread, with time that they turn themselves.
 
     Attributes:
         loop: the loop itself, for code that runs on it.
@@ -34,7 +36,10 @@ class LoopHost(ABC):
 
     @abstractmethod
     def post(self, callback: Callable[[], None]) -> None:
-        """Run ``callback`` on the loop soon. From any thread; many posts are one wake-up. Does nothing once the loop is closed."""
+        """Run ``callback`` on the loop soon.
+
+        From any thread; many posts are one wake-up. Does nothing once the loop is closed.
+        """
 
     @abstractmethod
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
@@ -92,7 +97,8 @@ class LoopThread(LoopHost):
         return threading.get_ident() == self._thread.ident
 
     def stack(self) -> list[traceback.FrameSummary]:
-        frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001 - the documented way to see another thread's frames
+        # The documented way to see another thread's frames.
+        frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001
         return list(traceback.extract_stack(frame)) if frame else []
 
     def stop(self) -> None:

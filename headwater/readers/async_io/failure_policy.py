@@ -19,7 +19,9 @@ log = logging.getLogger(__name__)
 
 
 class FailurePolicy:
-    """Retry policy and failure policy of one operator. Owned by the loop's thread. No predicate of a user's makes it raise.
+    """Retry policy and failure policy of one operator.
+
+    Owned by the loop's thread. No predicate of a user's makes it raise.
 
     Args:
         name: the function's, for errors.
@@ -28,7 +30,9 @@ class FailurePolicy:
         metrics: counts rows that failed.
     """
 
-    def __init__(self, name: str, settings: AsyncSettings, completions: Completions, metrics: Metrics) -> None:
+    def __init__(
+        self, name: str, settings: AsyncSettings, completions: Completions, metrics: Metrics
+    ) -> None:
         self._name, self._settings, self._completions, self._metrics = name, settings, completions, metrics
         self._retry = settings.retry or RetryPolicy(attempts=1, first_ms=0)
         self._random = random.Random(settings.seed)
@@ -47,7 +51,11 @@ class FailurePolicy:
     def is_not_believed(self, attempts: int, result: Any) -> bool:
         """Return whether a row is asked again though there is a result."""
         on_result = self._retry.on_result
-        return on_result is not None and attempts < self._retry.attempts and self._ask("on_result", on_result, result)
+        return (
+            on_result is not None
+            and attempts < self._retry.attempts
+            and self._ask("on_result", on_result, result)
+        )
 
     def outcome(self, row: Any, failure: Failure) -> Failure | None:
         """Return what a row that failed for good has as its result; fail the task if that is the policy."""
@@ -61,12 +69,18 @@ class FailurePolicy:
         try:
             return predicate(value)
         except Exception as error:  # noqa: BLE001 - fails the task, not the worker
-            self._completions.fail(ContractError(f"the retry policy's {name} for {self._name} raised {type(error).__name__}: {error}"))
+            self._completions.fail(
+                ContractError(
+                    f"the retry policy's {name} for {self._name} raised {type(error).__name__}: {error}"
+                )
+            )
             return False
 
     def _error(self, row: Any, failure: Failure) -> AsyncCallError:
         kind = type(failure.error) if isinstance(failure.error, AsyncCallError) else AsyncCallError
-        error = kind(f"{self._name} failed{self._which(row)}, attempt {failure.attempts}: {failure.error_class}: {failure.message}")
+        error = kind(
+            f"{self._name} failed{self._which(row)}, attempt {failure.attempts}: {failure.error_class}: {failure.message}"
+        )
         error.__cause__ = failure.error
         return error
 

@@ -1,4 +1,7 @@
-"""What is known already, and what is being asked already: the cache, and one call for equal keys (single flight)."""
+"""What is known already, and what is being asked already.
+
+The cache, and one call for equal keys (single flight).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Follower = TypeVar("Follower")
 
 
 class Flights(Generic[Follower]):
-    """Who asks first for a key *leads* its flight and lands it; whoever comes meanwhile follows. Owned by the loop's thread."""
+    """Who asks first for a key *leads* its flight and lands it; whoever comes meanwhile follows.
+
+    Owned by the loop's thread.
+    """
 
     def __init__(self, cache: ResultCache) -> None:
         self._cache = cache
@@ -25,7 +31,10 @@ class Flights(Generic[Follower]):
         return self._cache.get(key, now)
 
     def join(self, key: Hashable, follower: Follower) -> bool:
-        """Return whether there is a flight for the key, which is then followed; if not, one begins, and whoever asked leads it."""
+        """Return whether there is a flight for the key, which is then followed.
+
+        If not, one begins, and whoever asked leads it.
+        """
         followers = self._followers.get(key)
         if followers is None:
             self._followers[key] = []

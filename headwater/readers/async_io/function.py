@@ -1,7 +1,7 @@
 """What a user writes: how to ask the service about a row. FLIP-12's ``AsyncFunction`` in its forms.
 
-A *row* is whatever the driver of the operator feeds; it should be immutable. A *result* is what becomes of it: one row (a dict, a tuple, any object),
-many (a list of rows), or none (``None`` or an empty list).
+A *row* is whatever the driver of the operator feeds; it should be immutable. A *result* is what becomes of
+it: one row (a dict, a tuple, any object), many (a list of rows), or none (``None`` or an empty list).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Scope(enum.Enum):
     """How long an opened function lives."""
 
     TASK = "task"  # opened when a task starts, closed when it ends
-    PROCESS = "process"  # opened by the first task in a process, used by all later ones, closed when none came for a while or the process ends
+    # Opened by the first task in a process, used by all later ones, closed when none came for a while or the
+    # process ends.
+    PROCESS = "process"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,10 @@ class OpenContext:
 
 
 class ResultFuture(Protocol):
-    """Takes the result of one call, from any thread. The first completion wins; later ones, and any after the timeout, are ignored."""
+    """Takes the result of one call, from any thread.
+
+    The first completion wins; later ones, and any after the timeout, are ignored.
+    """
 
     def complete(self, result: Result) -> None:
         """The service answered."""
@@ -65,14 +70,19 @@ class ResultFuture(Protocol):
         """The call failed; it is asked again if the retry policy says so."""
 
     def cancelled(self) -> bool:
-        """Return whether nobody waits any longer (timeout, or the task ends): a client that can give up a request may do so."""
+        """Return whether nobody waits any longer (timeout, or the task ends).
+
+        A client that can give up a request may do so.
+        """
 
 
 class Function:
-    """What all forms share. An instance is pickled to the tasks: clients are made in `open`, never in ``__init__``.
+    """What all forms share.
 
-    Everything here runs on the one event loop thread of the process. `open` and `close` are written ``async def``; as a plain ``def`` they run on a
-    thread of their own, so that they may block.
+    An instance is pickled to the tasks: clients are made in `open`, never in ``__init__``.
+
+    Everything here runs on the one event loop thread of the process. `open` and `close` are written ``async
+    def``; as a plain ``def`` they run on a thread of their own, so that they may block.
     """
 
     scope: ClassVar[Scope] = Scope.TASK
@@ -81,10 +91,15 @@ class Function:
         """Make clients. Called once before the first call; what it raises fails the task."""
 
     async def close(self) -> None:
-        """Close clients. Called once after the last call has ended, also after a failure, if `open` was called."""
+        """Close clients.
+
+        Called once after the last call has ended, also after a failure, if `open` was called.
+        """
 
     def timeout(self, row: Row) -> Result:
-        """Return a substitute for the result that did not come in time, or raise. Called once per row at most, on the loop; must not block.
+        """Return a substitute for the result that did not come in time, or raise.
+
+        Called once per row at most, on the loop; must not block.
 
         Raises:
             CallTimeoutError: as it stands here; the failure policy then decides.
@@ -97,10 +112,13 @@ class AsyncFunction(Function, ABC):
 
     @abstractmethod
     async def async_invoke(self, row: Row) -> Result:
-        """Return the result for a row. Called once per attempt; up to ``capacity`` calls run at once, all on the loop thread.
+        """Return the result for a row.
 
-        Must not block: a call that does stops all others (pass a plain ``def``, or a `BlockingFunction`, for clients that block).
-        At its timeout, or when the task ends, ``asyncio.CancelledError`` is raised at the ``await`` where it waits.
+        Called once per attempt; up to ``capacity`` calls run at once, all on the loop thread.
+
+        Must not block: a call that does stops all others (pass a plain ``def``, or a `BlockingFunction`, for
+        clients that block). At its timeout, or when the task ends, ``asyncio.CancelledError`` is raised at
+        the ``await`` where it waits.
         """
 
 
@@ -109,9 +127,12 @@ class AsyncBatchFunction(Function, ABC):
 
     @abstractmethod
     async def async_invoke_batch(self, rows: Sequence[Row]) -> Sequence[Result]:
-        """Return one result per row, in the order of the rows. An exception *in place of* a result fails that row alone, one raised all of them.
+        """Return one result per row, in the order of the rows.
 
-        Called once per attempt with at most ``Batching.size`` rows; an attempt after the first holds only the rows that are to be asked again.
+        An exception *in place of* a result fails that row alone, one raised all of them.
+
+        Called once per attempt with at most ``Batching.size`` rows; an attempt after the first holds only the
+        rows that are to be asked again.
         """
 
 
@@ -120,13 +141,17 @@ class CallbackFunction(Function, ABC):
 
     @abstractmethod
     def async_invoke(self, row: Row, result_future: ResultFuture) -> None:
-        """Start a request and register ``result_future`` with the client; must not block. What it raises completes the call exceptionally."""
+        """Start a request and register ``result_future`` with the client; must not block.
+
+        What it raises completes the call exceptionally.
+        """
 
 
 class BlockingFunction(Function, ABC):
     """A function for clients that block: each call has a thread of a pool as large as the capacity.
 
-    A thread cannot be cancelled: a call past its timeout has its row completed, but keeps its thread until it returns.
+    A thread cannot be cancelled: a call past its timeout has its row completed, but keeps its thread until it
+    returns.
     """
 
     @abstractmethod

@@ -10,7 +10,15 @@ from typing import Any, TypeAlias
 
 from headwater.core.errors import ContractError, OptionError
 from headwater.readers.async_io.event_loop import LoopHost
-from headwater.readers.async_io.function import AsyncBatchFunction, AsyncFunction, BlockingFunction, CallbackFunction, Function, Result, Row
+from headwater.readers.async_io.function import (
+    AsyncBatchFunction,
+    AsyncFunction,
+    BlockingFunction,
+    CallbackFunction,
+    Function,
+    Result,
+    Row,
+)
 from headwater.readers.async_io.shared_cache import SharedCache, looking_up_first
 from headwater.readers.async_io.thread_pool import ThreadPool
 
@@ -52,8 +60,13 @@ def as_function(function: Any) -> Function:
     if isinstance(function, type):
         raise OptionError(f"is a class; pass an instance: {function.__name__}()", option="function")
     if not callable(function):
-        raise OptionError(f"must be an AsyncFunction, or a function of a row, and is a {type(function).__name__}", option="function")
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - its kind matters
+        raise OptionError(
+            f"must be an AsyncFunction, or a function of a row, and is a {type(function).__name__}",
+            option="function",
+        )
+    # A callable object counts as a coroutine function if its __call__ is one.
+    call = getattr(function, "__call__", None)  # noqa: B004
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     return _PlainAsyncFunction(function) if is_async else _PlainBlockingFunction(function)
 
 
@@ -84,7 +97,11 @@ class FunctionCalls:
         self.invoke = self._invoke_of(function)
 
     def look_up_first(
-        self, cache: SharedCache, key: Callable[[Row], Hashable], storable: Callable[[Result], bool], hits: Callable[[int, int], None]
+        self,
+        cache: SharedCache,
+        key: Callable[[Row], Hashable],
+        storable: Callable[[Result], bool],
+        hits: Callable[[int, int], None],
     ) -> None:
         """Ask a shared cache before the service; see `looking_up_first`."""
         invoke = self.invoke
@@ -103,7 +120,10 @@ class FunctionCalls:
         self.invoke = invoke_one
 
     def abandon(self) -> None:
-        """Let calls on threads be cancelled like others: nobody waits for their ends any more. On the loop, before the runner is closed."""
+        """Let calls on threads be cancelled like others: nobody waits for their ends any more.
+
+        On the loop, before the runner is closed.
+        """
         self._closing = True
 
     def close(self, timeout_s: float) -> None:
@@ -130,7 +150,9 @@ class FunctionCalls:
     async def _await(self, method: str, call: Callable[[Any], Any], row: Any) -> Any:
         awaitable = call(row)
         if not inspect.isawaitable(awaitable):
-            raise ContractError(f"{self.name}.{method} must be an async def function, and returned a {type(awaitable).__name__}")
+            raise ContractError(
+                f"{self.name}.{method} must be an async def function, and returned a {type(awaitable).__name__}"
+            )
         return await awaitable
 
     async def _call_back(self, call: Callable[[Row, _ResultFuture], None], row: Row) -> Result:
@@ -187,7 +209,11 @@ class _ResultFuture:
         if error is None:
             self.future.set_result(result)
         else:
-            self.future.set_exception(error if not isinstance(error, StopIteration) else RuntimeError("the function raised StopIteration"))
+            self.future.set_exception(
+                error
+                if not isinstance(error, StopIteration)
+                else RuntimeError("the function raised StopIteration")
+            )
 
 
 def _complete(call: Callable[[Row], Result], row: Row, result_future: _ResultFuture) -> None:

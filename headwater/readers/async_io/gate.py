@@ -19,7 +19,10 @@ class Gate:
         self._breaker = CircuitBreaker(settings.circuit_breaker) if settings.circuit_breaker else None
 
     async def enter(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Wait for a token; return False if the circuit is open, without waiting if it is open now. After True, `left` must follow."""
+        """Wait for a token; return False if the circuit is open, without waiting if it is open now.
+
+        After True, `left` must follow.
+        """
         breaker = self._breaker
         if breaker is not None and breaker.rejects(loop.time()):
             return False

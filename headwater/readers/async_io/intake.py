@@ -1,4 +1,7 @@
-"""How rows get into the queue: one by one or gathered into bulk calls, what was restored before what is new."""
+"""How rows get into the queue.
+
+One by one or gathered into bulk calls, what was restored before what is new.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,11 @@ class Intake:
     """
 
     def __init__(
-        self, queue: StreamElementQueue, batching: Batching | None, now: Callable[[], float], ask: Callable[[list[StreamElement]], None]
+        self,
+        queue: StreamElementQueue,
+        batching: Batching | None,
+        now: Callable[[], float],
+        ask: Callable[[list[StreamElement]], None],
     ) -> None:
         self._queue, self._batching, self._now, self._ask = queue, batching, now, ask
         self._restored: deque[Any] = deque()
@@ -100,7 +107,13 @@ class Intake:
         full = len(self._gathered) - len(self._gathered) % batching.size
         if full:
             starts, put = range(0, full, batching.size), self._queue.try_put
-            self._ask([element for start in starts if (element := put(self._gathered[start : start + batching.size])) is not None])
+            self._ask(
+                [
+                    element
+                    for start in starts
+                    if (element := put(self._gathered[start : start + batching.size])) is not None
+                ]
+            )
             del self._gathered[:full]
             self._leave_at = self._now() + batching.linger_ms / 1000
         if not batching.linger_ms:
@@ -118,7 +131,9 @@ class Intake:
         if isinstance(restored[0], Watermark):
             taken = int(self._put_watermark(restored[0]))
         else:
-            rows = list(takewhile(lambda value: not isinstance(value, Watermark), islice(restored, self._room())))
+            rows = list(
+                takewhile(lambda value: not isinstance(value, Watermark), islice(restored, self._room()))
+            )
             self._put(rows)
             taken = len(rows)
         for _ in range(taken):

@@ -16,7 +16,8 @@ class MetricsSnapshot:
     """Counts since the operator was opened. Snapshots of tasks are added up with ``+``.
 
     Attributes:
-        requests: calls of the user's function, each attempt and each bulk call one; not what a shared cache answered.
+        requests: calls of the user's function, each attempt and each bulk call one; not what a shared cache
+            answered.
         in_flight: calls running now.
         peak_in_flight: the most calls that ever ran at once; added up over tasks, a bound.
         retries: attempts after the first.
@@ -42,8 +43,14 @@ class MetricsSnapshot:
     latencies: tuple[int, ...] = (0,) * _BUCKETS
 
     def __add__(self, other: MetricsSnapshot) -> MetricsSnapshot:
-        counts = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self) if field.name != "latencies"}
-        return MetricsSnapshot(**counts, latencies=tuple(map(sum, zip(self.latencies, other.latencies, strict=True))))
+        counts = {
+            field.name: getattr(self, field.name) + getattr(other, field.name)
+            for field in fields(self)
+            if field.name != "latencies"
+        }
+        return MetricsSnapshot(
+            **counts, latencies=tuple(map(sum, zip(self.latencies, other.latencies, strict=True)))
+        )
 
     def percentile_ms(self, share: float) -> float:
         """Return the duration in ms that this share of the attempts did not exceed; 0 if there was none.
@@ -59,8 +66,12 @@ class MetricsSnapshot:
         return 0.0
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{field.name} {getattr(self, field.name)}" for field in fields(self) if field.name != "latencies")
-        percentiles = ", ".join(f"p{round(share * 100)} {self.percentile_ms(share):.1f} ms" for share in (0.5, 0.95, 0.99))
+        counts = ", ".join(
+            f"{field.name} {getattr(self, field.name)}" for field in fields(self) if field.name != "latencies"
+        )
+        percentiles = ", ".join(
+            f"p{round(share * 100)} {self.percentile_ms(share):.1f} ms" for share in (0.5, 0.95, 0.99)
+        )
         return f"{counts}, {percentiles}"
 
 
@@ -82,7 +93,9 @@ class Metrics:
     )
 
     def __init__(self) -> None:
-        self.requests = self.in_flight = self.peak_in_flight = self.retries = self.timeouts = self.failures = 0
+        self.requests = self.in_flight = self.peak_in_flight = self.retries = self.timeouts = (
+            self.failures
+        ) = 0
         self.cache_hits = self.joined = self.rejected = self.blocked = 0
         self._latencies = [0] * _BUCKETS
 
@@ -99,5 +112,9 @@ class Metrics:
 
     def snapshot(self) -> MetricsSnapshot:
         """Return the counts as they are now."""
-        counts = {field.name: getattr(self, field.name) for field in fields(MetricsSnapshot) if field.name != "latencies"}
+        counts = {
+            field.name: getattr(self, field.name)
+            for field in fields(MetricsSnapshot)
+            if field.name != "latencies"
+        }
         return MetricsSnapshot(**counts, latencies=tuple(self._latencies))

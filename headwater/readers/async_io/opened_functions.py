@@ -52,7 +52,9 @@ async def _run_method(method: Any, host: LoopHost) -> None:
         await method()
         return
     done: asyncio.Future[Any] = host.loop.create_future()
-    threading.Thread(target=_call, args=(method, host, done), name="headwater-open-close", daemon=True).start()
+    threading.Thread(
+        target=_call, args=(method, host, done), name="headwater-open-close", daemon=True
+    ).start()
     if inspect.isawaitable(result := await done):
         await result
 
@@ -100,8 +102,12 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def lease_function(share_id: Hashable, function: Function, context: OpenContext, timeout_s: float) -> Function:
-    """Return the function that was opened under an id, or open this one. Each call needs its `return_function`.
+def lease_function(
+    share_id: Hashable, function: Function, context: OpenContext, timeout_s: float
+) -> Function:
+    """Return the function that was opened under an id, or open this one.
+
+    Each call needs its `return_function`.
 
     Raises:
         AsyncCallError: as `open_function`.

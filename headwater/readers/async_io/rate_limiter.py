@@ -1,4 +1,7 @@
-"""Calls per second: a token bucket, kept as the moment when it will be full (the generic cell rate algorithm)."""
+"""Calls per second.
+
+A token bucket, kept as the moment when it will be full (the generic cell rate algorithm).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ class RateLimiter:
         self._full_at = float("-inf")
 
     def reserve(self, now: float) -> float:
-        """Take a token, which may be one that comes later; return the seconds until it is there. Reservations are served in their order."""
+        """Take a token, which may be one that comes later; return the seconds until it is there.
+
+        Reservations are served in their order.
+        """
         full_at = max(self._full_at, now)
         self._full_at = full_at + self._interval_s
         return max(0.0, full_at - self._tolerance_s - now)

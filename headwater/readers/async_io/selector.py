@@ -1,4 +1,7 @@
-"""Timers to the microsecond. epoll counts in whole milliseconds and Python rounds up: a tenth of a call of 10 ms."""
+"""Timers to the microsecond. epoll counts in whole milliseconds and Python rounds up.
+
+A tenth of a call of 10 ms.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _SELECT_LIMIT = 1024  # file descriptors that select(2) can watch
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop whose short waits end when they should; on systems without epoll the usual loop, which is precise there."""
+    """Return a loop whose short waits end when they should.
+
+    On systems without epoll the usual loop, which is precise there.
+    """
     if sys.platform == "linux":
         return asyncio.SelectorEventLoop(_PreciseEpollSelector())
     return asyncio.new_event_loop()

@@ -1,4 +1,7 @@
-"""How the operator calls: capacity, timeout, retries, failures, limits, cache. Immutable values, checked when they are made, pickled to tasks."""
+"""How the operator calls: capacity, timeout, retries, failures, limits, cache.
+
+Immutable values, checked when they are made, pickled to tasks.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,17 @@ from headwater.core.errors import OptionError
 from headwater.readers.async_io.function import Result, Row
 from headwater.readers.async_io.shared_cache import SharedCache
 
-__all__ = ["AsyncSettings", "Batching", "CacheSettings", "CircuitBreakerSettings", "OnFailure", "OutputMode", "RateLimit", "RetryPolicy", "whole_row"]
+__all__ = [
+    "AsyncSettings",
+    "Batching",
+    "CacheSettings",
+    "CircuitBreakerSettings",
+    "OnFailure",
+    "OutputMode",
+    "RateLimit",
+    "RetryPolicy",
+    "whole_row",
+]
 
 
 class OutputMode(enum.Enum):
@@ -19,7 +32,9 @@ class OutputMode(enum.Enum):
 
     ORDERED = "ordered"  # as the rows went in
     UNORDERED = "unordered"  # as they complete; between two watermarks, where there are watermarks
-    KEYED = "keyed"  # rows of the same key are called one after the other and come out in that order; keys do not wait for each other
+    # Rows of the same key are called one after the other and come out in that order; keys do not wait for
+    # each other.
+    KEYED = "keyed"
 
 
 class OnFailure(enum.Enum):
@@ -42,7 +57,8 @@ class RetryPolicy:
         most_ms: no wait is longer than this.
         jitter: each wait is shortened by up to this share, at random, so that many rows do not ask in step.
         on_error: which exceptions are worth another attempt. None: all.
-        on_result: which results are not to be believed yet; after the last attempt such a result counts. None: every result is believed.
+        on_result: which results are not to be believed yet; after the last attempt such a result counts.
+            None: every result is believed.
     """
 
     attempts: int
@@ -66,10 +82,22 @@ class RetryPolicy:
 
     @staticmethod
     def exponential(
-        attempts: int, first_ms: int, most_ms: int = 60_000, multiplier: float = 2.0, jitter: float = 0.2, **predicates: Any
+        attempts: int,
+        first_ms: int,
+        most_ms: int = 60_000,
+        multiplier: float = 2.0,
+        jitter: float = 0.2,
+        **predicates: Any,
     ) -> RetryPolicy:
         """Return a policy that waits longer and longer."""
-        return RetryPolicy(attempts=attempts, first_ms=first_ms, most_ms=most_ms, multiplier=multiplier, jitter=jitter, **predicates)
+        return RetryPolicy(
+            attempts=attempts,
+            first_ms=first_ms,
+            most_ms=most_ms,
+            multiplier=multiplier,
+            jitter=jitter,
+            **predicates,
+        )
 
     def wait_s(self, attempts: int, random: float) -> float:
         """Return the wait after this many attempts (at least one). ``random`` lies between 0 and 1."""
@@ -83,7 +111,8 @@ class Batching:
 
     Attributes:
         size: rows per call at most.
-        linger_ms: how long a call that is not full waits for more rows. 0: it leaves with what one feed brought.
+        linger_ms: how long a call that is not full waits for more rows. 0: it leaves with what one feed
+            brought.
     """
 
     size: int
@@ -118,7 +147,8 @@ class CircuitBreakerSettings:
     Attributes:
         failures: the circuit opens after so many failed attempts in a row.
         pause_ms: how long it stays open; calls then fail at once with `CircuitOpenError`.
-        probes: calls let through after the pause, one at a time; when all succeed the circuit closes, when one fails it opens again.
+        probes: calls let through after the pause, one at a time; when all succeed the circuit closes, when
+            one fails it opens again.
     """
 
     failures: int = 20
@@ -143,7 +173,8 @@ class CacheSettings:
 
     Attributes:
         key: the part of a row on which its result depends; the default is all of it.
-        size: entries at most; the least recently used leave first. 0: remember nothing, only share what is in flight.
+        size: entries at most; the least recently used leave first. 0: remember nothing, only share what is in
+            flight.
         ttl_ms: how long a result counts. None: for ever.
         negative_ttl_ms: how long "no rows" counts. None: as long as any other result. 0: never.
         shared: a cache outside the process, asked for what this one does not know.
@@ -158,7 +189,11 @@ class CacheSettings:
     def __post_init__(self) -> None:
         _check(self.size >= 0, "cache size", f"must not be negative, is {self.size}")
         _check(self.ttl_ms is None or self.ttl_ms > 0, "ttl_ms", f"must be positive, is {self.ttl_ms}")
-        _check(self.negative_ttl_ms is None or self.negative_ttl_ms >= 0, "negative_ttl_ms", f"must not be negative, is {self.negative_ttl_ms}")
+        _check(
+            self.negative_ttl_ms is None or self.negative_ttl_ms >= 0,
+            "negative_ttl_ms",
+            f"must not be negative, is {self.negative_ttl_ms}",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,13 +204,17 @@ class AsyncSettings:
         mode: the order of results.
         key: KEYED only: what orders rows.
         capacity: calls that run at the same time, at most; with batching, bulk calls.
-        queue_size: rows and watermarks taken in and not yet given out, at most: waiting, asked, or done behind others. Several times the capacity, so
-            that the loop never waits for the next row, nor a slow call in ordered mode for long stops the others. None: 8 x capacity x batch size,
-            at least 1024. As small as ``capacity``, it is Flink's capacity.
-        timeout_ms: from the start of a row's first attempt to its result, over all attempts and waits. None: no timeout.
-        describe_row: names a row in an error by its key columns; the default names none, since a row may hold what must not be logged.
+        queue_size: rows and watermarks taken in and not yet given out, at most: waiting, asked, or done
+            behind others. Several times the capacity, so that the loop never waits for the next row, nor a
+            slow call in ordered mode for long stops the others. None: 8 x capacity x batch size, at least
+            1024. As small as ``capacity``, it is Flink's capacity.
+        timeout_ms: from the start of a row's first attempt to its result, over all attempts and waits. None:
+            no timeout.
+        describe_row: names a row in an error by its key columns; the default names none, since a row may hold
+            what must not be logged.
         block_warning_ms: the watchdog names a function that keeps the loop from turning for longer than this.
-        close_timeout_ms: how long closing waits for cancelled calls and for the function's own `close`; the same for `open`.
+        close_timeout_ms: how long closing waits for cancelled calls and for the function's own `close`; the
+            same for `open`.
         seed: of the jitter; None: a random one.
     """
 
@@ -197,12 +236,30 @@ class AsyncSettings:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        _check(self.capacity >= 1, "capacity", f"must be at least 1, is {self.capacity}: nothing would ever be called")
-        _check(self.queue_size is None or self.queue_size >= 1, "queue_size", f"must be at least 1, is {self.queue_size}")
-        _check(self.timeout_ms is None or self.timeout_ms > 0, "timeout_ms", f"must be positive, is {self.timeout_ms}; None means no timeout")
-        _check((self.mode is OutputMode.KEYED) == (self.key is not None), "key", "is needed in keyed mode, and means nothing in the others")
         _check(
-            self.mode is not OutputMode.KEYED or self.batching is None, "batching", "rows of a key go one by one in keyed mode: leave one of the two"
+            self.capacity >= 1,
+            "capacity",
+            f"must be at least 1, is {self.capacity}: nothing would ever be called",
+        )
+        _check(
+            self.queue_size is None or self.queue_size >= 1,
+            "queue_size",
+            f"must be at least 1, is {self.queue_size}",
+        )
+        _check(
+            self.timeout_ms is None or self.timeout_ms > 0,
+            "timeout_ms",
+            f"must be positive, is {self.timeout_ms}; None means no timeout",
+        )
+        _check(
+            (self.mode is OutputMode.KEYED) == (self.key is not None),
+            "key",
+            "is needed in keyed mode, and means nothing in the others",
+        )
+        _check(
+            self.mode is not OutputMode.KEYED or self.batching is None,
+            "batching",
+            "rows of a key go one by one in keyed mode: leave one of the two",
         )
 
     @property

@@ -1,4 +1,7 @@
-"""A cache outside: results that survive the process and are shared by all. The contract, and the call that looks there first."""
+"""A cache outside: results that survive the process and are shared by all.
+
+The contract, and the call that looks there first.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ BatchInvoke: TypeAlias = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
 class SharedCache(ABC):
     """A store of results by key, for example in Redis. Pickled to the tasks; connections are made in `open`.
 
-    Everything runs on the loop's thread and must not block. What `get` or `put` raises is logged and costs only the saving: the service is asked.
-    It lies inside a row's timeout, attempts and capacity. How keys and results become bytes, and when entries end, is its own business.
+    Everything runs on the loop's thread and must not block. What `get` or `put` raises is logged and costs
+    only the saving: the service is asked. It lies inside a row's timeout, attempts and capacity. How keys and
+    results become bytes, and when entries end, is its own business.
     """
 
     async def open(self) -> None:  # noqa: B027 - may stay empty
@@ -36,7 +40,11 @@ class SharedCache(ABC):
 
 
 def looking_up_first(
-    cache: SharedCache, key: Callable[[Any], Hashable], invoke: BatchInvoke, storable: Callable[[Any], bool], hits: Callable[[int, int], None]
+    cache: SharedCache,
+    key: Callable[[Any], Hashable],
+    invoke: BatchInvoke,
+    storable: Callable[[Any], bool],
+    hits: Callable[[int, int], None],
 ) -> BatchInvoke:
     """Return ``invoke`` for the rows that a shared cache does not know; their results are stored there.
 

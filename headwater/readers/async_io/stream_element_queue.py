@@ -1,4 +1,7 @@
-"""What went in and has not come out: Flink's ``StreamElementQueue``. Owned by the thread that feeds and polls; calls complete elsewhere."""
+"""What went in and has not come out: Flink's ``StreamElementQueue``.
+
+Owned by the thread that feeds and polls; calls complete elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OrderedStreamElementQueue", "StreamElement", "StreamElementQueue", "UnorderedStreamElementQueue", "Watermark"]
+__all__ = [
+    "OrderedStreamElementQueue",
+    "StreamElement",
+    "StreamElementQueue",
+    "UnorderedStreamElementQueue",
+    "Watermark",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,10 @@ class StreamElementQueue(ABC):
 
     @abstractmethod
     def complete(self, element: StreamElement, result: Any) -> bool:
-        """Store a result. Returns False, and changes nothing, if the element was complete already: the first completion wins."""
+        """Store a result.
+
+        Returns False, and changes nothing, if the element was complete already: the first completion wins.
+        """
 
     @abstractmethod
     def pop_completed(self) -> list[StreamElement]:
@@ -69,7 +81,10 @@ class StreamElementQueue(ABC):
 
     @abstractmethod
     def values(self) -> list[Any]:
-        """Return every value that has not come out, done or not, in the order in which they went in. What a snapshot stores."""
+        """Return every value that has not come out, done or not, in the order in which they went in.
+
+        What a snapshot stores.
+        """
 
     @abstractmethod
     def _put(self, value: Any) -> StreamElement: ...
@@ -116,7 +131,10 @@ class _Segment:
 
 
 class UnorderedStreamElementQueue(StreamElementQueue):
-    """As completed, but only the first segment gives out: a watermark has a segment of its own. Without watermarks there is one segment."""
+    """As completed, but only the first segment gives out: a watermark has a segment of its own.
+
+    Without watermarks there is one segment.
+    """
 
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
@@ -141,7 +159,10 @@ class UnorderedStreamElementQueue(StreamElementQueue):
         return [element.value for segment in self._segments for element in segment.elements]
 
     def _pop_segment(self, due: list[StreamElement]) -> bool:
-        """Move what the first segment has completed to ``due``; return whether the next segment's turn has come."""
+        """Move what the first segment has completed to ``due``.
+
+        Return whether the next segment's turn has come.
+        """
         head = self._segments[0]
         due += head.completed
         if len(head.completed) == len(head.elements):

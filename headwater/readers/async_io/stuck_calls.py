@@ -1,4 +1,7 @@
-"""Calls that outlive their timeout: they ignore their cancellation, or run on a thread, and fill their slots until they end."""
+"""Calls that outlive their timeout.
+
+They ignore their cancellation, or run on a thread, and fill their slots until they end.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,27 @@ __all__ = ["StuckCalls"]
 class StuckCalls:
     """Counts them, so that no row waits for ever.
 
-    A row's time runs from its first attempt. If stuck calls fill all slots for as long as a timeout they may never end: then the time of the rows
-    that wait for a slot begins to run.
+    A row's time runs from its first attempt. If stuck calls fill all slots for as long as a timeout they may
+    never end: then the time of the rows that wait for a slot begins to run.
 
     Owned by the loop's thread.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, capacity: int, timeout_s: float | None, backlog: Backlog, deadlines: Deadlines) -> None:
-        self._loop, self._capacity, self._timeout_s, self._backlog, self._deadlines = loop, capacity, timeout_s or 0.0, backlog, deadlines
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        capacity: int,
+        timeout_s: float | None,
+        backlog: Backlog,
+        deadlines: Deadlines,
+    ) -> None:
+        self._loop, self._capacity, self._timeout_s, self._backlog, self._deadlines = (
+            loop,
+            capacity,
+            timeout_s or 0.0,
+            backlog,
+            deadlines,
+        )
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
         self._time_runs = False

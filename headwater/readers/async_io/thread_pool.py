@@ -1,4 +1,7 @@
-"""Threads for functions that block. Unlike those of ``concurrent.futures`` they are daemons: a call that hangs does not keep the process alive."""
+"""Threads for functions that block.
+
+Unlike those of ``concurrent.futures`` they are daemons: a call that hangs does not keep the process alive.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,11 @@ class ThreadPool:
     def submit(self, job: Callable[[], Any]) -> None:
         """Run a job, which must not raise, on a thread that is free, or as soon as one is."""
         if len(self._threads) < self._size and self._unfinished >= len(self._threads):
-            self._threads.append(threading.Thread(target=self._work, name=f"headwater-{self._name}-{len(self._threads)}", daemon=True))
+            self._threads.append(
+                threading.Thread(
+                    target=self._work, name=f"headwater-{self._name}-{len(self._threads)}", daemon=True
+                )
+            )
             self._threads[-1].start()
         self._unfinished += 1
         self._jobs.put(job)
@@ -40,7 +47,10 @@ class ThreadPool:
         self._unfinished -= 1
 
     def close(self, timeout_s: float) -> None:
-        """End the threads, and wait for them. Those that hang are left behind; they end when their jobs return."""
+        """End the threads, and wait for them.
+
+        Those that hang are left behind; they end when their jobs return.
+        """
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:

@@ -18,7 +18,9 @@ _HERE = str(Path(__file__).parent)
 
 
 class Watchdog:
-    """Needs no thread: whoever waits for results looks now and then whether the loop still answers. All methods belong to that thread.
+    """Needs no thread: whoever waits for results looks now and then whether the loop still answers.
+
+    All methods belong to that thread.
 
     Args:
         name: the function's.
@@ -28,13 +30,29 @@ class Watchdog:
         clock: real time in seconds, since a blocked loop turns no other.
     """
 
-    def __init__(self, name: str, host: LoopHost, patience_s: float, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._host, self._patience_s, self._metrics, self._clock = name, host, patience_s, metrics, clock
+    def __init__(
+        self,
+        name: str,
+        host: LoopHost,
+        patience_s: float,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name, self._host, self._patience_s, self._metrics, self._clock = (
+            name,
+            host,
+            patience_s,
+            metrics,
+            clock,
+        )
         self._asked_at: float | None = None
         self._reported = False
 
     def look(self) -> None:
-        """Ask the loop for a sign of life; report, once for each time that it is blocked, if there has been none for too long."""
+        """Ask the loop for a sign of life.
+
+        Report, once for each time that it is blocked, if there has been none for too long.
+        """
         if self._asked_at is None:
             self._asked_at, self._reported = self._clock(), False
             self._host.post(self._answer)

@@ -38,7 +38,9 @@ _SIMPLE: dict[str, pa.DataType] = {
 class AvroFormat(FileFormat):
     """A file is read whole: its blocks have no index. Codecs are fastavro's."""
 
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
         records = self._records(file, status)
         present = set(_fields(records.writer_schema)) if columns.names else set()
         schema = pa.schema([field for field in columns if field.name in present])
@@ -46,11 +48,19 @@ class AvroFormat(FileFormat):
         while True:
             try:
                 rows = list(islice(records, _BATCH_ROWS))
-                batch = pa.RecordBatch.from_pylist(rows, schema=schema) if schema.names else pa.RecordBatch.from_arrays([pa.nulls(len(rows))], [""])
+                batch = (
+                    pa.RecordBatch.from_pylist(rows, schema=schema)
+                    if schema.names
+                    else pa.RecordBatch.from_arrays([pa.nulls(len(rows))], [""])
+                )
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                raise CorruptRecordError(f"the file does not fit the schema {schema}: {error}", source="files", split=status.url) from error
+                raise CorruptRecordError(
+                    f"the file does not fit the schema {schema}: {error}", source="files", split=status.url
+                ) from error
             except (ValueError, EOFError) as error:
-                raise CorruptRecordError(f"this is a damaged avro file: {error!r}", source="files", split=status.url, position=done) from error
+                raise CorruptRecordError(
+                    f"this is a damaged avro file: {error!r}", source="files", split=status.url, position=done
+                ) from error
             if not rows:
                 return
             yield FileBlock(batch, 0, 0)
@@ -69,7 +79,9 @@ class AvroFormat(FileFormat):
         try:
             return fastavro.reader(file)
         except (ValueError, EOFError) as error:
-            raise CorruptRecordError(f"this is no avro file: {error!r}", source="files", split=status.url) from error
+            raise CorruptRecordError(
+                f"this is no avro file: {error!r}", source="files", split=status.url
+            ) from error
 
 
 def _fields(schema: Any) -> dict[str, pa.DataType]:

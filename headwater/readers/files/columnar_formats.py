@@ -32,7 +32,9 @@ class ParquetFormat(_ColumnarFormat):
     def is_splittable(self, url: str) -> bool:
         return True
 
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
         import pyarrow.parquet as pq
 
         with _said(status, "parquet"):
@@ -40,9 +42,15 @@ class ParquetFormat(_ColumnarFormat):
             names = spelled(parquet.schema_arrow, columns)
             for group in range(parquet.metadata.num_row_groups):
                 meta = parquet.metadata.row_group(group)
-                at = min(_chunk_start(meta.column(column)) for column in range(meta.num_columns)) if meta.num_columns else 0
+                at = (
+                    min(_chunk_start(meta.column(column)) for column in range(meta.num_columns))
+                    if meta.num_columns
+                    else 0
+                )
                 if start <= at < stop and may_match(meta, self.settings.filters):
-                    for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False):
+                    for batch in parquet.iter_batches(
+                        _BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False
+                    ):
                         yield FileBlock(_renamed(batch, names, batch.num_rows), at, at)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
@@ -53,18 +61,32 @@ class ParquetFormat(_ColumnarFormat):
 
 
 class ArrowFormat(_ColumnarFormat):
-    """Arrow IPC files and streams, and Feather of both versions. A range of a file reads the batches that it has a share in, by their number."""
+    """Arrow IPC files and streams, and Feather of both versions.
+
+    A range of a file reads the batches that it has a share in, by their number.
+    """
 
     def is_splittable(self, url: str) -> bool:
         return True
 
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
         with _said(status, "arrow"):
             opened = _open_arrow(file)
             names = spelled(opened.schema, columns)
             if not isinstance(opened, pa.ipc.RecordBatchFileReader):
-                batches = iter(opened if isinstance(opened, pa.ipc.RecordBatchStreamReader) else opened.to_batches()) if not start else iter(())
-                yield from (FileBlock(_renamed(batch.select(list(names)), names, batch.num_rows), 0, 0) for batch in batches)
+                batches = (
+                    iter(
+                        opened if isinstance(opened, pa.ipc.RecordBatchStreamReader) else opened.to_batches()
+                    )
+                    if not start
+                    else iter(())
+                )
+                yield from (
+                    FileBlock(_renamed(batch.select(list(names)), names, batch.num_rows), 0, 0)
+                    for batch in batches
+                )
                 return
             for at, number in _shares(opened.num_record_batches, status.size_bytes, start, stop):
                 batch = opened.get_batch(number)
@@ -83,7 +105,9 @@ class OrcFormat(_ColumnarFormat):
     def is_splittable(self, url: str) -> bool:
         return True
 
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
         from pyarrow import orc
 
         with _said(status, "orc"):
@@ -103,14 +127,20 @@ class OrcFormat(_ColumnarFormat):
 
 
 def spelled(found: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
-    """Return which columns of a file are wanted, by their names there: in any case, as in Spark, but the same case first."""
+    """Return which columns of a file are wanted, by their names there.
+
+    In any case, as in Spark, but the same case first.
+    """
     by_lower = {name.lower(): name for name in reversed(found.names)}
     pairs = ((name if name in found.names else by_lower.get(name.lower()), name) for name in wanted.names)
     return {there: here for there, here in pairs if there is not None}
 
 
 def _renamed(batch: pa.RecordBatch, names: dict[str, str], rows: int) -> pa.RecordBatch:
-    """Return a batch with the schema's names; one column of nulls if there is no other, so that the number of rows is known."""
+    """Return a batch with the schema's names.
+
+    One column of nulls if there is no other, so that the number of rows is known.
+    """
     if not names:
         return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
     return batch.rename_columns([names.get(name, name) for name in batch.schema.names])
@@ -147,4 +177,6 @@ def _said(status: FileStatus, kind: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, EOFError) as error:
-        raise CorruptRecordError(f"this is no {kind} file, or a damaged one: {error}", source="files", split=status.url) from error
+        raise CorruptRecordError(
+            f"this is no {kind} file, or a damaged one: {error}", source="files", split=status.url
+        ) from error

@@ -17,7 +17,10 @@ __all__ = ["BadLines", "without_bad_lines"]
 log = logging.getLogger(__name__)
 
 Parse = Callable[[Sequence[bytes]], "pa.RecordBatch"]
-"""Makes rows of lines, one each; raises ValueError (pyarrow's ArrowInvalid is one) if that is not possible for all of them."""
+"""Makes rows of lines, one each.
+
+Raises ValueError (pyarrow's ArrowInvalid is one) if that is not possible for all of them.
+"""
 
 
 class BadLines:
@@ -30,7 +33,9 @@ class BadLines:
         keep: makes a row of a bad line: null where a value cannot be read.
     """
 
-    def __init__(self, mode: CorruptMode, url: str, start: int, keep: Callable[[bytes], pa.RecordBatch]) -> None:
+    def __init__(
+        self, mode: CorruptMode, url: str, start: int, keep: Callable[[bytes], pa.RecordBatch]
+    ) -> None:
         self._mode, self._url, self._start, self._keep = mode, url, start, keep
         self.dropped = 0
 
@@ -56,11 +61,19 @@ class BadLines:
     def report(self) -> None:
         """Say how many were dropped."""
         if self.dropped:
-            log.warning("%s: %d records that cannot be read were dropped after position %d", self._url, self.dropped, self._start)
+            log.warning(
+                "%s: %d records that cannot be read were dropped after position %d",
+                self._url,
+                self.dropped,
+                self._start,
+            )
 
 
 def without_bad_lines(lines: Sequence[bytes], parse: Parse, bad: BadLines) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of lines, in order, the bad ones as `BadLines` wants them. A few bad lines cost a few more parses, not one for each line."""
+    """Yield the rows of lines, in order, the bad ones as `BadLines` wants them.
+
+    A few bad lines cost a few more parses, not one for each line.
+    """
     try:
         batch = parse(lines)
     except ValueError as why:

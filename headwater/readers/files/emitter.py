@@ -33,11 +33,14 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         """Yield the rows of one block.
 
         Raises:
-            CorruptRecordError: a record cannot be read and the mode is to fail, or the file does not fit the schema.
+            CorruptRecordError: a record cannot be read and the mode is to fail, or the file does not fit the
+                schema.
         """
         file, start = state.split.file, state.position
         for batch in self._format.decode(record, file.url, self._rows.file_columns(file.url)):
-            rows = drop_failing(self._rows.assemble(batch, file, min(start, record.start), state.stop), self._filters)
+            rows = drop_failing(
+                self._rows.assemble(batch, file, min(start, record.start), state.stop), self._filters
+            )
             if rows.num_rows:
                 yield rows
         state.position = max(state.position, min(record.stop, state.stop))

@@ -17,7 +17,11 @@ __all__ = ["FileFormat"]
 
 
 class FileFormat(ABC):
-    """One format. Stateless: settings only. Made in every task; both halves of the reader use it, each its own method, on the task's thread."""
+    """One format.
+
+    Stateless: settings only. Made in every task; both halves of the reader use it, each its own method, on
+    the task's thread.
+    """
 
     needs_schema: ClassVar[bool] = True
     """Whether what it holds must be inferred or given; otherwise `infer` needs no file."""
@@ -26,12 +30,19 @@ class FileFormat(ABC):
         self.settings = settings
 
     def is_splittable(self, url: str) -> bool:
-        """Whether several tasks may read a range of a file each. Decided by the name alone: the driver opens nothing."""
+        """Whether several tasks may read a range of a file each.
+
+        Decided by the name alone: the driver opens nothing.
+        """
         return False
 
     @abstractmethod
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
-        """Yield the raw records of a range of a file, in order. Every record of a file is in exactly one range, whatever the borders.
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
+        """Yield the raw records of a range of a file, in order.
+
+        Every record of a file is in exactly one range, whatever the borders.
 
         Args:
             file: open, at any position.
@@ -46,7 +57,9 @@ class FileFormat(ABC):
 
     @abstractmethod
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a raw record: columns by the names of ``columns``, in any order; those that the file lacks are missing, and mean null.
+        """Yield the rows of a raw record: columns by the names of ``columns``, in any order.
+
+        Those that the file lacks are missing, and mean null.
 
         May bring columns in other types than those asked for; whoever assembles the rows casts them.
 

@@ -25,29 +25,41 @@ _TEXT = {"csv", "json"}
 
 
 def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Schema:
-    """Return the columns that the files seem to have, then those of the folders. Opens five files, the oldest of the first 10,000 that are listed.
+    """Return the columns that the files seem to have, then those of the folders.
+
+    Opens five files, the oldest of the first 10,000 that are listed.
 
     Raises:
         SourceError: there is no file to look at, or the files do not agree.
     """
-    listed = list(islice(chain.from_iterable(page for lister in listers for page in lister.pages()), _MOST_LISTED))
+    listed = list(
+        islice(chain.from_iterable(page for lister in listers for page in lister.pages()), _MOST_LISTED)
+    )
     file_format = make_format(settings)
     if not listed and file_format.needs_schema:
         raise SourceError(
-            f"no file is there to infer a schema from ({', '.join(path.url for path in settings.paths)}): give one with .schema(...)", source="files"
+            f"no file is there to infer a schema from ({', '.join(path.url for path in settings.paths)}): give one with .schema(...)",
+            source="files",
         )
     oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[:_MOST_OPENED]
     schemas = []
     for file in oldest:
         with opened(file, settings.storage_options) as handle:
             schemas.append(file_format.infer(handle, file))
-    found = _unified(schemas, oldest, is_text=settings.format in _TEXT) if schemas else file_format.infer(None, FileStatus("", 0, 0))
+    found = (
+        _unified(schemas, oldest, is_text=settings.format in _TEXT)
+        if schemas
+        else file_format.infer(None, FileStatus("", 0, 0))
+    )
     folders = [field for field in _folder_columns(listed, settings) if field.name not in found.names]
     return pa.schema([*found, *folders])
 
 
 def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_text: bool) -> pa.Schema:
-    """Return all columns of all files. Where these do not agree on a type, text formats have text; the others fail."""
+    """Return all columns of all files.
+
+    Where these do not agree on a type, text formats have text; the others fail.
+    """
     fields: dict[str, list[pa.Field[Any]]] = {}
     for field in chain.from_iterable(schemas):
         fields.setdefault(field.name, []).append(field)
@@ -59,7 +71,8 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
             if not is_text:
                 looked = ", ".join(file.url for file in files)
                 raise CorruptRecordError(
-                    f"the files do not agree on column {name!r}: {error}; give .schema(...). Looked at: {looked}", source="files"
+                    f"the files do not agree on column {name!r}: {error}; give .schema(...). Looked at: {looked}",
+                    source="files",
                 ) from error
             unified.append(pa.field(name, pa.string()))
     return _normal(pa.schema(unified))
@@ -70,7 +83,10 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
     for file in listed:
         for key, raw in settings.partitions_of(file.url).items():
             values.setdefault(key, set()).add(partition_value(raw))
-    return [pa.field(key, infer_type(pa.array(sorted(filter(None, found)), pa.string()))) for key, found in values.items()]
+    return [
+        pa.field(key, infer_type(pa.array(sorted(filter(None, found)), pa.string())))
+        for key, found in values.items()
+    ]
 
 
 def _normal(schema: pa.Schema) -> pa.Schema:

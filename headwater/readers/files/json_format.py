@@ -37,7 +37,10 @@ class JsonFormat(LineFormat):
             bad.report()
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        """Look at the first megabyte or two. What cannot be read does not count; a member with several types is a string."""
+        """Look at the first megabyte or two.
+
+        What cannot be read does not count; a member with several types is a string.
+        """
         blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, _SAMPLE_BYTES)
         data = b"".join(cast("bytes", block.data) for block in islice(blocks, 2))
         fields: dict[str, pa.DataType] = {}
@@ -47,11 +50,16 @@ class JsonFormat(LineFormat):
         return pa.schema([pa.field(name, kind) for name, kind in sorted(fields.items())])
 
     def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
-        """Return the row of a bad line: what members can be read, and the line itself in the column for it."""
+        """Return the row of a bad line.
+
+        What members can be read, and the line itself in the column for it.
+        """
         members = _members(line)
         arrays = [_lenient(members.get(field.name), field.type) for field in columns]
         text = pa.array([line.removesuffix(b"\r").decode("utf-8", "replace")], pa.string())
-        return pa.RecordBatch.from_arrays([*arrays, text], names=[*columns.names, self.settings.corrupt_column])
+        return pa.RecordBatch.from_arrays(
+            [*arrays, text], names=[*columns.names, self.settings.corrupt_column]
+        )
 
 
 def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
@@ -63,20 +71,29 @@ def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
     if not data or data.isspace():
         return pa.RecordBatch.from_pylist([], schema=columns)
     read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
-    schema = pa.schema([pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns])
+    schema = pa.schema(
+        [
+            pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type)
+            for field in columns
+        ]
+    )
     parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     table = pajson.read_json(cast("IO[bytes]", pa.BufferReader(data)), read_options=read, parse_options=parse)
     if not _is_a_line_each(data, table.num_rows):
         raise pa.ArrowInvalid("a line holds more or less than one object")
     batch = table.combine_chunks().to_batches()[0]
-    arrays = [column if column.type == field.type else parse_column(column, field.type) for column, field in zip(batch.columns, columns, strict=True)]
+    arrays = [
+        column if column.type == field.type else parse_column(column, field.type)
+        for column, field in zip(batch.columns, columns, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=columns) if arrays else batch
 
 
 def _is_a_line_each(data: bytes, objects: int) -> bool:
     """Whether so many objects are on a line each.
 
-    Where every line begins with a brace and ends with one, none goes on in the next line: a comma would be missing.
+    Where every line begins with a brace and ends with one, none goes on in the next line: a comma would be
+    missing.
     """
     if data.startswith(b"{") and data.count(b"}\n{") == objects - 1 == data.strip().count(b"\n"):
         return True
@@ -93,11 +110,18 @@ def _members(line: bytes) -> dict[str, Any]:
 
 
 def _lenient(value: Any, kind: pa.DataType) -> pa.Array[Any]:
-    """Return a member as a value of a column, null if it is none. A column of strings takes anything, as the JSON that it is."""
+    """Return a member as a value of a column, null if it is none.
+
+    A column of strings takes anything, as the JSON that it is.
+    """
     if value is not None and pa.types.is_string(kind) and not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        return pa.array([None], kind) if pa.types.is_nested(kind) else parse_leniently(pa.array([value], pa.string()), kind)
+        return (
+            pa.array([None], kind)
+            if pa.types.is_nested(kind)
+            else parse_leniently(pa.array([value], pa.string()), kind)
+        )
     try:
         return pa.array([value], kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

@@ -1,7 +1,7 @@
 r"""Blocks of whole lines: where a byte range of a text file really begins and ends.
 
-The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that BEGIN in it, the last one to its end.
-A line begins at the start of the file, and after every ``\n``.
+The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that
+BEGIN in it, the last one to its end. A line begins at the start of the file, and after every ``\n``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ LONGEST_LINE_BYTES = 1 << 30
 _BOM = b"\xef\xbb\xbf"
 
 
-def line_blocks(file: Any, start: int, stop: int | None, url: str, block_bytes: int = BLOCK_BYTES) -> Iterator[FileBlock]:
-    """Yield the lines that begin in a range, in blocks of whole lines. A byte order mark at the start of the file is left out.
+def line_blocks(
+    file: Any, start: int, stop: int | None, url: str, block_bytes: int = BLOCK_BYTES
+) -> Iterator[FileBlock]:
+    """Yield the lines that begin in a range, in blocks of whole lines.
+
+    A byte order mark at the start of the file is left out.
 
     Args:
         file: to be read; must be able to seek unless ``start`` is 0.
@@ -50,7 +54,12 @@ def line_blocks(file: Any, start: int, stop: int | None, url: str, block_bytes: 
         else:
             rest, step = buffer, max(block_bytes, len(buffer))  # a long line: not read again and again
             if len(rest) > LONGEST_LINE_BYTES:
-                raise CorruptRecordError(f"a line is longer than {LONGEST_LINE_BYTES} bytes", source="files", split=url, position=at)
+                raise CorruptRecordError(
+                    f"a line is longer than {LONGEST_LINE_BYTES} bytes",
+                    source="files",
+                    split=url,
+                    position=at,
+                )
         if last and cut:
             return
 

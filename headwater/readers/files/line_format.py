@@ -18,12 +18,17 @@ __all__ = ["LineFormat"]
 
 
 class LineFormat(FileFormat):
-    """Cuts files into blocks of whole lines. A compressed file is one piece, since nobody can begin in its middle."""
+    """Cuts files into blocks of whole lines.
+
+    A compressed file is one piece, since nobody can begin in its middle.
+    """
 
     def is_splittable(self, url: str) -> bool:
         return not is_compressed(url)
 
-    def blocks(self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema) -> Iterator[FileBlock]:
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
         if is_compressed(status.url):
             return line_blocks(decompressed(status.url, file), 0, None, status.url)
         return line_blocks(file, start, stop, status.url)

@@ -21,7 +21,9 @@ _BACKOFF = Backoff(deadline_ms=60_000)
 
 @contextmanager
 def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[IO[bytes]]:
-    """Open a file for reading from anywhere in it; passing failures are asked again for a minute. Closed at the end.
+    """Open a file for reading from anywhere in it; passing failures are asked again for a minute.
+
+    Closed at the end.
 
     Raises:
         UnknownSplitError: it is gone.
@@ -41,6 +43,12 @@ def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[
                 )
             return cast("IO[bytes]", fs.open(path, "rb"))
 
-    handle: Any = retrying(attempt, backoff=_BACKOFF, clock=SystemClock(), cancelled=threading.Event(), what=f"opening {file.url}")
+    handle: Any = retrying(
+        attempt,
+        backoff=_BACKOFF,
+        clock=SystemClock(),
+        cancelled=threading.Event(),
+        what=f"opening {file.url}",
+    )
     with handle:
         yield handle

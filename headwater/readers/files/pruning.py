@@ -1,4 +1,7 @@
-"""Filters that Spark pushes down: row groups and rows that cannot pass need not come out. Spark applies every filter again."""
+"""Filters that Spark pushes down: row groups and rows that cannot pass need not come out.
+
+Spark applies every filter again.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,11 @@ _RANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
 
 def may_match(group: Any, filters: Filters) -> bool:
     """Whether a row group may hold a row that passes, by its statistics. Without them it may."""
-    columns = {group.column(at).path_in_schema: group.column(at).statistics for at in range(group.num_columns)} if filters else {}
+    columns = (
+        {group.column(at).path_in_schema: group.column(at).statistics for at in range(group.num_columns)}
+        if filters
+        else {}
+    )
     for name, operator, value in filters:
         statistics = columns.get(name)
         if statistics is not None and statistics.has_min_max and operator in _RANGES:
@@ -48,13 +55,17 @@ def may_match(group: Any, filters: Filters) -> bool:
 
 
 def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
-    """Return the rows of a batch that may pass. Floats are left to Spark, whose NaN is equal to itself and larger than all."""
+    """Return the rows of a batch that may pass.
+
+    Floats are left to Spark, whose NaN is equal to itself and larger than all.
+    """
     for name, operator, value in filters:
         at = batch.schema.get_field_index(name)
         if at < 0 or pa.types.is_floating(batch.schema.field(at).type):
             continue
         try:
             batch = batch.filter(_ROWS[operator](batch.column(at), value))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):  # a value that the column cannot hold: Spark knows
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            # A value that the column cannot hold: Spark knows.
             continue
     return batch

@@ -69,7 +69,9 @@ class Rows:
                 columns.append(_metadata(file, start, stop, batch.num_rows))
             else:
                 at = batch.schema.get_field_index(field.name)
-                columns.append(pa.nulls(batch.num_rows, field.type) if at < 0 else _cast(batch.column(at), field, file))
+                columns.append(
+                    pa.nulls(batch.num_rows, field.type) if at < 0 else _cast(batch.column(at), field, file)
+                )
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
@@ -83,7 +85,9 @@ def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileSt
         parsed = parse_column(pa.array([partition_value(partitions[field.name])], pa.string()), field.type)
     except pa.ArrowInvalid as error:
         raise CorruptRecordError(
-            f"the folder {field.name}={partitions[field.name]} is no {field.type}: {error}", source="files", split=file.url
+            f"the folder {field.name}={partitions[field.name]} is no {field.type}: {error}",
+            source="files",
+            split=file.url,
         ) from error
     return cast("pa.Scalar[Any]", parsed[0])
 
@@ -94,10 +98,12 @@ def _repeated(value: Any, rows: int) -> pa.Array[Any]:
 
 def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[Any]:
     name = file.url.rpartition("/")[2]
-    values = (file.url, name, file.size_bytes, start, stop - start, file.modified_ms * 1000)  # in milliseconds, as Spark has it
+    # In milliseconds, as Spark has it.
+    values = (file.url, name, file.size_bytes, start, stop - start, file.modified_ms * 1000)
     fields = list(METADATA_TYPE)
     return pa.StructArray.from_arrays(
-        [_repeated(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)], fields=fields
+        [_repeated(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)],
+        fields=fields,
     )
 
 
@@ -110,5 +116,7 @@ def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.A
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise CorruptRecordError(
-            f"column {field.name!r} is {column.type} in this file and {field.type} in the schema: {error}", source="files", split=file.url
+            f"column {field.name!r} is {column.type} in this file and {field.type} in the schema: {error}",
+            source="files",
+            split=file.url,
         ) from error

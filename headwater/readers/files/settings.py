@@ -50,7 +50,8 @@ class ReadSettings:
     Attributes:
         format: a name in `headwater.readers.files.formats.FORMATS`.
         paths: what the user reads; ``key=value`` folders below them are columns.
-        schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which they come out. None until it is known.
+        schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which
+            they come out. None until it is known.
         mode: what to do with a record that cannot be read.
         corrupt_column: the column that takes the text of such a record, where the schema has it.
         ignore_missing: whether a file that vanished before it was read is skipped with a warning.
@@ -73,11 +74,18 @@ class ReadSettings:
         """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
         if any(path.recursive for path in self.paths):
             return {}
-        roots = [root for root in map(_plain, (path.root for path in self.paths)) if _plain(url).startswith(f"{root.rstrip('/')}/")]
+        roots = [
+            root
+            for root in map(_plain, (path.root for path in self.paths))
+            if _plain(url).startswith(f"{root.rstrip('/')}/")
+        ]
         longest = max(map(len, roots), default=0)
         return partition_values(_plain(url)[longest:].split("/")[:-1])
 
 
 def _plain(url: str) -> str:
-    """Return a URL in the one form that all file systems' spellings of it share: ``s3a://b/x`` and ``s3://b/x``, ``file:/x`` and ``/x``."""
+    """Return a URL in the one form that all file systems' spellings of it share.
+
+    ``s3a://b/x`` and ``s3://b/x``, ``file:/x`` and ``/x``.
+    """
     return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/") if ":" in url.partition("/")[0] else url

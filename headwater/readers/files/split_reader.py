@@ -65,7 +65,9 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         file = piece.split.file
         try:
             with opened(file, self._settings.storage_options) as handle:
-                yield from self._format.blocks(handle, file, piece.start, piece.stop, self._rows.file_columns(file.url))
+                yield from self._format.blocks(
+                    handle, file, piece.start, piece.stop, self._rows.file_columns(file.url)
+                )
         except (UnknownSplitError, DataLossError) as error:
             if not self._settings.ignore_missing:
                 raise DataLossError(
@@ -73,4 +75,6 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
                     source="files",
                     split=file.url,
                 ) from error
-            log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, _GONE.get(type(error), error.message))
+            log.warning(
+                "%s: %s; it is skipped (ignoreMissingFiles)", file.url, _GONE.get(type(error), error.message)
+            )

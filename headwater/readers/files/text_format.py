@@ -17,14 +17,21 @@ __all__ = ["TextFormat"]
 
 
 class TextFormat(LineFormat):
-    r"""Lines end with ``\n``, ``\r\n`` or ``\r``, as for Spark; bytes that are no UTF-8 stay as they are, as for Spark."""
+    r"""Lines end with ``\n``, ``\r\n`` or ``\r``, as for Spark.
+
+    Bytes that are no UTF-8 stay as they are, as for Spark.
+    """
 
     needs_schema = False
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes)
         if len(columns) > 1:
-            raise CorruptRecordError(f"a line of text is one column, the schema has {', '.join(columns.names)}", source="files", split=url)
+            raise CorruptRecordError(
+                f"a line of text is one column, the schema has {', '.join(columns.names)}",
+                source="files",
+                split=url,
+            )
         yield pa.RecordBatch.from_arrays([_lines(block.data)], names=columns.names or [""])
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:

@@ -41,10 +41,20 @@ def parse_leniently(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
 
 
 def infer_type(strings: pa.Array[Any]) -> pa.DataType:
-    """Return the narrowest type that all of these texts are values of, in Spark's order; string where there are none."""
+    """Return the narrowest type that all of these texts are values of, in Spark's order.
+
+    String where there are none.
+    """
     present = strings.drop_null()
     if len(present):
-        for kind in (pa.int32(), pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us", "UTC"), pa.bool_()):
+        for kind in (
+            pa.int32(),
+            pa.int64(),
+            pa.float64(),
+            pa.date32(),
+            pa.timestamp("us", "UTC"),
+            pa.bool_(),
+        ):
             if _is(present, kind):
                 return kind
     return pa.string()
@@ -65,7 +75,10 @@ def _one(string: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
 def _timestamps(strings: pa.Array[Any], kind: pa.TimestampType) -> pa.Array[Any]:
     """Some may have a zone and some not; mostly all are alike."""
     plain = pa.timestamp(kind.unit)
-    attempts: tuple[Callable[[], pa.Array[Any]], ...] = (lambda: strings.cast(plain).cast(kind), lambda: strings.cast(kind))
+    attempts: tuple[Callable[[], pa.Array[Any]], ...] = (
+        lambda: strings.cast(plain).cast(kind),
+        lambda: strings.cast(kind),
+    )
     for attempt in attempts:
         try:
             return attempt()
@@ -73,4 +86,7 @@ def _timestamps(strings: pa.Array[Any], kind: pa.TimestampType) -> pa.Array[Any]
             continue
     zoned = pc.match_substring_regex(strings, _ZONE)
     nothing = pa.scalar(None, pa.string())
-    return pc.coalesce(pc.if_else(zoned, strings, nothing).cast(kind), pc.if_else(zoned, nothing, strings).cast(plain).cast(kind))
+    return pc.coalesce(
+        pc.if_else(zoned, strings, nothing).cast(kind),
+        pc.if_else(zoned, nothing, strings).cast(plain).cast(kind),
+    )

@@ -11,7 +11,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from headwater.core.errors import AuthenticationError, AuthorizationError, SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    SourceError,
+    TransientSourceError,
+    UnknownSplitError,
+)
 
 __all__ = ["HttpClient", "HttpResponse", "check_status"]
 
@@ -34,10 +40,12 @@ class HttpResponse:
 class HttpClient:
     """Belongs to one thread. Connects late and keeps the connection.
 
-    After a failure, which may be no more than that the server had closed a kept connection, the next request makes a new one.
+    After a failure, which may be no more than that the server had closed a kept connection, the next request
+    makes a new one.
 
     Args:
-        headers: the user's, sent to ``hosts`` only: links and redirects may lead elsewhere, and headers may hold secrets.
+        headers: the user's, sent to ``hosts`` only: links and redirects may lead elsewhere, and headers may
+            hold secrets.
         hosts: of the URLs that the user named.
         timeout_ms: for connecting, and for each read.
     """
@@ -81,15 +89,23 @@ class HttpClient:
             return self._ask_once(url)
         except (OSError, http.client.HTTPException, zlib.error) as error:
             self.close()
-            raise TransientSourceError(f"no answer: {type(error).__name__}: {error}", source="http", split=url) from error
+            raise TransientSourceError(
+                f"no answer: {type(error).__name__}: {error}", source="http", split=url
+            ) from error
 
     def _ask_once(self, url: str) -> HttpResponse:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
-            raise SourceError(f"a link leads to {url[:200]!r}, which is no http:// or https:// URL", source="http", split=url)
+            raise SourceError(
+                f"a link leads to {url[:200]!r}, which is no http:// or https:// URL",
+                source="http",
+                split=url,
+            )
         headers = {**_OWN_HEADERS, **(self._headers if parts.netloc in self._hosts else {})}
         connection = self._connected(parts.scheme, parts.netloc)
-        connection.request("GET", f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", headers=headers)
+        connection.request(
+            "GET", f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", headers=headers
+        )
         with connection.getresponse() as response:
             body = response.read()
             found = {name.lower(): value for name, value in response.getheaders()}
@@ -101,7 +117,9 @@ class HttpClient:
         if self._connection is None or self._origin != (scheme, netloc):
             self.close()
             if scheme == "https":
-                self._connection = http.client.HTTPSConnection(netloc, timeout=self._timeout_s, context=ssl.create_default_context())
+                self._connection = http.client.HTTPSConnection(
+                    netloc, timeout=self._timeout_s, context=ssl.create_default_context()
+                )
             else:
                 self._connection = http.client.HTTPConnection(netloc, timeout=self._timeout_s)
             self._origin = (scheme, netloc)

@@ -40,7 +40,9 @@ class Page:
 
     def rows(self, resource: str, number: int, start: int, stop: int) -> pa.RecordBatch:
         """Return items ``start`` to ``stop`` as rows; each item as compact JSON."""
-        texts = [json.dumps(item, separators=(",", ":"), ensure_ascii=False) for item in self.items[start:stop]]
+        texts = [
+            json.dumps(item, separators=(",", ":"), ensure_ascii=False) for item in self.items[start:stop]
+        ]
         count = len(texts)
         columns: list[pa.Array[Any]] = [
             pa.array([resource] * count, pa.string()),
@@ -50,14 +52,21 @@ class Page:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
 
-    def found(self, settings: HttpSettings, split: HttpSplit, at: PagePosition, stop: int) -> tuple[FoundSplit, ...]:
-        """Return the sub-resources that the items from a position to before row ``stop`` of its page name; of one item, each once."""
+    def found(
+        self, settings: HttpSettings, split: HttpSplit, at: PagePosition, stop: int
+    ) -> tuple[FoundSplit, ...]:
+        """Return the sub-resources that the items from a position to before row ``stop`` of its page name.
+
+        Of one item, each once.
+        """
         if settings.children_field is None:
             return ()
         found = []
         for row in range(at.row, stop):
             named = _at(self.items[row], settings.children_field)
-            links = dict.fromkeys(link for link in (named if isinstance(named, list) else [named]) if isinstance(link, str))
+            links = dict.fromkeys(
+                link for link in (named if isinstance(named, list) else [named]) if isinstance(link, str)
+            )
             children = [split.found(urljoin(at.url, link), at.page, row) for link in links]
             found += [FoundSplit(child, PagePosition(0, 0, child.url).to_json()) for child in children]
         return tuple(found)
@@ -76,7 +85,9 @@ def parse_page(answer: HttpResponse, settings: HttpSettings) -> Page:
     items = _at(body, settings.items_field)
     if not isinstance(items, list):
         raise CorruptRecordError(
-            f"the page has no list at itemsField {settings.items_field!r} but {type(items).__name__}", source="http", split=answer.url
+            f"the page has no list at itemsField {settings.items_field!r} but {type(items).__name__}",
+            source="http",
+            split=answer.url,
         )
     return Page(items, _next_url(body, answer, settings))
 
@@ -101,7 +112,11 @@ def _next_url(body: Any, answer: HttpResponse, settings: HttpSettings) -> str | 
     if settings.cursor_param is None:
         return urljoin(answer.url, str(link))
     parts = urlsplit(answer.url)
-    query = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name != settings.cursor_param]
+    query = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name != settings.cursor_param
+    ]
     return urlunsplit(parts._replace(query=urlencode([*query, (settings.cursor_param, str(link))])))
 
 

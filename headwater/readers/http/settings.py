@@ -15,16 +15,18 @@ class HttpSettings:
     Attributes:
         headers: sent with each request to ``hosts``. Never shown.
         hosts: of the URLs that the user named, with their ports.
-        items_field: where in a page's JSON the list of items is, names with dots between them; empty: the page is the list.
-        next_field: where the link to the next page is, or its cursor; absent, null or empty on the last one. A page without it may have a Link
-            header instead.
+        items_field: where in a page's JSON the list of items is, names with dots between them; empty: the
+            page is the list.
+        next_field: where the link to the next page is, or its cursor; absent, null or empty on the last one.
+            A page without it may have a Link header instead.
         cursor_param: the query parameter that takes a cursor; None if ``next_field`` holds URLs.
-        children_field: where in an item the links to sub-resources are: a URL or a list of them; None if there are none.
+        children_field: where in an item the links to sub-resources are: a URL or a list of them; None if
+            there are none.
         requests_per_s: the most that one task may ask for; None for no limit.
         timeout_ms: how long to wait for an answer.
         deadline_ms: how long to go on asking a server that is away or overloaded.
-        most_wait_ms: a wait that the server asks for (``Retry-After``) is sat out in the task if it is no longer than this; a longer one ends the
-            split's turn, and it comes up again when it is due.
+        most_wait_ms: a wait that the server asks for (``Retry-After``) is sat out in the task if it is no
+            longer than this; a longer one ends the split's turn, and it comes up again when it is due.
         follows_growth: whether a named resource goes on behind its last page; a batch read ends there.
     """
 

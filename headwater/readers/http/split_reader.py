@@ -26,7 +26,9 @@ _IDLE_MS: Final = 100
 
 
 class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
-    """Splits take turns. Polite: never faster than the rate, never before the server says so; a wake-up ends every wait.
+    """Splits take turns.
+
+    Polite: never faster than the rate, never before the server says so; a wake-up ends every wait.
 
     Args:
         settings: what the user says.
@@ -58,7 +60,9 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         self._not_before_ms = self._clock.monotonic_ms() + self._interval_ms
         try:
             answer = self._client.get(at.url)
-            asked_to_wait_ms = retry_after_ms(answer, datetime.now(UTC)) if answer.status in _OVERLOADED else None
+            asked_to_wait_ms = (
+                retry_after_ms(answer, datetime.now(UTC)) if answer.status in _OVERLOADED else None
+            )
             check_status(answer)
         except TransientSourceError as error:
             return self._hold_back(path, error, asked_to_wait_ms)
@@ -73,14 +77,19 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         self._client.close()
 
     def _wait_for_turn(self) -> bool:
-        """Wait until a request may be made; return whether something else ended the wait. Without a split there is nothing to wait for but that."""
+        """Wait until a request may be made; return whether something else ended the wait.
+
+        Without a split there is nothing to wait for but that.
+        """
         wait_ms = self._not_before_ms - self._clock.monotonic_ms() if self._open else _IDLE_MS
         woken = self._clock.wait(self._woken, wait_ms) if wait_ms > 0 else self._woken.is_set()
         if woken:
             self._woken.clear()
         return woken
 
-    def _hold_back(self, path: Path, error: TransientSourceError, asked_to_wait_ms: int | None) -> EpochRecords:
+    def _hold_back(
+        self, path: Path, error: TransientSourceError, asked_to_wait_ms: int | None
+    ) -> EpochRecords:
         """Ask later: after as long as the server says, or later and later until the deadline."""
         if self._woken.is_set():
             return EpochRecords()
@@ -95,7 +104,9 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         self._failures += 1
         wait_ms = self._backoff.wait_ms(self._failures)
         if now_ms + wait_ms - self._failing_since_ms > self._backoff.deadline_ms:
-            raise DeadlineError(f"{error.message}, after {self._failures} attempts", source="http", split=path[1]) from error
+            raise DeadlineError(
+                f"{error.message}, after {self._failures} attempts", source="http", split=path[1]
+            ) from error
         self._not_before_ms = now_ms + wait_ms
         return EpochRecords()
 
@@ -104,10 +115,18 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         stop = None if piece.stop is None else PagePosition.from_json(piece.stop)
         end = stop.row if stop is not None and stop.page == at.page else len(page.items)
         if not at.row <= end <= len(page.items):
-            raise DataLossError(f"the page has {len(page.items)} items, and had at least {max(at.row, end)} before", source="http", split=at.url)
+            raise DataLossError(
+                f"the page has {len(page.items)} items, and had at least {max(at.row, end)} before",
+                source="http",
+                split=at.url,
+            )
         if page.next_url == at.url:
             raise CorruptRecordError("the page names itself as the next one", source="http", split=at.url)
-        after = PagePosition(at.page, end, at.url) if page.next_url is None or end < len(page.items) else PagePosition(at.page + 1, 0, page.next_url)
+        after = (
+            PagePosition(at.page, end, at.url)
+            if page.next_url is None or end < len(page.items)
+            else PagePosition(at.page + 1, 0, page.next_url)
+        )
         if stop is not None and stop.page == at.page:
             after = stop
         records = {}

@@ -1,4 +1,7 @@
-"""Filled buffers to Arrow arrays, without a copy. The arrays keep the memory that their buffers lie in alive."""
+"""Filled buffers to Arrow arrays, without a copy.
+
+The arrays keep the memory that their buffers lie in alive.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,11 @@ def headers(rows: int, buffers: HeadersBuffers, headerless: int, null_values: in
     count = int(buffers.offsets[rows])
     keys = _utf8(binary(pa.string(), count, buffers.key, 0))
     entries = pa.Array.from_buffers(
-        HEADERS_TYPE.value_type, count, [None], 0, children=[keys, binary(pa.binary(), count, buffers.value, null_values)]
+        HEADERS_TYPE.value_type,
+        count,
+        [None],
+        0,
+        children=[keys, binary(pa.binary(), count, buffers.value, null_values)],
     )
     parts = [_validity(buffers.validity, rows, headerless), pa.py_buffer(buffers.offsets[: rows + 1].data)]
     return pa.Array.from_buffers(HEADERS_TYPE, rows, parts, headerless, children=[entries])
@@ -46,16 +53,25 @@ def _validity(bits: ByteArray, rows: int, nulls: int) -> pa.Buffer | None:
 
 
 def _utf8(keys: pa.Array[Any]) -> pa.Array[Any]:
-    """Return header keys as they are, or with U+FFFD for what is not UTF-8: the Java client puts it there, and Spark relies on valid strings."""
+    """Return header keys as they are, or with U+FFFD for what is not UTF-8.
+
+    The Java client puts it there, and Spark relies on valid strings.
+    """
     try:
         keys.validate(full=True)
     except pa.ArrowInvalid:
-        return pa.array([(key or b"").decode("utf-8", "replace") for key in keys.cast(pa.binary()).to_pylist()], pa.string())
+        return pa.array(
+            [(key or b"").decode("utf-8", "replace") for key in keys.cast(pa.binary()).to_pylist()],
+            pa.string(),
+        )
     return keys
 
 
 class TopicColumn:
-    """The topic's name, once a row. Made once for many batches, which take slices; a few topics are remembered."""
+    """The topic's name, once a row.
+
+    Made once for many batches, which take slices; a few topics are remembered.
+    """
 
     def __init__(self) -> None:
         self._repeated: dict[str, pa.Array[Any]] = {}
@@ -78,7 +94,12 @@ class TopicColumn:
 
 
 def _repeated(text: str, times: int) -> pa.Array[Any]:
-    """Return ``pa.repeat`` of a string, which imports pandas for its scalar: a tenth of a second in every new worker."""
+    """Return ``pa.repeat`` of a string, which imports pandas for its scalar.
+
+    A tenth of a second in every new worker.
+    """
     encoded = text.encode()
     ends = np.arange(0, times * len(encoded) + 1, len(encoded), dtype=np.int32)
-    return pa.Array.from_buffers(pa.string(), times, [None, pa.py_buffer(ends.data), pa.py_buffer(encoded * times)], 0)
+    return pa.Array.from_buffers(
+        pa.string(), times, [None, pa.py_buffer(ends.data), pa.py_buffer(encoded * times)], 0
+    )

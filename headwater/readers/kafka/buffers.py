@@ -23,10 +23,13 @@ class _Kept(NamedTuple):
 
 
 class BufferPool:
-    """Lends memory, and lends it again once nobody holds the loan any more: no view of it, no Arrow buffer made of a view, no slice of those.
+    """Lends memory, and lends it again once nobody holds the loan any more.
 
-    So a caller who keeps Arrow batches is safe, and merely pays for fresh memory. In Spark's loop, which drops a batch when it asks for the
-    next, two or three loans take turns. Any thread may call; one pool serves a Python worker process and outlives its tasks.
+    No view of it, no Arrow buffer made of a view, no slice of those.
+
+    So a caller who keeps Arrow batches is safe, and merely pays for fresh memory. In Spark's loop, which
+    drops a batch when it asks for the next, two or three loans take turns. Any thread may call; one pool
+    serves a Python worker process and outlives its tasks.
 
     Args:
         most: how many loans the pool keeps for later.
@@ -39,14 +42,18 @@ class BufferPool:
         self._lock = threading.Lock()
 
     def lease(self, size: int) -> ByteArray:
-        """Return at least ``size`` bytes with anything in them. There is nothing to give back: dropping the last reference does it."""
+        """Return at least ``size`` bytes with anything in them.
+
+        There is nothing to give back: dropping the last reference does it.
+        """
         if size > self._most_bytes:
             return np.empty(size, np.uint8)
         with self._lock:
             memory = self._take_free(size)
             if memory is None:
                 memory = np.empty(1 << max(16, (size - 1).bit_length()), np.uint8)
-            # A new array each time: all views of it, and Arrow's buffers, keep this very object alive, and the weak reference tells.
+            # A new array each time: all views of it, and Arrow's buffers, keep this very object alive, and
+            # the weak reference tells.
             loan: ByteArray = np.frombuffer(memory.data, np.uint8)
             self._kept.append(_Kept(memory, weakref.ref(loan)))
             del self._kept[: -self._most]  # those that take turns now are the last ones
@@ -65,7 +72,10 @@ class BufferPool:
 
     @property
     def kept_bytes(self) -> int:
-        """How much memory the pool holds or will get back; pages that nobody wrote to are counted, though the system never made them."""
+        """How much memory the pool holds or will get back.
+
+        Pages that nobody wrote to are counted, though the system never made them.
+        """
         return sum(kept.memory.size for kept in self._kept)
 
 
@@ -74,7 +84,10 @@ PROCESS_POOL = BufferPool()
 
 
 class Scratch:
-    """Bytes that grow at their end and are used again: where compressed batches are laid down one after the other. One thread."""
+    """Bytes that grow at their end and are used again.
+
+    Where compressed batches are laid down one after the other. One thread.
+    """
 
     def __init__(self, pool: BufferPool) -> None:
         self._pool = pool
@@ -82,7 +95,10 @@ class Scratch:
         self.size = 0
 
     def room(self, size: int) -> memoryview:
-        """Return all the room after the last byte, at least ``size`` bytes. What is written there counts once `size` is raised."""
+        """Return all the room after the last byte, at least ``size`` bytes.
+
+        What is written there counts once `size` is raised.
+        """
         if self._memory.size - self.size < size:
             grown = self._pool.lease(self.size + size)
             grown[: self.size] = self._memory[: self.size]

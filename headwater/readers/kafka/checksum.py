@@ -18,10 +18,12 @@ _AFTER_CRC = 16
 
 
 def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
-    """Check batches of any format against the checksums in their headers. What is inside of compressed ones is covered too.
+    """Check batches of any format against the checksums in their headers.
 
-    Batches that will be skipped have to be checked as well: a flipped bit in the header makes a control batch of any other, or lets it seem
-    to end too early.
+    What is inside of compressed ones is covered too.
+
+    Batches that will be skipped have to be checked as well: a flipped bit in the header makes a control batch
+    of any other, or lets it seem to end too early.
 
     Raises:
         CorruptRecordError: a batch is not what the producer wrote.
@@ -29,6 +31,14 @@ def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
     view = data.data
     columns = (batches[name].tolist() for name in ("magic", "start", "end", "crc", "base_offset"))
     for magic, start, end, expected, base_offset in zip(*columns, strict=True):
-        found = crc32c(view[start - _BEFORE_RECORDS : end]) if magic == 2 else zlib.crc32(view[start + _AFTER_CRC : end])
+        found = (
+            crc32c(view[start - _BEFORE_RECORDS : end])
+            if magic == 2
+            else zlib.crc32(view[start + _AFTER_CRC : end])
+        )
         if found != expected:
-            raise corrupt(f"fails its checksum (its bytes have {found:08x}, its header says {expected:08x})", split_id, base_offset)
+            raise corrupt(
+                f"fails its checksum (its bytes have {found:08x}, its header says {expected:08x})",
+                split_id,
+                base_offset,
+            )

@@ -1,4 +1,7 @@
-"""Record sets in portions that make one Arrow batch each: uncompressed, with every batch's records in one stretch of memory."""
+"""Record sets in portions that make one Arrow batch each.
+
+Uncompressed, with every batch's records in one stretch of memory.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ _OF_THREAD = threading.local()
 
 
 def most_inflated_bytes(size: int) -> int:
-    """Return how large a compressed batch of this size may become: 64 MiB or 128 times its size, whichever is more, and never over 1 GiB."""
+    """Return how large a compressed batch of this size may become.
+
+    64 MiB or 128 times its size, whichever is more, and never over 1 GiB.
+    """
     return min(max(64 * _MIB, 128 * size), 1024 * _MIB)
 
 
@@ -39,7 +42,8 @@ def decompress(codec: int, body: memoryview, out: Scratch, split_id: str, offset
         offset: the batch's base offset, for the error.
 
     Raises:
-        CorruptRecordError: the codec does not exist, the bytes are not its, or they would become larger than `most_inflated_bytes`.
+        CorruptRecordError: the codec does not exist, the bytes are not its, or they would become larger than
+            `most_inflated_bytes`.
     """
     try:
         if codec == NO_CODEC:
@@ -73,11 +77,18 @@ def _zstd(body: memoryview, room: memoryview) -> int:
         raise _BrokenError(str(error)) from error
 
 
-_INTO: dict[int, Callable[[Any, Any], int]] = {_GZIP: cramjam.gzip.decompress_into, _LZ4: cramjam.lz4.decompress_into, _ZSTD: _zstd}
+_INTO: dict[int, Callable[[Any, Any], int]] = {
+    _GZIP: cramjam.gzip.decompress_into,
+    _LZ4: cramjam.lz4.decompress_into,
+    _ZSTD: _zstd,
+}
 
 
 def _inflate(into: Callable[[Any, Any], int], body: memoryview, out: Scratch, most_bytes: int) -> int:
-    """Decompress into the room there is; after a failure into more, up to the limit: the codecs do not say what they failed for in one voice."""
+    """Decompress into the room there is; after a failure into more, up to the limit.
+
+    The codecs do not say what they failed for in one voice.
+    """
     wanted = min(most_bytes, max(_MIB, 8 * len(body)))
     while True:
         room = out.room(wanted)[:most_bytes]
@@ -90,7 +101,10 @@ def _inflate(into: Callable[[Any, Any], int], body: memoryview, out: Scratch, mo
 
 
 def _snappy(body: memoryview, out: Scratch, most_bytes: int) -> None:
-    """Raw snappy (librdkafka, Go), or the Java client's framing: a header, then blocks with their length before each."""
+    """Raw snappy (librdkafka, Go), or the Java client's framing.
+
+    A header, then blocks with their length before each.
+    """
     if body[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _snappy_block(body, out, most_bytes)
     pos, limit = _XERIAL_HEADER_BYTES, out.size + most_bytes

@@ -9,7 +9,9 @@ import pyarrow as pa
 
 __all__ = ["HEADERS_TYPE", "KAFKA_COLUMNS", "kafka_schema"]
 
-HEADERS_TYPE = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
+HEADERS_TYPE = pa.list_(
+    pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+)
 
 _FIELDS: dict[str, pa.Field[Any]] = {
     "key": pa.field("key", pa.binary()),
@@ -29,8 +31,8 @@ KAFKA_COLUMNS = tuple(_FIELDS)
 def kafka_schema(columns: Sequence[str]) -> pa.Schema:
     """Return the schema of these columns, in this order. Every column is nullable, as in Spark.
 
-    ``timestampType`` is 0 for the producer's time, 1 for the broker's, -1 where the record format knows no time (v0); the time is -1 ms then.
-    ``headers`` is null for a record without headers.
+    ``timestampType`` is 0 for the producer's time, 1 for the broker's, -1 where the record format knows no
+    time (v0); the time is -1 ms then. ``headers`` is null for a record without headers.
 
     Raises:
         KeyError: there is no such column. Options are checked before anything gets here.

@@ -18,7 +18,10 @@ from headwater.enumerators.kafka.split import KafkaPartitionSplit
 __all__ = ["Cursor", "FetchSession", "FetchedPartition"]
 
 _RESPONSE_BYTES = 4 << 20
-"""No response is asked to be larger, unless one partition may be: two of them, and what they are decoded into, stay in memory."""
+"""No response is asked to be larger, unless one partition may be.
+
+Two of them, and what they are decoded into, stay in memory.
+"""
 
 _PARTITIONS_PER_REQUEST = 200
 _LAST_VERSION_WITH_NAMES = 12
@@ -34,7 +37,8 @@ class Cursor:
         stop: the first offset not to read.
         max_bytes: how much to ask for; grows when a batch does not fit.
         broker: the node that serves it, None if that has to be found out.
-        replica_until_ms: as long as the nearest replica serves it instead of the leader (KIP-392), until when; None for the leader.
+        replica_until_ms: as long as the nearest replica serves it instead of the leader (KIP-392), until
+            when; None for the leader.
         doubt: what the brokers say that would mean loss, and since when; None if they give records.
         end: how far it could be read when a broker last said so; -1 before.
     """
@@ -73,10 +77,12 @@ class FetchedPartition:
 
 
 class FetchSession:
-    """Asks one broker for the records of some partitions. One request is in flight while the last response is decoded. One thread.
+    """Asks one broker for the records of some partitions.
 
-    Errors of the connection come out of `send` and `receive` as they are (`BrokerConnection`); what was in flight is lost, and the cursors, which
-    only answers move, say where to go on.
+    One request is in flight while the last response is decoded. One thread.
+
+    Errors of the connection come out of `send` and `receive` as they are (`BrokerConnection`); what was in
+    flight is lost, and the cursors, which only answers move, say where to go on.
 
     Args:
         connection: to the broker; stays its lender's.
@@ -106,10 +112,14 @@ class FetchSession:
         config = self._config
         self.connection.send(
             FetchRequest(
-                max_version=None if all(cursor.split.topic_id for cursor in asked) else _LAST_VERSION_WITH_NAMES,
+                max_version=None
+                if all(cursor.split.topic_id for cursor in asked)
+                else _LAST_VERSION_WITH_NAMES,
                 max_wait_ms=config.fetch_max_wait_ms,
                 min_bytes=config.fetch_min_bytes,
-                max_bytes=min(config.fetch_max_bytes, max(_RESPONSE_BYTES, *(cursor.max_bytes for cursor in asked))),
+                max_bytes=min(
+                    config.fetch_max_bytes, max(_RESPONSE_BYTES, *(cursor.max_bytes for cursor in asked))
+                ),
                 isolation_level=int(config.read_committed),
                 session_id=0,
                 session_epoch=-1,
@@ -131,11 +141,18 @@ class FetchSession:
         reply = self.connection.receive(self._buffer)
         response = reply.decode_views()
         if getattr(response, "error_code", 0):
-            raise from_code(response.error_code, what=f"fetching from the Kafka broker {self.connection.address}")
+            raise from_code(
+                response.error_code, what=f"fetching from the Kafka broker {self.connection.address}"
+            )
         return list(self._partitions(response, asked, by_id=reply.version > _LAST_VERSION_WITH_NAMES))
 
-    def _partitions(self, response: Any, asked: Sequence[tuple[Cursor, int]], *, by_id: bool) -> Iterator[FetchedPartition]:
-        cursors = {(cursor.split.topic_id if by_id else cursor.split.topic, cursor.split.partition): (cursor, at) for cursor, at in asked}
+    def _partitions(
+        self, response: Any, asked: Sequence[tuple[Cursor, int]], *, by_id: bool
+    ) -> Iterator[FetchedPartition]:
+        cursors = {
+            (cursor.split.topic_id if by_id else cursor.split.topic, cursor.split.partition): (cursor, at)
+            for cursor, at in asked
+        }
         committed = self._config.read_committed
         for topic in response.responses:
             name = str(topic.topic_id) if by_id else topic.topic
@@ -158,7 +175,9 @@ class FetchSession:
 def _topics(cursors: Sequence[Cursor]) -> Iterator[Any]:
     by_topic: dict[KafkaPartitionSplit, list[Cursor]] = {}
     for cursor in cursors:
-        by_topic.setdefault(KafkaPartitionSplit(cursor.split.topic, 0, cursor.split.topic_id), []).append(cursor)
+        by_topic.setdefault(KafkaPartitionSplit(cursor.split.topic, 0, cursor.split.topic_id), []).append(
+            cursor
+        )
     kind = FetchRequest.FetchTopic
     for topic, members in by_topic.items():
         partitions = [
@@ -172,4 +191,8 @@ def _topics(cursors: Sequence[Cursor]) -> Iterator[Any]:
             )
             for cursor in members
         ]
-        yield kind(topic=topic.topic, topic_id=uuid.UUID(topic.topic_id) if topic.topic_id else None, partitions=partitions)
+        yield kind(
+            topic=topic.topic,
+            topic_id=uuid.UUID(topic.topic_id) if topic.topic_id else None,
+            partitions=partitions,
+        )

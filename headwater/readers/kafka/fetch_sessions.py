@@ -18,7 +18,8 @@ __all__ = ["FetchSessions"]
 class FetchSessions:
     """One session a broker, one request in flight in each; answers are taken as they come. One thread.
 
-    A broker that fails is dropped with what it had in flight: it is not contained any more, and may be opened again.
+    A broker that fails is dropped with what it had in flight: it is not contained any more, and may be opened
+    again.
 
     Args:
         config: of the connections.
@@ -37,7 +38,9 @@ class FetchSessions:
     def open(self, node: int, address: BrokerAddress) -> None:
         """Begin a session, unless there is one. Connects with the first request."""
         if node not in self._sessions:
-            self._sessions[node] = FetchSession(self._pool.borrow(self._config, address), self._config, self._clock)
+            self._sessions[node] = FetchSession(
+                self._pool.borrow(self._config, address), self._config, self._clock
+            )
 
     def idle(self) -> list[int]:
         """Return the brokers that no request is under way to."""
@@ -71,7 +74,10 @@ class FetchSessions:
         for overdue in [node for node, session in waiting.items() if not session.left_ms]:
             with self._dropping(overdue):
                 address = waiting[overdue].connection.address
-                raise TransientSourceError(f"the Kafka broker {address} has not answered within kafka.request.timeout.ms", source="kafka")
+                raise TransientSourceError(
+                    f"the Kafka broker {address} has not answered within kafka.request.timeout.ms",
+                    source="kafka",
+                )
         return []
 
     def close(self) -> None:
@@ -94,7 +100,8 @@ class FetchSessions:
 def _first_readable(waiting: dict[int, FetchSession], timeout_ms: int) -> int | None:
     """Return the broker that begins to answer first; of several, the one that has waited longest."""
     for node, session in waiting.items():
-        if session.connection.is_readable():  # TLS may have read ahead what the system does not know of any more
+        # TLS may have read ahead what the system does not know of any more.
+        if session.connection.is_readable():
             return node
     poll = select.poll()
     for session in waiting.values():

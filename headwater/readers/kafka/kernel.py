@@ -1,8 +1,8 @@
 """The kernel: Kafka's record format v2 into Arrow buffers, one pass, no allocation, without the GIL.
 
-Compiled by `headwater.readers.kafka.kernel_entry`, and not imported where the compiled code is at hand. Every read is checked against the end of its record
-or batch, so hostile bytes give a fault, never a read outside the buffer. Positions are int64 throughout: numba makes a float of a signed and an
-unsigned one.
+Compiled by `headwater.readers.kafka.kernel_entry`, and not imported where the compiled code is at hand. Every
+read is checked against the end of its record or batch, so hostile bytes give a fault, never a read outside
+the buffer. Positions are int64 throughout: numba makes a float of a signed and an unsigned one.
 """
 
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
@@ -62,12 +62,19 @@ def _inlined(function: F) -> F:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _memcpy(_typing: Any, to: Any, to_at: Any, source: Any, source_at: Any, size: Any) -> Any:  # noqa: ARG001 - numba passes their types
+# Numba passes their types.
+def _memcpy(_typing: Any, to: Any, to_at: Any, source: Any, source_at: Any, size: Any) -> Any:  # noqa: ARG001
     """Copy bytes with the C library's memcpy: at 100 B and more several times as fast as numba's slices."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         first_bytes = [context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2)]
-        cgutils.raw_memcpy(builder, builder.gep(first_bytes[0], [args[1]]), builder.gep(first_bytes[1], [args[3]]), args[4], 1)
+        cgutils.raw_memcpy(
+            builder,
+            builder.gep(first_bytes[0], [args[1]]),
+            builder.gep(first_bytes[1], [args[3]]),
+            args[4],
+            1,
+        )
         return context.get_dummy_value()
 
     return types.none(to, types.int64, source, types.int64, types.int64), codegen
@@ -124,7 +131,8 @@ def _put(out: BinaryBuffers, row: int, data: ByteArray, pos: int, size: int) -> 
 
 
 @_inlined
-def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int, tally: Int64Array) -> int:  # noqa: PLR0917 - no keywords here
+# No keywords here.
+def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int, tally: Int64Array) -> int:  # noqa: PLR0917
     """Write one record's headers, which end where the record ends. Return 0 or a fault."""
     count, pos = _varint(data, pos, end, _INT)
     if count < 0 or pos > end or count > (end - pos) >> 1:
@@ -148,16 +156,32 @@ def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int,
 
 
 @_inlined
-def decode(  # noqa: C901, PLR0911, PLR0912, PLR0917 - one loop over hot bytes; calls with many results would only hide it
-    data: ByteArray, batches: BatchArray, position: int, stop: int, rows: int, out: RowBuffers, tally: Int64Array
+# One loop over hot bytes; calls with many results would only hide it.
+def decode(  # noqa: C901, PLR0911, PLR0912, PLR0917
+    data: ByteArray,
+    batches: BatchArray,
+    position: int,
+    stop: int,
+    rows: int,
+    out: RowBuffers,
+    tally: Int64Array,
 ) -> int:
     """Append the records of these batches with ``position <= offset < stop`` to the buffers, of which ``rows`` rows are filled.
 
-    The buffers have room for the sum of the batches' counts and sizes; offsets start with 0 and validity bits are all set before the first row.
-    Return how many rows are filled now, or a fault; ``tally`` then names the batch, and what was filled before is unharmed.
+    The buffers have room for the sum of the batches' counts and sizes; offsets start with 0 and validity bits
+    are all set before the first row. Return how many rows are filled now, or a fault; ``tally`` then names
+    the batch, and what was filled before is unharmed.
     """
-    wants_key, wants_value, wants_headers = out.key.offsets.size > 0, out.value.offsets.size > 0, out.headers.offsets.size > 0
-    wants_offset, wants_timestamp, wants_type = out.offset.size > 0, out.timestamp.size > 0, out.timestamp_type.size > 0
+    wants_key, wants_value, wants_headers = (
+        out.key.offsets.size > 0,
+        out.value.offsets.size > 0,
+        out.headers.offsets.size > 0,
+    )
+    wants_offset, wants_timestamp, wants_type = (
+        out.offset.size > 0,
+        out.timestamp.size > 0,
+        out.timestamp_type.size > 0,
+    )
     null_keys, null_values = 0, 0
     for b in range(batches.size):
         batch = batches[b]
@@ -252,9 +276,12 @@ def _read_v2(data: ByteArray, pos: int, batch: Any) -> None:
 
 @_inlined
 def scan(data: ByteArray, batches: BatchArray) -> int:
-    """Read the headers of all complete batches, of any format, into as many elements as there are; return how many batches there are.
+    """Read the headers of all complete batches, of any format, into as many elements as there are.
 
-    A batch whose header cannot be believed has a fault and is the last: where the next begins is unknown then.
+    Return how many batches there are.
+
+    A batch whose header cannot be believed has a fault and is the last: where the next begins is unknown
+    then.
     """
     pos, found = 0, 0
     while pos + _MAGIC_AT < data.size:

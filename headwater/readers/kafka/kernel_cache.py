@@ -1,8 +1,8 @@
 """Compiles the kernel once per host, and loads its machine code from then on.
 
-What is kept is an object file under a name made of the kernel's own digest and the processor: so it is found again wherever headwater was unpacked
-this time (Spark puts ``--py-files`` and ``--archives`` into a new folder for every application), and a home folder may be shared by hosts that
-differ.
+What is kept is an object file under a name made of the kernel's own digest and the processor: so it is found
+again wherever headwater was unpacked this time (Spark puts ``--py-files`` and ``--archives`` into a new
+folder for every application), and a home folder may be shared by hosts that differ.
 """
 
 from __future__ import annotations
@@ -34,16 +34,21 @@ _SOURCES = ("kernel.py", "kernel_entry.py", "layout.py")
 
 @functools.cache
 def kernel() -> Kernel:
-    """Return the compiled kernel: 0.05 s in a process that is the first to ask, some seconds in the first process of a host.
+    """Return the compiled kernel.
 
-    Called late, on executors, by whoever meets the first record set. Processes that start together wait for the one that compiles. Without a
-    folder to keep the result in, each process compiles for itself, after a warning.
+    0.05 s in a process that is the first to ask, some seconds in the first process of a host.
+
+    Called late, on executors, by whoever meets the first record set. Processes that start together wait for
+    the one that compiles. Without a folder to keep the result in, each process compiles for itself, after a
+    warning.
 
     Raises:
         MissingDependencyError: numba is not installed in this process.
     """
     loaded = _load()
-    gc.freeze()  # Spark's Python daemon collects garbage after every task, and would look through all that was imported each time
+    # Spark's Python daemon collects garbage after every task, and would look through all that was imported
+    # each time.
+    gc.freeze()
     return loaded
 
 
@@ -56,7 +61,9 @@ def _load() -> Kernel:
             return Kernel(*_cached_in(folder, processor()))
         except OSError as error:
             log.warning("%s cannot hold the compiled kernel: %s", folder, error)
-    log.warning("there is no place to keep the compiled kernel; every Python worker compiles it anew, which takes seconds")
+    log.warning(
+        "there is no place to keep the compiled kernel; every Python worker compiles it anew, which takes seconds"
+    )
     return Kernel(*_compile())
 
 
@@ -83,7 +90,10 @@ def _compile() -> tuple[str, bytes]:
 
 
 def _read(path: Path) -> tuple[str, bytes] | None:
-    """Return the function's name and the machine code; None if there is no file, or one that a power cut left in halves."""
+    """Return the function's name and the machine code.
+
+    None if there is no file, or one that a power cut left in halves.
+    """
     with contextlib.suppress(FileNotFoundError):
         digest, _, content = path.read_bytes().partition(b"\n")
         if hashlib.sha256(content).hexdigest().encode() == digest:
@@ -100,10 +110,13 @@ def _write(path: Path, name: str, machine_code: bytes) -> None:
 
 
 def cache_folder() -> Path | None:
-    """Return a folder that belongs to this user and that nobody else can write to, made if need be; None if there is none.
+    """Return a folder that belongs to this user and that nobody else can write to, made if need be.
 
-    What lies there is run, so a folder of someone else, or one that others may write to, is passed over with a warning.
-    ``$XDG_CACHE_HOME/headwater`` or ``~/.cache/headwater`` comes first, then ``headwater-<uid>`` in the folder for temporary files.
+    None if there is none.
+
+    What lies there is run, so a folder of someone else, or one that others may write to, is passed over with
+    a warning. ``$XDG_CACHE_HOME/headwater`` or ``~/.cache/headwater`` comes first, then ``headwater-<uid>``
+    in the folder for temporary files.
     """
     for candidate in _candidates():
         try:
@@ -113,11 +126,18 @@ def cache_folder() -> Path | None:
         except OSError as error:
             log.debug("%s cannot hold the compiled kernel: %s", candidate, error)
             continue
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if (
+            stat.S_ISDIR(found.st_mode)
+            and found.st_uid == os.getuid()
+            and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        ):
             if os.access(candidate, os.R_OK | os.W_OK | os.X_OK):
                 return candidate
         else:
-            log.warning("%s is not used for the compiled kernel: it belongs to someone else or others can write to it", candidate)
+            log.warning(
+                "%s is not used for the compiled kernel: it belongs to someone else or others can write to it",
+                candidate,
+            )
     return None
 
 
@@ -134,6 +154,7 @@ def _candidates() -> Iterator[Path]:
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock that ends with the process at the latest."""
     with path.open("ab") as file:
-        with contextlib.suppress(OSError):  # a network file system without locks: compile twice rather than never
+        # A network file system without locks: compile twice rather than never.
+        with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,7 @@
-"""The kernel's machine code in this process: loaded with llvmlite alone, which takes a small part of the time and memory that numba takes."""
+"""The kernel's machine code in this process.
+
+Loaded with llvmlite alone, which takes a small part of the time and memory that numba takes.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,16 @@ _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *[_INT64] * 9, _PO
 
 
 class Kernel:
-    """The compiled functions; what they do stands in `headwater.readers.kafka.kernel`. They run without the GIL, on the thread that calls them.
+    """The compiled functions; what they do stands in `headwater.readers.kafka.kernel`.
+
+    They run without the GIL, on the thread that calls them.
 
     One in a process; any thread may call.
 
     Args:
         name: of the function in the machine code.
-        machine_code: an object file, as `headwater.readers.kafka.kernel_entry.compile_kernel` makes it. It is run: it must come from there.
+        machine_code: an object file, as `headwater.readers.kafka.kernel_entry.compile_kernel` makes it. It is
+            run: it must come from there.
     """
 
     def __init__(self, name: str, machine_code: bytes) -> None:
@@ -40,10 +46,19 @@ class Kernel:
         return self._call(layout.FUNCTION_SCAN, data, batches, 0, 0, 0, 0, 0)
 
     def decode(  # noqa: PLR0917 - as the kernel has them
-        self, data: ByteArray, batches: BatchArray, position: int, stop: int, rows: int, out: Int64Array, tally: Int64Array
+        self,
+        data: ByteArray,
+        batches: BatchArray,
+        position: int,
+        stop: int,
+        rows: int,
+        out: Int64Array,
+        tally: Int64Array,
     ) -> int:
         """Call `headwater.readers.kafka.kernel.decode`; ``out`` is `RowBuffers.addresses`."""
-        return self._call(layout.FUNCTION_DECODE, data, batches, position, stop, rows, address(tally), address(out))
+        return self._call(
+            layout.FUNCTION_DECODE, data, batches, position, stop, rows, address(tally), address(out)
+        )
 
     def _call(self, function: int, data: ByteArray, batches: BatchArray, *more: int) -> int:
         result, exception = _INT64(), _POINTER()
@@ -54,5 +69,8 @@ class Kernel:
 
 
 def processor() -> str:
-    """Return what machine code depends on: the processor with all that it can do, and what made the code (each llvmlite goes with one numba)."""
+    """Return what machine code depends on.
+
+    The processor with all that it can do, and what made the code (each llvmlite goes with one numba).
+    """
     return f"{llvmlite.__version__} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"

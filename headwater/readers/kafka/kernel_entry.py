@@ -39,7 +39,9 @@ def _array_of(element: Any) -> Callable[..., Any]:
             array = arrayobj.make_array(kind)(context, builder)
             size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(element)))
             data = builder.inttoptr(given[0], array.data.type)
-            arrayobj.populate_array(array, data=data, shape=[given[1]], strides=[size], itemsize=size, meminfo=None)
+            arrayobj.populate_array(
+                array, data=data, shape=[given[1]], strides=[size], itemsize=size, meminfo=None
+            )
             return array._getvalue()  # noqa: SLF001 - how numba's own constructors end
 
         return kind(address, length), codegen
@@ -47,11 +49,22 @@ def _array_of(element: Any) -> Callable[..., Any]:
     return view
 
 
-_bytes, _int32s, _int64s, _batches = (_array_of(element) for element in (types.uint8, types.int32, types.int64, numba.from_dtype(BATCH)))
+_bytes, _int32s, _int64s, _batches = (
+    _array_of(element) for element in (types.uint8, types.int32, types.int64, numba.from_dtype(BATCH))
+)
 
 
 def _enter(  # noqa: PLR0917 - C has no keywords
-    function: int, data: int, data_size: int, batches: int, batch_count: int, position: int, stop: int, rows: int, tally: int, out: Any
+    function: int,
+    data: int,
+    data_size: int,
+    batches: int,
+    batch_count: int,
+    position: int,
+    stop: int,
+    rows: int,
+    tally: int,
+    out: Any,
 ) -> int:
     """Call `scan` or `decode` with arrays made of addresses; ``out`` has `RowBuffers.addresses`."""
     if function == FUNCTION_SCAN:
@@ -69,16 +82,26 @@ def _enter(  # noqa: PLR0917 - C has no keywords
             BinaryBuffers(_int32s(out[28], out[29]), _bytes(out[30], out[31]), _bytes(out[32], out[33])),
         ),
     )
-    return decode(_bytes(data, data_size), _batches(batches, batch_count), position, stop, rows, buffers, _int64s(tally, TALLY_FIELDS))
+    return decode(
+        _bytes(data, data_size),
+        _batches(batches, batch_count),
+        position,
+        stop,
+        rows,
+        buffers,
+        _int64s(tally, TALLY_FIELDS),
+    )
 
 
 def compile_kernel() -> tuple[str, bytes]:
     """Return the name of the one function of C, and the object file that it is in, for this very kind of processor. Takes some seconds.
 
-    The function is ``int32 name(int64 *result, void **exception, ...)`` with the arguments of `_enter`, each an int64, by numba's own convention;
-    it returns 0. The object file wants nothing of the process that it runs in but ``memcpy``.
+    The function is ``int32 name(int64 *result, void **exception, ...)`` with the arguments of `_enter`, each
+    an int64, by numba's own convention; it returns 0. The object file wants nothing of the process that it
+    runs in but ``memcpy``.
     """
-    # Without numba's runtime no references are counted: the kernel allocates nothing, and counting would take most of its time.
+    # Without numba's runtime no references are counted: the kernel allocates nothing, and counting would take
+    # most of its time.
     options: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     signature = types.int64(*[types.int64] * 9, types.CPointer(types.int64))
     compiled: Any = numba.njit([signature], **options)(_enter).overloads[signature.args]

@@ -128,7 +128,10 @@ class HeadersBuffers(NamedTuple):
 
 
 class RowBuffers(NamedTuple):
-    """The buffers of every column that is decoded record by record. Empty arrays stand for columns that are not asked for."""
+    """The buffers of every column that is decoded record by record.
+
+    Empty arrays stand for columns that are not asked for.
+    """
 
     key: BinaryBuffers
     value: BinaryBuffers
@@ -138,7 +141,10 @@ class RowBuffers(NamedTuple):
     headers: HeadersBuffers
 
     def addresses(self) -> Int64Array:
-        """Return where the kernel finds these buffers: of each array its address and its length. Good for as long as somebody holds the buffers."""
+        """Return where the kernel finds these buffers: of each array its address and its length.
+
+        Good for as long as somebody holds the buffers.
+        """
         headers = self.headers
         numbers = (self.offset, self.timestamp, self.timestamp_type, headers.offsets, headers.validity)
         arrays: list[npt.NDArray[Any]] = [*self.key, *self.value, *numbers, *headers.key, *headers.value]

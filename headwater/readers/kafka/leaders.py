@@ -1,4 +1,7 @@
-"""Which broker serves which partition: known to the whole process, asked anew when a broker says otherwise."""
+"""Which broker serves which partition.
+
+Known to the whole process, asked anew when a broker says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ _clusters: dict[tuple[object, ...], _Known] = {}
 
 
 class Leaders:
-    """Looks up leaders for one task. Shares what it learns with later tasks in the same worker process, for ``metadata.max.age.ms``.
+    """Looks up leaders for one task.
+
+    Shares what it learns with later tasks in the same worker process, for ``metadata.max.age.ms``.
 
     Args:
         config: how to reach the cluster.
@@ -52,7 +57,9 @@ class Leaders:
             self._known = _clusters.setdefault((config.bootstrap_servers, config.credentials_key), _Known())
 
     def locate(self, splits: Collection[KafkaPartitionSplit]) -> dict[KafkaPartitionSplit, int | Nowhere]:
-        """Return the id of the broker that leads each partition. Asks the cluster about topics that this process does not know.
+        """Return the id of the broker that leads each partition.
+
+        Asks the cluster about topics that this process does not know.
 
         Raises:
             TransientSourceError: the cluster is away.
@@ -76,7 +83,9 @@ class Leaders:
         return broker.address if broker else None
 
     def offset(self, split: KafkaPartitionSplit, spec: int) -> int:
-        """Return an offset of a partition, for example the latest, from its leader. Open transactions do not hold back the latest.
+        """Return an offset of a partition, for example the latest, from its leader.
+
+        Open transactions do not hold back the latest.
 
         Raises:
             TransientSourceError: the cluster is away, or the partition is gone just now: `locate` tells.
@@ -109,7 +118,9 @@ class Leaders:
         now_ms = self._clock.monotonic_ms()
         with _lock:
             self._known.brokers = answer.brokers
-            self._known.topics.update((topic, (now_ms, metadata)) for topic, metadata in answer.topics.items())
+            self._known.topics.update(
+                (topic, (now_ms, metadata)) for topic, metadata in answer.topics.items()
+            )
         return dict(answer.topics)
 
     def _connected(self) -> Cluster:

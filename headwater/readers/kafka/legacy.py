@@ -1,6 +1,9 @@
-"""Record formats v0 and v1, which brokers before Kafka 0.11 wrote: through kafka-python's decoder, message by message.
+"""Record formats v0 and v1, which brokers before Kafka 0.11 wrote.
 
-Only old segments, and topics that were kept at an old ``message.format.version``, still hold them, so this is made to be right, not fast.
+Through kafka-python's decoder, message by message.
+
+Only old segments, and topics that were kept at an old ``message.format.version``, still hold them, so this is
+made to be right, not fast.
 """
 
 from __future__ import annotations
@@ -18,7 +21,13 @@ from headwater.readers.kafka.buffers import PROCESS_POOL, Scratch
 from headwater.readers.kafka.codecs import NO_CODEC, decompress
 from headwater.readers.kafka.columns import kafka_schema
 from headwater.readers.kafka.faults import corrupt, fault
-from headwater.readers.kafka.layout import FAULT_TIMESTAMP, LOG_APPEND_TIME, MOST_TIMESTAMP_MS, BatchArray, ByteArray
+from headwater.readers.kafka.layout import (
+    FAULT_TIMESTAMP,
+    LOG_APPEND_TIME,
+    MOST_TIMESTAMP_MS,
+    BatchArray,
+    ByteArray,
+)
 from headwater.readers.kafka.record_batch import CODEC, scan
 
 __all__ = ["legacy_rows"]
@@ -37,8 +46,12 @@ class _Message(NamedTuple):
     value: bytes | None
 
 
-def legacy_rows(data: ByteArray, batches: BatchArray, columns: Sequence[str], state: SplitState[KafkaPartitionSplit, int]) -> pa.RecordBatch | None:
-    """Return the rows of messages of the formats v0 and v1 between the state's position and stop; None if there are none.
+def legacy_rows(
+    data: ByteArray, batches: BatchArray, columns: Sequence[str], state: SplitState[KafkaPartitionSplit, int]
+) -> pa.RecordBatch | None:
+    """Return the rows of messages of the formats v0 and v1 between the state's position and stop.
+
+    None if there are none.
 
     Args:
         data: a record set.
@@ -50,11 +63,16 @@ def legacy_rows(data: ByteArray, batches: BatchArray, columns: Sequence[str], st
         CorruptRecordError: a message cannot be what a producer wrote.
     """
     found = [
-        message for batch in batches for message in _messages(data, batch, state.split.split_id) if state.position <= message.offset < state.stop
+        message
+        for batch in batches
+        for message in _messages(data, batch, state.split.split_id)
+        if state.position <= message.offset < state.stop
     ]
     if not found:
         return None
-    if "timestamp" in columns and (beyond := [message for message in found if abs(message.timestamp_ms) > MOST_TIMESTAMP_MS]):
+    if "timestamp" in columns and (
+        beyond := [message for message in found if abs(message.timestamp_ms) > MOST_TIMESTAMP_MS]
+    ):
         raise fault(FAULT_TIMESTAMP, state.split.split_id, beyond[0].offset)
     schema = kafka_schema(columns)
     return pa.RecordBatch.from_arrays([_column(field, found, state.split) for field in schema], schema=schema)
@@ -88,7 +106,12 @@ def _messages(data: ByteArray, batch: Any, split_id: str) -> Iterator[_Message]:
     scratch = Scratch(PROCESS_POOL)
     decompress(codec, memoryview(body), scratch, split_id, outer.offset)
     inner = scan(scratch.bytes(), split_id)
-    if not len(inner) or inner[-1]["end"] != scratch.size or (inner["magic"] > 1).any() or (inner["attributes"] & CODEC).any():
+    if (
+        not len(inner)
+        or inner[-1]["end"] != scratch.size
+        or (inner["magic"] > 1).any()
+        or (inner["attributes"] & CODEC).any()
+    ):
         raise corrupt("holds something else than whole, uncompressed messages", split_id, outer.offset)
     # In v1 the offsets inside are relative, and the wrapper has the offset of its last message.
     shift = outer.offset - int(inner[-1]["base_offset"]) if batch["magic"] == 1 else 0
@@ -110,16 +133,27 @@ def _decoded(data: ByteArray, batch: Any, split_id: str) -> _Message:
     try:
         record = next(iter(LegacyRecordBatch(plain, magic)))
     except (struct.error, ValueError) as error:
-        raise corrupt("has a key or value that reaches beyond the end of its message", split_id, offset) from error
+        raise corrupt(
+            "has a key or value that reaches beyond the end of its message", split_id, offset
+        ) from error
     if _OVERHEAD_BYTES[magic] + len(record.key or b"") + len(record.value or b"") != len(plain):
         raise corrupt("is longer or shorter than its key and value", split_id, offset)
     if magic == 0:
         return _Message(offset, _NO_TIMESTAMP, _NO_TIMESTAMP, record.key, record.value)
-    return _Message(offset, record.timestamp, 1 if plain[_ATTRIBUTES_AT] & LOG_APPEND_TIME else 0, record.key, record.value)
+    return _Message(
+        offset,
+        record.timestamp,
+        1 if plain[_ATTRIBUTES_AT] & LOG_APPEND_TIME else 0,
+        record.key,
+        record.value,
+    )
 
 
 def _with_right_checksum(frame: bytes) -> bytes:
-    """Repair an LZ4 frame of format v0: its clients took the frame's magic bytes into the header checksum, which LZ4 forbids (KAFKA-3160)."""
+    """Repair an LZ4 frame of format v0.
+
+    Its clients took the frame's magic bytes into the header checksum, which LZ4 forbids (KAFKA-3160).
+    """
     if len(frame) < 7:
         return frame
     end = 6 + (8 if frame[4] & 0x08 else 0)
@@ -128,7 +162,14 @@ def _with_right_checksum(frame: bytes) -> bytes:
 
 def _xxh32(data: bytes) -> int:
     """Return the 32-bit xxHash of fewer than 16 bytes."""
-    prime1, prime2, prime3, prime4, prime5, mask = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xFFFFFFFF
+    prime1, prime2, prime3, prime4, prime5, mask = (
+        0x9E3779B1,
+        0x85EBCA77,
+        0xC2B2AE3D,
+        0x27D4EB2F,
+        0x165667B1,
+        0xFFFFFFFF,
+    )
     whole = len(data) & ~3
     found = (prime5 + len(data)) & mask
     for (lane,) in struct.iter_unpack("<I", data[:whole]):

@@ -15,7 +15,10 @@ __all__ = ["BELIEVED_AFTER_MS", "Losses"]
 log = logging.getLogger(__name__)
 
 BELIEVED_AFTER_MS = 3_000
-"""An answer that would mean loss is believed once it has been repeated for so long: metadata and high watermarks reach the brokers one by one."""
+"""An answer that would mean loss is believed once it has been repeated for so long.
+
+Metadata and high watermarks reach the brokers one by one.
+"""
 
 _EARLIEST_LOCAL = -4
 """The first record on the broker's own disk; what is before it may lie in tiered storage (KIP-405)."""
@@ -24,8 +27,8 @@ _EARLIEST_LOCAL = -4
 class Losses:
     """Decides whether records are lost, and whether that is an error. One task's, on its thread.
 
-    Only what the brokers say is gone counts as lost. Holes that compaction, transaction markers and aborted records leave are none. Every method
-    may raise:
+    Only what the brokers say is gone counts as lost. Holes that compaction, transaction markers and aborted
+    records leave are none. Every method may raise:
         DataLossError: records are lost, and that is to be an error.
         TransientSourceError: the cluster cannot say now; ask again.
 
@@ -44,7 +47,12 @@ class Losses:
         earliest = self._leaders.offset(cursor.split, EARLIEST)
         if cursor.position < earliest:
             until = min(earliest, cursor.stop)
-            self._lost(cursor, cursor.position, until, f"the log now begins at offset {earliest}: retention or an administrator removed them")
+            self._lost(
+                cursor,
+                cursor.position,
+                until,
+                f"the log now begins at offset {earliest}: retention or an administrator removed them",
+            )
             cursor.position = until
             return
         end = self._leaders.offset(cursor.split, LATEST)
@@ -71,7 +79,9 @@ class Losses:
         if end < cursor.stop:
             self._cut_off(cursor, end)
         elif readable_until >= cursor.stop and self._is_local(cursor):
-            log.debug("%s: nothing between offset %d and %d", cursor.split.split_id, cursor.position, cursor.stop)
+            log.debug(
+                "%s: nothing between offset %d and %d", cursor.split.split_id, cursor.position, cursor.stop
+            )
             cursor.position = cursor.stop
 
     def missing(self, cursor: Cursor, why: Nowhere) -> None:
@@ -87,7 +97,10 @@ class Losses:
         return now_ms - cursor.doubt[1] >= BELIEVED_AFTER_MS
 
     def _is_local(self, cursor: Cursor) -> bool:
-        """Whether the leader would find a record on its own disk. It also says "nothing" when tiered storage is slow."""
+        """Whether the leader would find a record on its own disk.
+
+        It also says "nothing" when tiered storage is slow.
+        """
         try:
             return cursor.position >= self._leaders.offset(cursor.split, _EARLIEST_LOCAL)
         except TransientSourceError:

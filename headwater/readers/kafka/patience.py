@@ -45,7 +45,9 @@ class Patience:
         """Something failed for a passing reason: `is_due` says when to try it again."""
         self._failure = failure
         if self.is_due:
-            self._retry_at_ms = self._clock.monotonic_ms() + min(self._most_ms, self._first_ms * 2 ** min(self._failures, 20))
+            self._retry_at_ms = self._clock.monotonic_ms() + min(
+                self._most_ms, self._first_ms * 2 ** min(self._failures, 20)
+            )
             self._failures += 1
 
     @property

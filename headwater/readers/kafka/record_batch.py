@@ -9,7 +9,17 @@ from headwater.readers.kafka.kernel_cache import kernel
 from headwater.readers.kafka.layout import BATCH, BatchArray, ByteArray
 from headwater.readers.kafka.record_set import RecordSet
 
-__all__ = ["CODEC", "CONTROL", "TRANSACTIONAL", "as_bytes", "before", "first_batch_bytes", "next_offset", "scan", "with_records_from"]
+__all__ = [
+    "CODEC",
+    "CONTROL",
+    "TRANSACTIONAL",
+    "as_bytes",
+    "before",
+    "first_batch_bytes",
+    "next_offset",
+    "scan",
+    "with_records_from",
+]
 
 CODEC = 0x07
 """Attribute bits: how the records are compressed."""
@@ -29,7 +39,9 @@ def as_bytes(data: memoryview | bytes | ByteArray) -> ByteArray:
 
 
 def scan(data: ByteArray, split_id: str) -> BatchArray:
-    """Return the headers of all complete batches, of any record format: an array of `headwater.readers.kafka.layout.BATCH`. Reads headers only.
+    """Return the headers of all complete batches, of any record format.
+
+    An array of `headwater.readers.kafka.layout.BATCH`. Reads headers only.
 
     A batch that is cut short at the end is left out.
 
@@ -50,8 +62,9 @@ def scan(data: ByteArray, split_id: str) -> BatchArray:
 def next_offset(record_set: RecordSet, split_id: str) -> int | None:
     """Return the offset after the last complete batch; None if no batch is complete.
 
-    The split reader asks this before anything is decoded, to send its next request at once. It costs microseconds. None for a set that is not
-    empty means that the first batch is larger than what was asked for: see `first_batch_bytes`.
+    The split reader asks this before anything is decoded, to send its next request at once. It costs
+    microseconds. None for a set that is not empty means that the first batch is larger than what was asked
+    for: see `first_batch_bytes`.
 
     Raises:
         CorruptRecordError: a header cannot be what a broker wrote.
@@ -61,9 +74,12 @@ def next_offset(record_set: RecordSet, split_id: str) -> int | None:
 
 
 def first_batch_bytes(record_set: RecordSet) -> int | None:
-    """Return how many bytes the first batch says it has, complete or not; None if not even that is there, or it makes no sense.
+    """Return how many bytes the first batch says it has, complete or not.
 
-    For the split reader, which has to ask for that much if `next_offset` is None. Not checked against anything: the caller has a limit.
+    None if not even that is there, or it makes no sense.
+
+    For the split reader, which has to ask for that much if `next_offset` is None. Not checked against
+    anything: the caller has a limit.
     """
     if len(record_set.data) < _LOG_OVERHEAD:
         return None
@@ -74,7 +90,8 @@ def first_batch_bytes(record_set: RecordSet) -> int | None:
 def before(batches: BatchArray, stop: int) -> BatchArray:
     """Return the batches that may hold offsets before ``stop``.
 
-    A compressed message of the old formats has the offset of its last record: where it begins is not known yet.
+    A compressed message of the old formats has the offset of its last record: where it begins is not known
+    yet.
     """
     wanted = (batches["base_offset"] < stop) | (batches["magic"] < 2)
     return batches if wanted.all() else batches[wanted]

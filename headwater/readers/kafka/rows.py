@@ -1,4 +1,7 @@
-"""Chunks of records to Arrow batches: the kernel fills leased buffers, several chunks into the same ones if they are small."""
+"""Chunks of records to Arrow batches.
+
+The kernel fills leased buffers, several chunks into the same ones if they are small.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,12 @@ class _Run(NamedTuple):
 
 
 class RowBuilder:
-    """Gathers rows until they are worth an Arrow batch. A large record set makes a batch of its own, small ones share one.
+    """Gathers rows until they are worth an Arrow batch.
 
-    Handing over a batch costs as much as handing over some hundred rows, so the record sets of a trickle over many partitions are put together.
-    One owner, one thread.
+    A large record set makes a batch of its own, small ones share one.
+
+    Handing over a batch costs as much as handing over some hundred rows, so the record sets of a trickle over
+    many partitions are put together. One owner, one thread.
 
     Args:
         columns: which columns, in which order. Others are neither decoded nor copied.
@@ -64,21 +69,31 @@ class RowBuilder:
         return self._rows >= _ENOUGH_ROWS or self._bytes >= _ENOUGH_BYTES
 
     def fits(self, chunk: Chunk) -> bool:
-        """Return whether the chunk's rows can go beside those that are waiting. If none are, every chunk fits."""
+        """Return whether the chunk's rows can go beside those that are waiting.
+
+        If none are, every chunk fits.
+        """
         return self._rows == 0 or self._has_room(chunk)
 
     def _has_room(self, chunk: Chunk) -> bool:
-        return self._rows + chunk.most_rows <= self._room_rows and self._bytes + chunk.most_bytes <= self._room_bytes
+        return (
+            self._rows + chunk.most_rows <= self._room_rows
+            and self._bytes + chunk.most_bytes <= self._room_bytes
+        )
 
     def append(self, chunk: Chunk, state: SplitState[KafkaPartitionSplit, int]) -> None:
-        """Decode the records of a chunk that fits, from the state's position up to its stop. The state is only looked at.
+        """Decode the records of a chunk that fits, from the state's position up to its stop.
+
+        The state is only looked at.
 
         Raises:
             CorruptRecordError: the records cannot be decoded. What is waiting is lost too: the task fails.
         """
         if self._buffers is None or not self._has_room(chunk):
             self._open(chunk.most_rows, chunk.most_bytes)
-        rows = kernel().decode(chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally)
+        rows = kernel().decode(
+            chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally
+        )
         if rows < 0:
             base_offset = int(chunk.batches[self._tally[layout.TALLY_FAULTY_BATCH]]["base_offset"])
             self._reset()
@@ -107,7 +122,9 @@ class RowBuilder:
             case "value":
                 return arrays.binary(pa.binary(), rows, buffers.value, tally[layout.TALLY_NULL_VALUES])
             case "topic":
-                return self._topics.column([run.topic for run in self._runs], [run.rows for run in self._runs])
+                return self._topics.column(
+                    [run.topic for run in self._runs], [run.rows for run in self._runs]
+                )
             case "partition":
                 partitions = np.array([run.partition for run in self._runs], np.int32)
                 return arrays.fixed(pa.int32(), np.repeat(partitions, [run.rows for run in self._runs]))
@@ -118,7 +135,12 @@ class RowBuilder:
             case "timestampType":
                 return arrays.fixed(pa.int32(), buffers.timestamp_type[:rows])
             case _:
-                return arrays.headers(rows, buffers.headers, tally[layout.TALLY_HEADERLESS], tally[layout.TALLY_NULL_HEADER_VALUES])
+                return arrays.headers(
+                    rows,
+                    buffers.headers,
+                    tally[layout.TALLY_HEADERLESS],
+                    tally[layout.TALLY_NULL_HEADER_VALUES],
+                )
 
     def _open(self, rows: int, size: int) -> None:
         """Lease buffers for this many rows and bytes at least, and for some more small record sets."""
@@ -127,7 +149,13 @@ class RowBuilder:
         measured = _Region(_NO_BYTES)
         _carve(measured, wanted, self._room_rows, self._room_bytes)
         buffers = _carve(_Region(self._pool.lease(measured.used)), wanted, self._room_rows, self._room_bytes)
-        for column in (buffers.key, buffers.value, buffers.headers, buffers.headers.key, buffers.headers.value):
+        for column in (
+            buffers.key,
+            buffers.value,
+            buffers.headers,
+            buffers.headers.key,
+            buffers.headers.value,
+        ):
             column.offsets[:1] = 0
             column.validity[:] = 0xFF
         self._buffers, self._addresses = buffers, buffers.addresses()
@@ -148,12 +176,19 @@ class _Region:
 
 
 def _carve(region: _Region, wanted: frozenset[str], rows: int, size: int) -> RowBuffers:
-    """Divide memory into buffers for the wanted columns; keys, values and headers could each be nearly all of the bytes."""
+    """Divide memory into buffers for the wanted columns.
+
+    Keys, values and headers could each be nearly all of the bytes.
+    """
 
     def binary(name: str, most: int) -> BinaryBuffers:
         if name not in wanted:
             return BinaryBuffers(region.take(0, np.int32), region.take(0, np.uint8), region.take(0, np.uint8))
-        return BinaryBuffers(region.take(most + 1, np.int32), region.take((most + 7) // 8, np.uint8), region.take(size, np.uint8))
+        return BinaryBuffers(
+            region.take(most + 1, np.int32),
+            region.take((most + 7) // 8, np.uint8),
+            region.take(size, np.uint8),
+        )
 
     def numbers(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
         return region.take(rows if name in wanted else 0, kind)

@@ -34,9 +34,10 @@ _LARGEST_FETCH_BYTES = 1 << 30
 class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
     """Fetches from all leaders at once, one request in flight per broker, the next one sent before the last answer is handed out.
 
-    A range is finished when its fetch position has reached its stop; how many records lay between is nobody's business: compaction, transaction
-    markers and aborted records leave gaps. Leaders that move, brokers that restart and slow elections are waited for, while the other brokers go
-    on; only when nothing at all has come for the poll time-out does the task fail.
+    A range is finished when its fetch position has reached its stop; how many records lay between is nobody's
+    business: compaction, transaction markers and aborted records leave gaps. Leaders that move, brokers that
+    restart and slow elections are waited for, while the other brokers go on; only when nothing at all has
+    come for the poll time-out does the task fail.
 
     Args:
         config: how to reach the cluster.
@@ -47,7 +48,13 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
     """
 
     def __init__(
-        self, config: ClientConfig, *, poll_timeout_ms: int, fail_on_data_loss: bool, clock: Clock | None = None, pool: ConnectionPool = POOL
+        self,
+        config: ClientConfig,
+        *,
+        poll_timeout_ms: int,
+        fail_on_data_loss: bool,
+        clock: Clock | None = None,
+        pool: ConnectionPool = POOL,
     ) -> None:
         # No single question takes longer than the task waits at all.
         self._config = replace(
@@ -68,7 +75,9 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             if piece.start >= piece.stop:
                 self._empty.add(piece.split.path)
             else:
-                self._cursors[piece.split.path] = Cursor(piece.split, piece.start, piece.stop, self._config.max_partition_fetch_bytes)
+                self._cursors[piece.split.path] = Cursor(
+                    piece.split, piece.start, piece.stop, self._config.max_partition_fetch_bytes
+                )
 
     def fetch(self) -> RecordsWithSplitIds[RecordSet]:
         if self._empty or not self._cursors:
@@ -91,7 +100,10 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         self._leaders.close()
 
     def _attempt(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Try something that may fail for a passing reason: records that are in hand already must not suffer from it."""
+        """Try something that may fail for a passing reason.
+
+        Records that are in hand already must not suffer from it.
+        """
         try:
             return call(*args, **kwargs)
         except TransientSourceError as error:
@@ -115,10 +127,17 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             self._leaders.forget({cursor.split.topic for cursor in waiting})
             first = waiting[0].split
             why = located[first]
-            raise TransientSourceError(why.value if isinstance(why, Nowhere) else f"node {why} has no address", source="kafka", split=first.split_id)
+            raise TransientSourceError(
+                why.value if isinstance(why, Nowhere) else f"node {why} has no address",
+                source="kafka",
+                split=first.split_id,
+            )
 
     def _without_broker(self) -> list[Cursor]:
-        """Return the cursors that have no broker, or none any more: it was dropped, or it is a replica whose time is over."""
+        """Return the cursors that have no broker, or none any more.
+
+        It was dropped, or it is a replica whose time is over.
+        """
         now_ms = self._clock.monotonic_ms()
         for cursor in self._cursors.values():
             if cursor.broker is not None and cursor.broker not in self._sessions:
@@ -143,7 +162,9 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
 
     def _is_current(self, part: FetchedPartition) -> bool:
         """Whether nobody else has served the partition since it was asked for."""
-        return self._cursors.get(part.cursor.split.path) is part.cursor and part.cursor.position == part.position
+        return (
+            self._cursors.get(part.cursor.split.path) is part.cursor and part.cursor.position == part.position
+        )
 
     def _take(self, fetched: Sequence[FetchedPartition]) -> RecordsWithSplitIds[RecordSet]:
         """Move the cursors past what came, and hand it out."""
@@ -164,7 +185,10 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         return RecordsWithSplitIds(records, finished)
 
     def _advance(self, part: FetchedPartition) -> RecordSet | None:
-        """Return the records of a partition and move its cursor past them; None if there is no whole batch."""
+        """Return the records of a partition and move its cursor past them.
+
+        None if there is no whole batch.
+        """
         cursor = part.cursor
         if part.error_code or not len(part.records):
             return None
@@ -195,7 +219,10 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         """Not one whole batch fitted into what was asked for."""
         cursor, batch_bytes = part.cursor, first_batch_bytes(RecordSet(part.records)) or 0
         if cursor.max_bytes >= _LARGEST_FETCH_BYTES or batch_bytes > _LARGEST_FETCH_BYTES:
-            raise _corrupt(cursor, f"a record batch is larger than {_LARGEST_FETCH_BYTES} bytes, or its length is not what was written")
+            raise _corrupt(
+                cursor,
+                f"a record batch is larger than {_LARGEST_FETCH_BYTES} bytes, or its length is not what was written",
+            )
         cursor.max_bytes = min(max(cursor.max_bytes * 2, batch_bytes), _LARGEST_FETCH_BYTES)
 
     def _follow(self, cursor: Cursor, node: int) -> None:
@@ -203,7 +230,11 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         cursor.doubt = None
         if not self._move(cursor, node, self._clock.monotonic_ms() + self._config.metadata_max_age_ms):
             self._look_again(cursor)
-            raise TransientSourceError(f"node {node} is the nearest replica, but has no address", source="kafka", split=cursor.split.split_id)
+            raise TransientSourceError(
+                f"node {node} is the nearest replica, but has no address",
+                source="kafka",
+                split=cursor.split.split_id,
+            )
 
     def _refused(self, cursor: Cursor, code: int) -> None:
         """A broker will not serve a partition: look elsewhere, skip what is gone, or fail."""
@@ -212,12 +243,20 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             self._losses.out_of_range(cursor)
             return
         needs = Permission("Read", "topic", split.topic)
-        error = from_code(code, what=f"fetching from topic {split.topic!r}", needs=needs, split=split.split_id, position=cursor.position)
+        error = from_code(
+            code,
+            what=f"fetching from topic {split.topic!r}",
+            needs=needs,
+            split=split.split_id,
+            position=cursor.position,
+        )
         cursor.doubt = None
         if at_leader and code not in _UNKNOWN_TOPIC and not metadata_is_stale(code):
             raise error
         self._look_again(cursor)
-        raise TransientSourceError(error.message, source="kafka", split=split.split_id, position=cursor.position)
+        raise TransientSourceError(
+            error.message, source="kafka", split=split.split_id, position=cursor.position
+        )
 
     def _look_again(self, cursor: Cursor) -> None:
         """Ask the cluster who leads the partition now. What its last broker said counts no more."""

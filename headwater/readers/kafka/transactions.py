@@ -17,8 +17,9 @@ _ABORT = 0
 def without_aborted(data: ByteArray, batches: BatchArray, aborted: Sequence[tuple[int, int]]) -> BatchArray:
     """Return the batches that no aborted transaction wrote, control batches still among them.
 
-    The broker names aborted transactions by producer and first offset. From there on a producer's transactional batches are dropped, until its
-    abort marker ends the transaction. ``batches`` must hold all of the response up to the last wanted one: a marker may stand before the first.
+    The broker names aborted transactions by producer and first offset. From there on a producer's
+    transactional batches are dropped, until its abort marker ends the transaction. ``batches`` must hold all
+    of the response up to the last wanted one: a marker may stand before the first.
     """
     if not aborted:
         return batches

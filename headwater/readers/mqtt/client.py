@@ -39,7 +39,8 @@ Token = tuple[int, int]
 class MqttClient(StagedClient[Token]):
     """One connection. paho's own thread receives; this class's methods run on the fetcher's.
 
-    Connecting with the same client id makes the broker close the connection of whoever had the session before.
+    Connecting with the same client id makes the broker close the connection of whoever had the session
+    before.
 
     Args:
         settings: what the user says.
@@ -57,7 +58,9 @@ class MqttClient(StagedClient[Token]):
 
     def open(self, split: Split) -> None:
         settings = self._settings
-        client = Client(CallbackAPIVersion.VERSION2, split.path[0], protocol=MQTTProtocolVersion.MQTTv5, manual_ack=True)
+        client = Client(
+            CallbackAPIVersion.VERSION2, split.path[0], protocol=MQTTProtocolVersion.MQTTv5, manual_ack=True
+        )
         client.on_connect, client.on_disconnect, client.on_message, client.on_subscribe = (
             self._on_connect,
             self._on_disconnect,
@@ -73,21 +76,31 @@ class MqttClient(StagedClient[Token]):
         properties.ReceiveMaximum = settings.in_flight
         self._client = client
         try:
-            client.connect(settings.host, settings.port, clean_start=not settings.is_persistent, properties=properties)
+            client.connect(
+                settings.host, settings.port, clean_start=not settings.is_persistent, properties=properties
+            )
         except OSError as error:
-            raise TransientSourceError(f"no MQTT broker at {settings.host}:{settings.port}: {error}", source="mqtt", split=split.split_id) from error
+            raise TransientSourceError(
+                f"no MQTT broker at {settings.host}:{settings.port}: {error}",
+                source="mqtt",
+                split=split.split_id,
+            ) from error
         client.loop_start()
         self._wait_for_the_broker(split)
 
     def poll(self, timeout_ms: int, most: int) -> Delivery[Token] | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._messages or self._lost is not None or self._was_woken, timeout_ms / 1000)
+            self._changed.wait_for(
+                lambda: self._messages or self._lost is not None or self._was_woken, timeout_ms / 1000
+            )
             woken, self._was_woken = self._was_woken, False
             if not self._messages:
                 self._check_connection()
                 return None
             if not woken:
-                self._changed.wait_for(lambda: len(self._messages) >= most or self._was_woken, _LINGER_MS / 1000)
+                self._changed.wait_for(
+                    lambda: len(self._messages) >= most or self._was_woken, _LINGER_MS / 1000
+                )
             taken = [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
         return _delivery(taken, self._settings.key)
 
@@ -112,7 +125,9 @@ class MqttClient(StagedClient[Token]):
             client.loop_stop()
 
     def _wait_until_heard(self, client: Client) -> None:
-        """Wait until the broker has read all acknowledgements: closing a connection on which messages still arrive may throw them away.
+        """Wait until the broker has read all acknowledgements.
+
+        Closing a connection on which messages still arrive may throw them away.
 
         It answers in order, so the answer to a request that changes nothing says so.
         """
@@ -123,22 +138,31 @@ class MqttClient(StagedClient[Token]):
             self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None, _GOODBYE_S)
 
     def _subscribe(self, client: Client) -> None:
-        """Subscribe, also to what the session has already: that changes nothing, and brings no retained message again."""
+        """Subscribe, also to what the session has already.
+
+        That changes nothing, and brings no retained message again.
+        """
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
         client.subscribe([(topic, options) for topic in self._settings.topics])
 
     def _wait_for_the_broker(self, split: Split) -> None:
         deadline_s = self._settings.connect_timeout_ms / 1000
         with self._changed:
-            done = self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None or self._refused is not None, deadline_s)
+            done = self._changed.wait_for(
+                lambda: self._is_subscribed or self._lost is not None or self._refused is not None, deadline_s
+            )
         refused = self._refused or (self._lost if not self._is_subscribed else None)
         if refused is not None:
             where = f"the MQTT broker at {self._settings.host}:{self._settings.port} says: {refused}"
             if refused.value in _AUTHENTICATION:
-                raise AuthenticationError(f"{where}; check username and password", source="mqtt", split=split.split_id)
+                raise AuthenticationError(
+                    f"{where}; check username and password", source="mqtt", split=split.split_id
+                )
             if refused.value in _AUTHORIZATION:
                 raise AuthorizationError(
-                    f"{where}; the user may not subscribe to {', '.join(self._settings.topics)}", source="mqtt", split=split.split_id
+                    f"{where}; the user may not subscribe to {', '.join(self._settings.topics)}",
+                    source="mqtt",
+                    split=split.split_id,
                 )
             raise SourceError(where, source="mqtt", split=split.split_id)
         if not done:
@@ -146,24 +170,50 @@ class MqttClient(StagedClient[Token]):
 
     def _check_connection(self) -> None:
         if self._lost is not None:
-            raise TransientSourceError(f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt")
+            raise TransientSourceError(
+                f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt"
+            )
 
-    def _on_connect(self, client: Client, userdata: Any, flags: ConnectFlags, reason: ReasonCode, properties: Properties | None) -> None:
+    def _on_connect(
+        self,
+        client: Client,
+        userdata: Any,
+        flags: ConnectFlags,
+        reason: ReasonCode,
+        properties: Properties | None,
+    ) -> None:
         """Paho's thread."""
         if reason.is_failure:
             self._note_refusal(reason)
         else:
             self._subscribe(client)
 
-    def _on_subscribe(self, client: Client, userdata: Any, packet_id: int, reasons: list[ReasonCode], properties: Properties | None) -> None:
+    def _on_subscribe(
+        self,
+        client: Client,
+        userdata: Any,
+        packet_id: int,
+        reasons: list[ReasonCode],
+        properties: Properties | None,
+    ) -> None:
         if failed := [reason for reason in reasons if reason.is_failure]:
             self._note_refusal(failed[0])
         with self._changed:
             self._is_subscribed = not failed
             self._changed.notify_all()
 
-    def _on_disconnect(self, client: Client, userdata: Any, flags: DisconnectFlags, reason: ReasonCode, properties: Properties | None) -> None:
-        """Paho's thread: the connection is not made anew; the task ends, and the next one begins with a session of its own."""
+    def _on_disconnect(
+        self,
+        client: Client,
+        userdata: Any,
+        flags: DisconnectFlags,
+        reason: ReasonCode,
+        properties: Properties | None,
+    ) -> None:
+        """Paho's thread: the connection is not made anew.
+
+        The task ends, and the next one begins with a session of its own.
+        """
         with self._changed:
             self._lost = reason
             self._changed.notify_all()
@@ -190,7 +240,11 @@ def _delivery(taken: list[tuple[MQTTMessage, datetime]], key: tuple[str, str] | 
         pa.array([received for _, received in taken], pa.timestamp("us", tz="UTC")),
     ]
     rows = pa.RecordBatch.from_arrays(columns, schema=MQTT_SCHEMA)
-    return Delivery(rows, [_key_of(message, key) for message in messages], [(message.mid, message.qos) for message in messages])
+    return Delivery(
+        rows,
+        [_key_of(message, key) for message in messages],
+        [(message.mid, message.qos) for message in messages],
+    )
 
 
 def _key_of(message: MQTTMessage, where: tuple[str, str] | None) -> bytes | None:

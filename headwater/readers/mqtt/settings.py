@@ -31,7 +31,8 @@ class MqttSettings:
         password: never shown.
         topics: topic filters.
         is_persistent: whether the session outlives the connection. A batch read makes one that does not.
-        key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have none.
+        key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have
+            none.
         in_flight: the most messages that the broker sends before the first is acknowledged.
         connect_timeout_ms: how long to wait for the broker.
     """

@@ -36,7 +36,14 @@ class SplitPages:
         is_planned: whether the stop comes from a plan.
     """
 
-    def __init__(self, source: SimpleSource, schema: pa.Schema, assigned: SplitRange[NamedSplit, Any], *, is_planned: bool) -> None:
+    def __init__(
+        self,
+        source: SimpleSource,
+        schema: pa.Schema,
+        assigned: SplitRange[NamedSplit, Any],
+        *,
+        is_planned: bool,
+    ) -> None:
         self._source, self._schema, self._is_planned = source, schema, is_planned
         self.split, self.position, self.stop = assigned.split, assigned.start, assigned.stop
         self._pages: Iterator[Page] | None = None
@@ -44,10 +51,14 @@ class SplitPages:
     @property
     def is_at_stop(self) -> bool:
         """Whether nothing is left of the range."""
-        return self.stop is not None and (self.position == self.stop or self._is_before(self.stop, self.position))
+        return self.stop is not None and (
+            self.position == self.stop or self._is_before(self.stop, self.position)
+        )
 
     def step(self) -> EpochRecord | End:
-        """Return the next page, advancing the position, or how the generator ended. After an error the next call begins anew at the position.
+        """Return the next page, advancing the position, or how the generator ended.
+
+        After an error the next call begins anew at the position.
 
         Raises:
             ContractError: the source broke a promise of `SimpleSource.read`.
@@ -55,7 +66,12 @@ class SplitPages:
         """
         source = self._source
         try:
-            with outside(f"{type(source).__name__}.read", source=source.name, split=self.split.name, position=self.position):
+            with outside(
+                f"{type(source).__name__}.read",
+                source=source.name,
+                split=self.split.name,
+                position=self.position,
+            ):
                 if self._pages is None:
                     arguments = {"stop": self.stop} if takes_stop(source) else {}
                     self._pages = iter(source.read(self.split, self.position, **arguments))
@@ -78,7 +94,9 @@ class SplitPages:
     def _end(self, value: object) -> End:
         self._pages = None
         if not self._is_planned and self.stop is not None:
-            raise self.broken(f"came to {self.stop!r} when it was read before, and ends now: the same position must bring the same rows")
+            raise self.broken(
+                f"came to {self.stop!r} when it was read before, and ends now: the same position must bring the same rows"
+            )
         if not isinstance(value, AskAgain | Finished | None):
             raise self.broken(f"must return AskAgain, Finished or None, not {value!r}")
         return value
@@ -87,10 +105,13 @@ class SplitPages:
         if not isinstance(page, Page):
             raise self.broken(f"must yield Pages, not {type(page).__name__}")
         check_json(
-            page.position, f"SimpleSource.read: the position after {self.position!r} of split {self.split.name!r} of source {self._source.name!r}"
+            page.position,
+            f"SimpleSource.read: the position after {self.position!r} of split {self.split.name!r} of source {self._source.name!r}",
         )
         if page.position == self.position or self._is_before(page.position, self.position):
-            raise self.broken(f"must move on: the page after {self.position!r} has the position {page.position!r}")
+            raise self.broken(
+                f"must move on: the page after {self.position!r} has the position {page.position!r}"
+            )
         if page.children and self._is_planned:
             raise self.broken("found splits, which needs barrier mode: a source without Heads")
         rows, position = self._cut(self._rows(page), page.position)
@@ -101,15 +122,23 @@ class SplitPages:
         rows = page.rows
         if isinstance(rows, pa.RecordBatch):
             if not rows.schema.equals(self._schema):
-                raise self.broken(f"must yield the schema of the source, ({_text(self._schema)}), not ({_text(rows.schema)})")
+                raise self.broken(
+                    f"must yield the schema of the source, ({_text(self._schema)}), not ({_text(rows.schema)})"
+                )
             return rows
         try:
             if any(isinstance(row, Mapping) for row in rows):
                 if unknown := {name for row in rows for name in row} - set(self._schema.names):
-                    raise self.broken(f"has the column {min(unknown, key=str)!r}, which is not in the schema ({_text(self._schema)})")
-                return pa.RecordBatch.from_pylist(cast("list[dict[str, Any]]", list(rows)), schema=self._schema)
+                    raise self.broken(
+                        f"has the column {min(unknown, key=str)!r}, which is not in the schema ({_text(self._schema)})"
+                    )
+                return pa.RecordBatch.from_pylist(
+                    cast("list[dict[str, Any]]", list(rows)), schema=self._schema
+                )
             columns = zip(*rows, strict=True) if rows else [() for _ in self._schema]
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)
+            ]
         except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
             raise self.broken(f"must yield rows of the schema ({_text(self._schema)}): {error}") from error
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -128,12 +157,19 @@ class SplitPages:
     def _found(self, child: NamedSplit) -> FoundSplit:
         if not isinstance(child, NamedSplit) or not isinstance(child.name, str):
             raise self.broken(f"must name children as NamedSplits, not {child!r}")
-        check_json(child.info, f"Page.children: the info of split {child.name!r} of source {self._source.name!r}")
+        check_json(
+            child.info, f"Page.children: the info of split {child.name!r} of source {self._source.name!r}"
+        )
         with outside(f"{type(self._source).__name__}.start", source=self._source.name, split=child.name):
             return FoundSplit(child, self._source.start(child))
 
     def _is_before(self, position: Any, other: Any) -> bool:
-        with outside(f"{type(self._source).__name__}.is_before", source=self._source.name, split=self.split.name, position=position):
+        with outside(
+            f"{type(self._source).__name__}.is_before",
+            source=self._source.name,
+            split=self.split.name,
+            position=position,
+        ):
             return self._source.is_before(position, other)
 
     def broken(self, what: str) -> ContractError:

@@ -13,7 +13,8 @@ class SimpleReadSettings:
 
     Attributes:
         is_planned: whether the stop of every range is known before reading.
-        follows_growth: whether a split that has nothing more now may have more later: in a stream in barrier mode.
+        follows_growth: whether a split that has nothing more now may have more later: in a stream in barrier
+            mode.
         read_timeout_ms: how long a source may take to yield or to return.
         retry_deadline_ms: how long a call that fails for a passing reason is repeated.
     """

@@ -29,8 +29,8 @@ _CLOSE_MS: Final = 5_000
 class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
     """One split is read as far as it goes before the next is begun: no more than one generator is open.
 
-    The user's code runs on a thread of its own, so a wake-up ends every fetch, however long that code takes; what it yields then comes with a later
-    fetch.
+    The user's code runs on a thread of its own, so a wake-up ends every fetch, however long that code takes;
+    what it yields then comes with a later fetch.
 
     Args:
         source: of the user.
@@ -39,7 +39,9 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         clock: time.
     """
 
-    def __init__(self, source: SimpleSource, schema: pa.Schema, settings: SimpleReadSettings, clock: Clock) -> None:
+    def __init__(
+        self, source: SimpleSource, schema: pa.Schema, settings: SimpleReadSettings, clock: Clock
+    ) -> None:
         self._source, self._schema, self._settings, self._clock = source, schema, settings, clock
         self._backoff = Backoff(deadline_ms=settings.retry_deadline_ms)
         self._open: dict[Path, SplitPages] = {}
@@ -52,7 +54,10 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
 
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
         planned = self._settings.is_planned
-        self._open.update((piece.split.path, SplitPages(self._source, self._schema, piece, is_planned=planned)) for piece in added)
+        self._open.update(
+            (piece.split.path, SplitPages(self._source, self._schema, piece, is_planned=planned))
+            for piece in added
+        )
 
     def handle_splits_removal(self, removed: Sequence[Path]) -> None:
         for path in removed:
@@ -147,7 +152,10 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         wait_ms = self._backoff.wait_ms(self._failures)
         if now_ms + wait_ms - self._failing_since_ms > self._backoff.deadline_ms:
             raise DeadlineError(
-                f"{error.message}, after {self._failures} attempts", source=error.source, split=error.split, position=error.position
+                f"{error.message}, after {self._failures} attempts",
+                source=error.source,
+                split=error.split,
+                position=error.position,
             ) from error
         self._not_before_ms = now_ms + wait_ms
 

@@ -14,7 +14,9 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs calls one after the other on a daemon thread, which starts with the first: a call that never returns keeps no process alive.
+    """Runs calls one after the other on a daemon thread, which starts with the first.
+
+    A call that never returns keeps no process alive.
 
     Args:
         name: of the thread.

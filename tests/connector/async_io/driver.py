@@ -1,4 +1,7 @@
-"""Two queries in a process of their own, for a test that kills it: one drains each batch, one carries over. The one argument is JSON."""
+"""Two queries in a process of their own, for a test that kills it: one drains each batch, one carries over.
+
+The one argument is JSON.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,15 @@ def main() -> None:
     cache = hw.CacheSettings(key=customer, shared=HttpCache(url))
     by_customer = Lookup(url, "cached", "customer_name")
     plain = rows(spark, f"{folder}/in", "plain", "gated")
-    cached = hw.unordered_wait(plain, by_customer, schema="customer_name string", columns=["customer"], cache=cache)
+    cached = hw.unordered_wait(
+        plain, by_customer, schema="customer_name string", columns=["customer"], cache=cache
+    )
     asked = hw.unordered_wait(cached, Lookup(url), schema="name string")
     carried = hw.unordered_wait(
-        rows(spark, f"{folder}/in", "carried", "gated-carried"), Lookup(url), schema="name string", carry_over=job["carry_over"]
+        rows(spark, f"{folder}/in", "carried", "gated-carried"),
+        Lookup(url),
+        schema="name string",
+        carry_over=job["carry_over"],
     )
     queries = [
         frame.writeStream.format("parquet")

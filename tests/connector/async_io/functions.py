@@ -9,10 +9,24 @@ from typing import Any
 
 import aiohttp
 
-from headwater.readers.async_io.function import AsyncBatchFunction, AsyncFunction, BlockingFunction, OpenContext
+from headwater.readers.async_io.function import (
+    AsyncBatchFunction,
+    AsyncFunction,
+    BlockingFunction,
+    OpenContext,
+)
 from headwater.readers.async_io.shared_cache import SharedCache
 
-__all__ = ["BulkLookup", "HttpCache", "Lookup", "NoServer", "Sleeps", "blocks_the_loop", "customer", "wrong_type"]
+__all__ = [
+    "BulkLookup",
+    "HttpCache",
+    "Lookup",
+    "NoServer",
+    "Sleeps",
+    "blocks_the_loop",
+    "customer",
+    "wrong_type",
+]
 
 
 class _Client:
@@ -39,7 +53,8 @@ class Lookup(_Client, AsyncFunction):
     """Asks for a row's first column, with the row's own behaviour if it has one."""
 
     async def async_invoke(self, row: Any) -> dict[str, str]:
-        behaviour = row["behaviour"] if "behaviour" in row else self.behaviour  # noqa: SIM401 - a Row has no get
+        # A Row has no get.
+        behaviour = row["behaviour"] if "behaviour" in row else self.behaviour  # noqa: SIM401
         return await self.ask(row[0], behaviour)
 
 

@@ -1,4 +1,7 @@
-"""A real HTTP service on a thread of the test: slow, failing, hanging or throttling, as each request asks; and it counts."""
+"""A real HTTP service on a thread of the test: slow, failing, hanging or throttling, as each request asks.
+
+And it counts.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ __all__ = ["SlowService"]
 
 
 class SlowService:
-    """``GET /{behaviour}/{key}`` answers ``{"key": ..., "name": ...}`` in a few milliseconds, or as the behaviour says.
+    """``GET /{behaviour}/{key}`` answers ``{"key": ..., "name".
 
-    ``fail``: status 500, always. ``flaky``: status 503 for the first request of a key. ``hang``: no answer. ``throttle``: status 429 while another
-    such request is being answered. ``gated...``: no answer until `release`. ``late``: after a second. ``PUT`` and ``GET /cache/{key}`` keep and
-    return text. Every other behaviour is only a name to count by.
+    ...}`` in a few milliseconds, or as the behaviour says.
+
+    ``fail``: status 500, always. ``flaky``: status 503 for the first request of a key. ``hang``: no answer.
+    ``throttle``: status 429 while another such request is being answered. ``gated...``: no answer until
+    `release`. ``late``: after a second. ``PUT`` and ``GET /cache/{key}`` keep and return text. Every other
+    behaviour is only a name to count by.
 
     Attributes:
         calls: requests by behaviour and key.
@@ -40,7 +46,9 @@ class SlowService:
         self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
@@ -56,7 +64,13 @@ class SlowService:
 
     async def _start(self) -> str:
         app = web.Application()
-        app.add_routes([web.get("/cache/{key}", self._get), web.put("/cache/{key}", self._put), web.get("/{behaviour}/{key}", self._answer)])
+        app.add_routes(
+            [
+                web.get("/cache/{key}", self._get),
+                web.put("/cache/{key}", self._put),
+                web.get("/{behaviour}/{key}", self._answer),
+            ]
+        )
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -70,7 +84,9 @@ class SlowService:
         self.running[behaviour] += 1
         self.peak[behaviour] = max(self.peak[behaviour], self.running[behaviour])
         try:
-            return web.json_response({"key": key, "name": f"name {key}"}, status=await self._status(behaviour, key))
+            return web.json_response(
+                {"key": key, "name": f"name {key}"}, status=await self._status(behaviour, key)
+            )
         finally:
             self.running[behaviour] -= 1
 

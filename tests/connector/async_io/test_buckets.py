@@ -22,24 +22,36 @@ def test_what_is_packed_is_unpacked_piece_by_piece() -> None:
 
 
 def test_rows_are_packed_by_their_keys() -> None:
-    batch = pa.RecordBatch.from_arrays([pa.array(range(10)), pa.array([n % 3 for n in range(10)], pa.int32())], names=["id", "key"])
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(range(10)), pa.array([n % 3 for n in range(10)], pa.int32())], names=["id", "key"]
+    )
     [out] = packed([batch])
     assert out.column("key").to_pylist() == [0, 1, 2]
     rows = pa.RecordBatch.from_arrays([out.column("rows")], names=["rows"])
-    assert [each.column("id").to_pylist() for each in unpacked([rows])] == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
+    assert [each.column("id").to_pylist() for each in unpacked([rows])] == [
+        [0, 3, 6, 9],
+        [1, 4, 7],
+        [2, 5, 8],
+    ]
 
 
 def test_each_bucket_is_a_shuffle_partition_of_its_own(spark: SparkSession) -> None:
     partitions = 11
     keys = bucket_keys(8, partitions)
     assert len(bucket_keys(8, 2)) == 2, "never more than there are partitions"
-    df = spark.createDataFrame([(key,) for key in keys], "key int").selectExpr(f"pmod(hash(key), {partitions}) partition")
+    df = spark.createDataFrame([(key,) for key in keys], "key int").selectExpr(
+        f"pmod(hash(key), {partitions}) partition"
+    )
     assert len({row.partition for row in df.collect()}) == len(keys) == 8
 
 
 def test_equal_rows_have_one_bucket_and_maps_do_not_count(spark: SparkSession) -> None:
-    df = spark.range(0, 40, 1, 4).selectExpr("id % 10 id", "array(struct(id % 10)) nested", "map('n', id) unhashed")
-    keyed = df.withColumn("key", bucket_of(df, df.columns, [5, 9, 0])).select("id", "key").distinct().collect()
+    df = spark.range(0, 40, 1, 4).selectExpr(
+        "id % 10 id", "array(struct(id % 10)) nested", "map('n', id) unhashed"
+    )
+    keyed = (
+        df.withColumn("key", bucket_of(df, df.columns, [5, 9, 0])).select("id", "key").distinct().collect()
+    )
     assert len(keyed) == 10
     assert {row.key for row in keyed} == {5, 9, 0}
     with pytest.raises(OptionError, match="'columns': must hold a column that is no map"):

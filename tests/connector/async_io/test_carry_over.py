@@ -1,4 +1,7 @@
-"""What a micro-batch does not finish is in Spark's state, is asked again, and comes out once: on a real Spark, killed with SIGKILL too."""
+"""What a micro-batch does not finish is in Spark's state, is asked again, and comes out once.
+
+On a real Spark, killed with SIGKILL too.
+"""
 
 from __future__ import annotations
 
@@ -63,19 +66,31 @@ def add_rows(folder: Path, **columns: list[Any]) -> None:
 
 def written(folder: Path) -> Counter[int]:
     """Count the ids that Spark's sink committed, without Spark: from the sink's log."""
-    logs = [log.read_text().splitlines()[1:] for log in (folder / "_spark_metadata").glob("[0-9]*") if not log.name.endswith(".tmp")]
+    logs = [
+        log.read_text().splitlines()[1:]
+        for log in (folder / "_spark_metadata").glob("[0-9]*")
+        if not log.name.endswith(".tmp")
+    ]
     files = {urlparse(json.loads(line)["path"]).path for log in logs for line in log}
-    return Counter(number for file in files for number in pq.read_table(file, columns=["id"])["id"].to_numpy().tolist())
+    return Counter(
+        number for file in files for number in pq.read_table(file, columns=["id"])["id"].to_numpy().tolist()
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("rocksdb")
-def test_a_batch_does_not_wait_for_what_it_can_carry_over(spark: SparkSession, service: SlowService, tmp_path: Path) -> None:
+def test_a_batch_does_not_wait_for_what_it_can_carry_over(
+    spark: SparkSession, service: SlowService, tmp_path: Path
+) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     add_rows(folder, id=list(range(12)), behaviour=["slow"] * 10 + ["gated"] * 2)
     df = spark.readStream.schema("id long, behaviour string").parquet(str(folder))
     carried = hw.unordered_wait(df, Lookup(service.url), schema="name string", carry_over="200ms")
-    writer = carried.writeStream.format("parquet").option("path", str(out)).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer = (
+        carried.writeStream.format("parquet")
+        .option("path", str(out))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+    )
     query = writer.trigger(processingTime="200 milliseconds").start()
     until(lambda: written(out).total() >= 10, "the rows that were answered", 60)
     assert written(out).keys() == set(range(10)), "the others are not answered yet"
@@ -97,11 +112,25 @@ def test_a_batch_does_not_wait_for_what_it_can_carry_over(spark: SparkSession, s
 def test_killed_with_requests_in_flight_each_result_is_written_once(
     spark: SparkSession, spark_conf: dict[str, Any], service: SlowService, tmp_path: Path
 ) -> None:
-    """The batch of the plain query is asked again after the restart, but for what the shared cache knows; the state of the other only is."""
+    """The batch of the plain query is asked again after the restart, but for what the shared cache knows.
+
+    The state of the other only is.
+    """
     add_rows(tmp_path / "in", id=list(range(20)))
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick, PROVIDER: ROCKSDB}
-    job = {"conf": conf, "url": service.url, "folder": str(tmp_path), "carry_over": "500ms", "trigger": {"processingTime": "500 milliseconds"}}
+    conf = {
+        **spark_conf,
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": quick,
+        PROVIDER: ROCKSDB,
+    }
+    job = {
+        "conf": conf,
+        "url": service.url,
+        "folder": str(tmp_path),
+        "carry_over": "500ms",
+        "trigger": {"processingTime": "500 milliseconds"},
+    }
     script = str(Path(__file__).with_name("driver.py"))
     with Program(script, job, tmp_path / "driver.log") as driver:
 
@@ -120,10 +149,17 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     everything = Counter(range(21))
     assert written(tmp_path / "asked") == everything
     assert written(tmp_path / "carried") == everything
-    calls = {name: Counter(key for asked, key in service.calls.elements() if asked == name) for name in ("plain", "cached", "carried")}
-    assert calls["plain"] == Counter({**{str(n): 2 for n in range(20) if n != 5}, "20": 1}), "without a cache the replay asks again"
+    calls = {
+        name: Counter(key for asked, key in service.calls.elements() if asked == name)
+        for name in ("plain", "cached", "carried")
+    }
+    assert calls["plain"] == Counter({**{str(n): 2 for n in range(20) if n != 5}, "20": 1}), (
+        "without a cache the replay asks again"
+    )
     assert calls["cached"] == Counter(map(str, range(4))), "with one it does not"
-    assert calls["carried"] == Counter(str(n) for n in range(21) if n != 5), "what was committed is not replayed"
+    assert calls["carried"] == Counter(str(n) for n in range(21) if n != 5), (
+        "what was committed is not replayed"
+    )
 
 
 class Handle:
@@ -165,7 +201,9 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
     while handle.state:
         assert [unpack(left)["id"].to_pylist() for (left,) in handle.state] == [[0]]
         assert handle.timers == [1000 * rounds + 1]
-        assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(0.06 * 2**rounds)
+        assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(
+            0.06 * 2**rounds
+        )
         handle.timers.clear()  # Spark removes those that fired
         rounds += 1
         out += processor.handleExpiredTimer(0, TimerValues(1000 * rounds), ExpiredTimerInfo(1))
@@ -187,10 +225,15 @@ def test_new_rows_take_the_place_of_a_timer() -> None:
 
 def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(OptionError, match=rf"'carry_over': needs Spark's RocksDB state store: set {PROVIDER} to {ROCKSDB}"):
+    with pytest.raises(
+        OptionError, match=rf"'carry_over': needs Spark's RocksDB state store: set {PROVIDER} to {ROCKSDB}"
+    ):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="2s")
     with pytest.raises(OptionError, match="'carry_over': must be a duration"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="soon")
     with pytest.raises(OptionError, match="'carry_over': must be longer than nothing"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="0s")
-    assert hw.unordered_wait(spark.range(3), Lookup(""), schema="name string", carry_over="2s").columns == ["id", "name"], "a batch drains"
+    assert hw.unordered_wait(spark.range(3), Lookup(""), schema="name string", carry_over="2s").columns == [
+        "id",
+        "name",
+    ], "a batch drains"

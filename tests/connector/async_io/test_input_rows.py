@@ -15,13 +15,21 @@ from headwater.connector.async_io.input_rows import InputRows
 
 def batch(start: int, count: int) -> pa.RecordBatch:
     numbers = list(range(start, start + count))
-    return pa.RecordBatch.from_pydict({"id": numbers, "class": [f"c{n}" for n in numbers], "left out": [{"n": n} for n in numbers]})
+    return pa.RecordBatch.from_pydict(
+        {"id": numbers, "class": [f"c{n}" for n in numbers], "left out": [{"n": n} for n in numbers]}
+    )
 
 
 def test_a_row_is_a_row() -> None:
     [[row]] = InputRows(["id", "class", "left out"], []).admit(batch(7, 1))
     assert isinstance(row, Row)
-    assert (row.id, row["class"], row["left out"], row[0], row.asDict()) == (7, "c7", {"n": 7}, 7, {"id": 7, "class": "c7", "left out": {"n": 7}})
+    assert (row.id, row["class"], row["left out"], row[0], row.asDict()) == (
+        7,
+        "c7",
+        {"n": 7},
+        7,
+        {"id": 7, "class": "c7", "left out": {"n": 7}},
+    )
     assert row == (7, "c7", {"n": 7})
     assert pickle.loads(pickle.dumps(row)) == row
     assert "class" in row
@@ -46,7 +54,12 @@ def test_equal_rows_are_not_the_same_row() -> None:
 @given(seed=st.integers(0, 1000), sizes=st.lists(st.integers(0, 3000), max_size=4))
 def test_rows_come_out_as_they_went_in_and_nothing_is_kept(seed: int, sizes: list[int]) -> None:
     rows = InputRows(["id"], [])
-    admitted = [row for index, size in enumerate(sizes) for piece in rows.admit(batch(index * 10_000, size)) for row in piece]
+    admitted = [
+        row
+        for index, size in enumerate(sizes)
+        for piece in rows.admit(batch(index * 10_000, size))
+        for row in piece
+    ]
     assert len(admitted) == sum(sizes)
     order = random.Random(seed).sample(admitted, len(admitted))
     for start in range(0, len(order), 700):

@@ -46,31 +46,82 @@ Wrong = Callable[["DataFrame"], Any]
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", capacity=0), "'capacity': must be at least 1, is 0"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", timeout="soon"), "'timeout': must be a duration such as '500ms' or '5s'"),
-        (lambda df: hw.unordered_wait(df, ask, schema=NAME), "'schema': clashes with the input: 'name' would be there twice; .*keep_input=False"),
-        (lambda df: hw.unordered_wait(df, ask, schema="id long", keep_input=True), "'schema': clashes with the input: 'id'"),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", capacity=0),
+            "'capacity': must be at least 1, is 0",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", timeout="soon"),
+            "'timeout': must be a duration such as '500ms' or '5s'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema=NAME),
+            "'schema': clashes with the input: 'name' would be there twice; .*keep_input=False",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="id long", keep_input=True),
+            "'schema': clashes with the input: 'id'",
+        ),
         (lambda df: hw.unordered_wait(df, ask, schema="a int, A int"), "'schema': names 'a' twice"),
-        (lambda df: hw.unordered_wait(df, ask, schema="error int", on_failure="error_column"), "names 'error' twice, the error column included"),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="error int", on_failure="error_column"),
+            "names 'error' twice, the error column included",
+        ),
         (lambda df: hw.unordered_wait(df, ask, schema="tier wrong"), "'schema': is not a schema"),
         (lambda df: hw.unordered_wait(df, ask, schema="int"), "'schema': must be DDL"),
         (lambda df: hw.unordered_wait(df, ask, schema=StructType()), "'schema': must be DDL"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", columns=["ids"]), "'columns': 'ids' is no column of the input; did you mean 'id'"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", columns="id"), "'columns': must be a list of column names"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", columns=[]), "'columns': must name at least one column"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", key_columns=["no"]), "'key_columns': 'no' is no column"),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", columns=["ids"]),
+            "'columns': 'ids' is no column of the input; did you mean 'id'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", columns="id"),
+            "'columns': must be a list of column names",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", columns=[]),
+            "'columns': must name at least one column",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", key_columns=["no"]),
+            "'key_columns': 'no' is no column",
+        ),
         (
             lambda df: hw.unordered_wait(df, ask, schema="tier int", on_failure=OTHER),
             "'on_failure': must be one of fail, null, drop",
         ),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", rety=3), "'rety': is not known; did you mean 'retry'"),  # type: ignore[call-arg]
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", cache=hw.CacheSettings()), "'cache': needs a key of its own: 'numbers'"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", batching=hw.Batching(size=2)), "'batching': is for an AsyncBatchFunction"),
-        (lambda df: hw.unordered_wait(df, HoldsALock, schema="tier int"), r"'function': is a class; pass an instance: HoldsALock\(\)"),
-        (lambda df: hw.unordered_wait(df, HoldsALock(), schema="tier int"), "HoldsALock cannot be pickled to the tasks: its attribute 'guard'"),
-        (lambda df: hw.unordered_wait(df, ask, schema="tier int", max_concurrent_requests=0), "'max_concurrent_requests': must be at least 1"),
-        (lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=[]), "'keys': must name at least one column"),
-        (lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=["id"], columns=["Name"]), "'keys': must be among the columns"),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", rety=3),  # type: ignore[call-arg]
+            "'rety': is not known; did you mean 'retry'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", cache=hw.CacheSettings()),
+            "'cache': needs a key of its own: 'numbers'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", batching=hw.Batching(size=2)),
+            "'batching': is for an AsyncBatchFunction",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, HoldsALock, schema="tier int"),
+            r"'function': is a class; pass an instance: HoldsALock\(\)",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, HoldsALock(), schema="tier int"),
+            "HoldsALock cannot be pickled to the tasks: its attribute 'guard'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", max_concurrent_requests=0),
+            "'max_concurrent_requests': must be at least 1",
+        ),
+        (
+            lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=[]),
+            "'keys': must name at least one column",
+        ),
+        (
+            lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=["id"], columns=["Name"]),
+            "'keys': must be among the columns",
+        ),
         (hw.split_failures, "'error_column': 'error' is no column of the frame"),
     ],
 )
@@ -82,7 +133,9 @@ def test_what_does_not_fit(df: DataFrame, wrong: Wrong, message: str) -> None:
 def test_the_table_in_the_docs_names_every_setting() -> None:
     page = (Path(__file__).parents[3] / "docs" / "async-io.md").read_text()
     named = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    signatures = {name for wait in (hw.unordered_wait, hw.keyed_wait) for name in inspect.signature(wait).parameters}
+    signatures = {
+        name for wait in (hw.unordered_wait, hw.keyed_wait) for name in inspect.signature(wait).parameters
+    }
     assert set(named) >= (signatures | hw.AsyncOptions.__annotations__.keys()) - {"df", "function", "options"}
 
 
@@ -91,7 +144,11 @@ def test_the_schema_may_be_a_struct_and_is_nullable(df: DataFrame) -> None:
     out = hw.unordered_wait(df, ask, schema=given, on_failure="error_column", error_column="why")
     assert [(field.name, field.nullable) for field in out.schema][3:] == [("tier", True), ("why", True)]
     assert out.schema["why"].dataType == StructType(
-        [StructField("class", StringType()), StructField("message", StringType()), StructField("attempts", IntegerType())]
+        [
+            StructField("class", StringType()),
+            StructField("message", StringType()),
+            StructField("attempts", IntegerType()),
+        ]
     )
     assert hw.ordered_wait(df, ask, schema="name string", keep_input=False).columns == ["name"]
 
@@ -105,9 +162,18 @@ def test_a_stream_that_is_split_is_warned_of(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize(
     ("capacity", "limit", "parallelism", "tasks", "share"),
-    [(100, None, 8, None, 100), (100, 80, 8, 8, 10), (100, 84, 8, 8, 10), (100, 3, 8, 3, 1), (5, 80, 8, 8, 5), (100, 1, 1, 1, 1)],
+    [
+        (100, None, 8, None, 100),
+        (100, 80, 8, 8, 10),
+        (100, 84, 8, 8, 10),
+        (100, 3, 8, 3, 1),
+        (5, 80, 8, 8, 5),
+        (100, 1, 1, 1, 1),
+    ],
 )
-def test_shares_never_add_up_to_more_than_the_limit(capacity: int, limit: int | None, parallelism: int, tasks: int | None, share: int) -> None:
+def test_shares_never_add_up_to_more_than_the_limit(
+    capacity: int, limit: int | None, parallelism: int, tasks: int | None, share: int
+) -> None:
     divided = Share(capacity, limit, None, parallelism)
     assert (divided.tasks, divided.capacity) == (tasks, share)
     assert limit is None or divided.capacity * (divided.tasks or 0) <= limit

@@ -27,7 +27,10 @@ def built(results: list[Any], error_column: str | None = None) -> list[list[Any]
 
 
 def test_one_many_or_no_rows() -> None:
-    assert flatten([("a", (1,)), ("b", [(2,), (3,)]), ("c", None), ("d", [])]) == (["a", "b", "b"], [(1,), (2,), (3,)])
+    assert flatten([("a", (1,)), ("b", [(2,), (3,)]), ("c", None), ("d", [])]) == (
+        ["a", "b", "b"],
+        [(1,), (2,), (3,)],
+    )
 
 
 def test_dicts_rows_and_named_tuples_go_by_name_and_tuples_by_place() -> None:
@@ -62,7 +65,9 @@ def test_no_results() -> None:
     ],
 )
 def test_what_is_no_row_of_the_schema_names_function_and_row(result: Any, was: str) -> None:
-    with pytest.raises(ContractError, match=rf"^Lookup returned for id=1 {was}.*; its schema is name string, tier int32$"):
+    with pytest.raises(
+        ContractError, match=rf"^Lookup returned for id=1 {was}.*; its schema is name string, tier int32$"
+    ):
         built([("a", 1), result])
 
 

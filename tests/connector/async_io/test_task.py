@@ -26,7 +26,9 @@ async def late_if_zero(row: Any) -> tuple[int, int]:
     return row.id, 0
 
 
-def wait_of(function: Any, schema: dict[str, pa.DataType] | None = None, *, keep_input: bool = True, **settings: Any) -> AsyncWait:
+def wait_of(
+    function: Any, schema: dict[str, pa.DataType] | None = None, *, keep_input: bool = True, **settings: Any
+) -> AsyncWait:
     return AsyncWait(
         function=function,
         settings=AsyncSettings(**settings),
@@ -59,7 +61,9 @@ def test_each_result_stands_beside_its_input(keep_input: bool) -> None:
 def test_a_task_says_in_one_line_what_it_counted(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "headwater.connector.async_io.task"):
         list(wait_of(twice).run(batches(0)))
-    [line] = [record.message for record in caplog.records if record.name == "headwater.connector.async_io.task"]
+    [line] = [
+        record.message for record in caplog.records if record.name == "headwater.connector.async_io.task"
+    ]
     assert line.startswith("twice")
     assert "requests 100, in_flight 0" in line
 
@@ -85,7 +89,9 @@ def test_no_input_no_output() -> None:
 
 
 def test_what_is_wrong_names_function_and_row() -> None:
-    with pytest.raises(ContractError, match=r"wrong_type returned for id=7 a str that is no int64 as 'number'"):
+    with pytest.raises(
+        ContractError, match=r"wrong_type returned for id=7 a str that is no int64 as 'number'"
+    ):
         list(wait_of(wrong_type, {"number": pa.int64()}).run(batches(0)))
     with pytest.raises(AsyncCallError, match=r"late_if_zero failed for id=0, attempt 1: CallTimeoutError"):
         list(wait_of(late_if_zero, timeout_ms=50).run(batches(0)))

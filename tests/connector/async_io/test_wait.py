@@ -1,4 +1,7 @@
-"""On a real Spark, with a real HTTP service: what comes out, what is called, and what is said when something is wrong."""
+"""On a real Spark, with a real HTTP service.
+
+What comes out, what is called, and what is said when something is wrong.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import headwater as hw
-from tests.connector.async_io.functions import BulkLookup, Lookup, NoServer, Sleeps, blocks_the_loop, wrong_type
+from tests.connector.async_io.functions import (
+    BulkLookup,
+    Lookup,
+    NoServer,
+    Sleeps,
+    blocks_the_loop,
+    wrong_type,
+)
 from tests.connector.async_io.service import SlowService
 from tests.exactly_once.waiting import until
 
@@ -28,14 +38,27 @@ def service() -> Iterator[SlowService]:
 
 def orders(spark: SparkSession, count: int = 60) -> DataFrame:
     return spark.range(0, count, 1, 2).selectExpr(
-        "id", "timestamp_seconds(id) at", "array(id, id + 1) numbers", "named_struct('d', cast(id as decimal(9, 2))) nested", "'slow' behaviour"
+        "id",
+        "timestamp_seconds(id) at",
+        "array(id, id + 1) numbers",
+        "named_struct('d', cast(id as decimal(9, 2))) nested",
+        "'slow' behaviour",
     )
 
 
-def test_unordered_and_ordered_keep_the_input_and_say_what_was_asked(spark: SparkSession, service: SlowService) -> None:
+def test_unordered_and_ordered_keep_the_input_and_say_what_was_asked(
+    spark: SparkSession, service: SlowService
+) -> None:
     metrics = hw.AsyncMetrics(spark)
     df = orders(spark)
-    out = hw.unordered_wait(df, Lookup(service.url), schema="name string", columns=["id", "behaviour"], capacity=8, metrics=metrics)
+    out = hw.unordered_wait(
+        df,
+        Lookup(service.url),
+        schema="name string",
+        columns=["id", "behaviour"],
+        capacity=8,
+        metrics=metrics,
+    )
     out = hw.ordered_wait(out, Sleeps(), schema="double long not null", columns=["id"], capacity=4)
     assert out.columns == [*df.columns, "name", "double"]
     rows = {row.id: row for row in out.collect()}
@@ -51,10 +74,14 @@ def test_ordered_keyed_and_bulk(spark: SparkSession, service: SlowService) -> No
     df = spark.range(0, 100, 1, 2).selectExpr("id", "id % 3 customer")
     ordered = hw.ordered_wait(df, Lookup(service.url), schema="name string", capacity=16, keep_input=False)
     assert [row.name for row in ordered.collect()] == [f"name {n}" for n in range(100)]
-    bulk = hw.unordered_wait(df, BulkLookup(service.url, "bulk"), schema="name string", batching=hw.Batching(size=20))
+    bulk = hw.unordered_wait(
+        df, BulkLookup(service.url, "bulk"), schema="name string", batching=hw.Batching(size=20)
+    )
     assert sorted(row.id for row in bulk.collect()) == list(range(1, 100, 2))
     assert service.count("bulk") <= 6
-    keyed = hw.keyed_wait(df, Lookup(service.url, "keyed"), keys=["customer"], schema="name string", cache=hw.CacheSettings())
+    keyed = hw.keyed_wait(
+        df, Lookup(service.url, "keyed"), keys=["customer"], schema="name string", cache=hw.CacheSettings()
+    )
     assert keyed.count() == 100
     assert service.peak["keyed"] <= 3, "one for each key"
 
@@ -83,12 +110,22 @@ def test_failures_retries_limits_and_the_split(spark: SparkSession, service: Slo
     out.unpersist()
     with pytest.warns(RuntimeWarning, match="not cached"):
         hw.split_failures(out)
-    limited = hw.unordered_wait(spark.range(0, 40, 1, 8), Lookup(service.url, "throttle"), schema="name string", max_concurrent_requests=1)
+    limited = hw.unordered_wait(
+        spark.range(0, 40, 1, 8),
+        Lookup(service.url, "throttle"),
+        schema="name string",
+        max_concurrent_requests=1,
+    )
     assert limited.rdd.getNumPartitions() == 1
     assert limited.count() == 40
     assert service.peak["throttle"] == 1, "never throttled"
     began = time.monotonic()
-    paced = hw.unordered_wait(spark.range(0, 8, 1, 8), Lookup(service.url), schema="name string", rate_limit=hw.RateLimit(requests_per_s=8))
+    paced = hw.unordered_wait(
+        spark.range(0, 8, 1, 8),
+        Lookup(service.url),
+        schema="name string",
+        rate_limit=hw.RateLimit(requests_per_s=8),
+    )
     assert paced.count() == 8
     assert time.monotonic() - began > 0.7, "4 calls in each of 2 tasks, 4 a second"
 
@@ -97,7 +134,11 @@ def test_what_goes_wrong_in_a_task_is_said_on_the_driver(spark: SparkSession) ->
     df = spark.range(0, 8, 1, 1)
     for function, schema, message in (
         (NoServer(), "n long", "AsyncCallError: NoServer.open raised ConnectionError: refused"),
-        (wrong_type, "number long", "ContractError: wrong_type returned for id=7 a str that is no int64 as 'number'"),
+        (
+            wrong_type,
+            "number long",
+            "ContractError: wrong_type returned for id=7 a str that is no int64 as 'number'",
+        ),
     ):
         with pytest.raises(Exception, match=message):
             hw.unordered_wait(df, function, schema=schema, key_columns=["id"]).collect()
@@ -106,7 +147,9 @@ def test_what_goes_wrong_in_a_task_is_said_on_the_driver(spark: SparkSession) ->
     assert metrics.value.blocked >= 1
 
 
-def test_rows_that_are_done_do_not_wait_for_those_that_hang(spark: SparkSession, service: SlowService) -> None:
+def test_rows_that_are_done_do_not_wait_for_those_that_hang(
+    spark: SparkSession, service: SlowService
+) -> None:
     df = spark.range(0, 40, 1, 1).selectExpr("id", "if(id % 4 = 0, 'hang', 'slow') behaviour")
     rows = hw.unordered_wait(df, Lookup(service.url), schema="name string").limit(3).collect()
     assert len(rows) == 3
@@ -149,11 +192,21 @@ def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_r
 
     spark.range(0, 20, 1, 2).selectExpr("id % 5 id").write.parquet(str(tmp_path / "in"))
     df = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
-    out = hw.unordered_wait(df, Lookup(service.url, "cached"), schema="name string", cache=hw.CacheSettings(ttl_ms=60_000), metrics=metrics)
+    out = hw.unordered_wait(
+        df,
+        Lookup(service.url, "cached"),
+        schema="name string",
+        cache=hw.CacheSettings(ttl_ms=60_000),
+        metrics=metrics,
+    )
     listener = Listener()
     spark.streams.addListener(listener)
     try:
-        writer = out.writeStream.format("memory").queryName("cached").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = (
+            out.writeStream.format("memory")
+            .queryName("cached")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        )
         assert writer.trigger(availableNow=True).start().awaitTermination(60)
         assert ended.wait(30)
     finally:

@@ -28,7 +28,9 @@ class Query:
     def __init__(self, outside: Logs, store: MemoryStateStore | None = None, **hints: Any) -> None:
         self.outside, self.store = outside, store or MemoryStateStore()
         self.clock = MainThreadClock()
-        self.hints = BarrierHints(**{"barrier": Barrier(rows=4), "parallelism": 2, "poll_interval_ms": POLL_MS, **hints})
+        self.hints = BarrierHints(
+            **{"barrier": Barrier(rows=4), "parallelism": 2, "poll_interval_ms": POLL_MS, **hints}
+        )
         self.log: list[JsonObject] = []
         self.rows: list[tuple[str, int]] = []
         self.restart()
@@ -37,7 +39,12 @@ class Query:
         """A new driver."""
         self.source = LogSource(self.outside)
         self.coordinator = EpochCoordinator(
-            self.source, self.store, self.hints, Backoff(deadline_ms=100), clock=self.clock, wall_ms=lambda: WALL_MS + self.clock.monotonic_ms()
+            self.source,
+            self.store,
+            self.hints,
+            Backoff(deadline_ms=100),
+            clock=self.clock,
+            wall_ms=lambda: WALL_MS + self.clock.monotonic_ms(),
         )
         OPEN.append(self.coordinator)
 

@@ -27,7 +27,9 @@ class Desk:
 
     def __init__(self, retained: int = 1) -> None:
         self.store, self.clock, self.source = MemoryStateStore(), MainThreadClock(), LogSource()
-        self.coordinator = CheckpointCoordinator(self.store, self.source, timeout_ms=TIMEOUT_MS, retained=retained, clock=self.clock)
+        self.coordinator = CheckpointCoordinator(
+            self.store, self.source, timeout_ms=TIMEOUT_MS, retained=retained, clock=self.clock
+        )
 
     def place(self, epoch: EpochId, number: int) -> Place:
         return Place(self.store, epoch.folder, number)
@@ -45,7 +47,10 @@ class Desk:
 
     def came_to(self, epoch: EpochId, places: int) -> list[object]:
         """Return the event of each place's state, None for one that was sealed."""
-        return [manifest.state and manifest.state.events[0] for manifest in self.coordinator.complete(epoch, places).manifests]
+        return [
+            manifest.state and manifest.state.events[0]
+            for manifest in self.coordinator.complete(epoch, places).manifests
+        ]
 
 
 @pytest.fixture
@@ -68,7 +73,13 @@ def test_completing_again_comes_to_the_same(desk: Desk) -> None:
     found = desk.came_to(FIRST, 2)
     desk.acknowledge(FIRST, 1, "late")
     assert desk.came_to(FIRST, 2) == found == ["zero", None]
-    assert CheckpointCoordinator(desk.store, desk.source, timeout_ms=1, retained=1, clock=desk.clock).complete(FIRST, 2).manifests[1].state is None
+    assert (
+        CheckpointCoordinator(desk.store, desk.source, timeout_ms=1, retained=1, clock=desk.clock)
+        .complete(FIRST, 2)
+        .manifests[1]
+        .state
+        is None
+    )
 
 
 def test_trigger_and_decline_checkpoint_simple(desk: Desk) -> None:
@@ -99,7 +110,10 @@ def test_a_retry_of_a_task_that_declined_may_still_acknowledge(desk: Desk) -> No
 
 
 def test_checkpoint_timeout_isolated(desk: Desk) -> None:
-    """A task that is at work and does not publish is waited for, but not for ever; then its state counts for nothing."""
+    """A task that is at work and does not publish is waited for, but not for ever.
+
+    Then its state counts for nothing.
+    """
     desk.coordinator.trigger(FIRST, 2, {})
     claim = desk.claim(FIRST, 0)
     desk.acknowledge(FIRST, 1, "one")
@@ -118,14 +132,18 @@ def test_a_task_that_is_still_publishing_is_waited_for(desk: Desk) -> None:
 
     desk.coordinator.trigger(FIRST, 1, {})
     desk.claim(FIRST, 0)
-    coordinator = CheckpointCoordinator(desk.store, desk.source, timeout_ms=TIMEOUT_MS, retained=1, clock=Publishing())
+    coordinator = CheckpointCoordinator(
+        desk.store, desk.source, timeout_ms=TIMEOUT_MS, retained=1, clock=Publishing()
+    )
     (manifest,) = coordinator.complete(FIRST, 1).manifests
     assert manifest.state == EpochState(events=("left early",))
 
 
 def test_a_silent_task_is_waited_for_no_longer_than_its_beats_allow() -> None:
     desk = Desk()
-    desk.coordinator = CheckpointCoordinator(desk.store, desk.source, timeout_ms=10 * STALE_MS, retained=1, clock=desk.clock)
+    desk.coordinator = CheckpointCoordinator(
+        desk.store, desk.source, timeout_ms=10 * STALE_MS, retained=1, clock=desk.clock
+    )
     desk.coordinator.trigger(FIRST, 1, {})
     desk.claim(FIRST, 0)
     assert desk.came_to(FIRST, 1) == [None]
@@ -133,7 +151,10 @@ def test_a_silent_task_is_waited_for_no_longer_than_its_beats_allow() -> None:
 
 
 def test_successful_checkpoint_subsumes_unsuccessful(desk: Desk) -> None:
-    """An epoch that was opened and never logged is thrown away, with what came of it; what comes late does not bring it back."""
+    """An epoch that was opened and never logged is thrown away, with what came of it.
+
+    What comes late does not bring it back.
+    """
     lost = EpochId("q", 1, "lost")
     desk.coordinator.trigger(lost, 1, {})
     desk.acknowledge(lost, 0)
@@ -186,7 +207,12 @@ def test_stats_tracker_completed_checkpoint_callback(desk: Desk) -> None:
     desk.coordinator.complete(FIRST, 3)
     assert desk.coordinator.stats is not None
     found = desk.coordinator.stats.to_json()
-    assert (found["places"], found["not_run"], found["alignment_ms"], found["in_flight_bytes"]) == (3, 1, 12, 7)
+    assert (found["places"], found["not_run"], found["alignment_ms"], found["in_flight_bytes"]) == (
+        3,
+        1,
+        12,
+        7,
+    )
 
 
 def test_restore_without_the_checkpoint_is_an_error(desk: Desk) -> None:

@@ -117,10 +117,19 @@ def test_once_waits_for_a_due_time_and_ends_if_there_is_none() -> None:
 
 def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
     source = LogSource(Logs({"a": 23, "b": 2}))
-    coordinator = EpochCoordinator(source, None, BarrierHints(Barrier(rows=1), parallelism=2), Backoff(deadline_ms=100), clock=MainThreadClock())
+    coordinator = EpochCoordinator(
+        source,
+        None,
+        BarrierHints(Barrier(rows=1), parallelism=2),
+        Backoff(deadline_ms=100),
+        clock=MainThreadClock(),
+    )
     tasks = coordinator.plan_all()
     assert len(tasks) == 2
-    assert sorted(row for task in tasks for row in rows_of(read_epoch(source, task, None, open_plain_reader))) == source.outside.everything()
+    assert (
+        sorted(row for task in tasks for row in rows_of(read_epoch(source, task, None, open_plain_reader)))
+        == source.outside.everything()
+    )
     coordinator.close()
 
 
@@ -188,7 +197,9 @@ def test_the_enumerator_is_notified_once_an_epoch_in_order() -> None:
         query.batch()
         query.coordinator.commit(query.start)
     query.plan()
-    assert [positions[("a",)] for positions in query.outside.completed] == sorted(positions[("a",)] for positions in query.outside.completed)
+    assert [positions[("a",)] for positions in query.outside.completed] == sorted(
+        positions[("a",)] for positions in query.outside.completed
+    )
     assert len(query.outside.completed) == 3
 
 
@@ -212,7 +223,14 @@ def test_the_statistics_of_the_last_checkpoint_are_in_the_progress() -> None:
     assert latest is not None
     checkpoint: Any = latest["checkpoint"]
     assert (checkpoint["epoch"], checkpoint["places"], checkpoint["not_run"]) == (1, 2, 1)
-    assert {"start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms", "state_bytes", "waited_ms"} <= set(checkpoint)
+    assert {
+        "start_delay_ms",
+        "alignment_ms",
+        "in_flight_bytes",
+        "snapshot_ms",
+        "state_bytes",
+        "waited_ms",
+    } <= set(checkpoint)
 
 
 def places(tasks: Sequence[EpochTask]) -> list[list[str]]:

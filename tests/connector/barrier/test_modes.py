@@ -1,4 +1,7 @@
-"""Driver, tasks and the real dataflow together, without Spark: epoch after epoch over a REST API, in each barrier mode, left early and read twice."""
+"""Driver, tasks and the real dataflow together, without Spark.
+
+Epoch after epoch over a REST API, in each barrier mode, left early and read twice.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,9 @@ def read(source: HttpSource, task: EpochTask, store: MemoryStateStore, most: int
 
 
 @pytest.mark.parametrize("mode", AlignmentMode)
-def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(api: Api, mode: AlignmentMode, rng: random.Random) -> None:
+def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
+    api: Api, mode: AlignmentMode, rng: random.Random
+) -> None:
     options = {"url": api.url, "childrenField": "comments", "connections": "2", "stateLocation": "/unused"}
     configured = configure_http(options, Boundedness.CONTINUOUS_UNBOUNDED)
     assert configured.epochs is not None
@@ -66,7 +71,11 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(api: A
             again = read(configured.source, task, store)
             assert sorted(first) == sorted(again)
             items += first
-        in_flight += sum(_in_flight(configured.source, store, name) for name in store._objects if name.endswith(".manifest"))
+        in_flight += sum(
+            _in_flight(configured.source, store, name)
+            for name in store._objects
+            if name.endswith(".manifest")
+        )
         start = end
     coordinator.close()
     assert len(items) == len(set(items))

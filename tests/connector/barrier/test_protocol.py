@@ -1,8 +1,12 @@
-"""The protocol of barrier mode as a model: driver, attempts and store, with crashes between any two steps. No row lost, none twice, always progress.
+"""The protocol of barrier mode as a model: driver, attempts and store, with crashes between any two steps.
 
-The classes are the real ones; only the store is in memory, the dataflow is one row at a time, and time moves when told to. Spark is played by the
-rules: it logs an offset, runs tasks (several attempts of one place, dead ones and zombies among them), commits a batch with the rows of attempts
-that succeeded, forgets a batch that was not logged, and is rolled back.
+No row lost, none twice, always progress.
+
+The classes are the real ones; only the store is in memory, the dataflow is one row at a time, and time moves
+when told to. Spark is played by the
+rules: it logs an offset, runs tasks (several attempts of one place, dead ones and zombies among them),
+commits a batch with the rows of attempts that succeeded, forgets a batch that was not logged, and is rolled
+back.
 """
 
 from __future__ import annotations
@@ -61,7 +65,10 @@ class ModelClock(ManualClock):
 
 
 class Fragile(StateStore):
-    """One process's view of the store: it dies before or after the n-th operation, and never does anything again."""
+    """One process's view of the store.
+
+    It dies before or after the n-th operation, and never does anything again.
+    """
 
     def __init__(self, store: MemoryStateStore, crash_in: int | None = None) -> None:
         self._store, self.crash_in, self.dead = store, crash_in, False
@@ -160,7 +167,9 @@ class Protocol(RuleBasedStateMachine):
         tasks = self.tasks()
         if place < len(tasks):
             attempt = Attempt(tasks[place], Fragile(self.store, crash_in), [])
-            attempt.batches = read_epoch(LogSource(self.outside), attempt.task, attempt.store, open_plain_reader, self.clock)
+            attempt.batches = read_epoch(
+                LogSource(self.outside), attempt.task, attempt.store, open_plain_reader, self.clock
+            )
             self.attempts.append(attempt)
             self.touched.add(place)
             self.clock.patient = patient
@@ -218,7 +227,10 @@ class Protocol(RuleBasedStateMachine):
     @rule(whose=st.integers(0, 3))
     @precondition(lambda self: self.is_running and self.touched <= self.done.keys())
     def commit(self, whose: int) -> None:
-        """Spark commits with the rows of any attempt that succeeded. At a place where none was begun nobody looked; a begun one must succeed."""
+        """Spark commits with the rows of any attempt that succeeded.
+
+        At a place where none was begun nobody looked; a begun one must succeed.
+        """
         rows = []
         for succeeded in self.done.values():
             assert all(sorted(read) == sorted(succeeded[0]) for read in succeeded)
@@ -254,7 +266,9 @@ class Protocol(RuleBasedStateMachine):
         self.coordinator.prepare_for_available_now()
         for _ in range(MOST_BATCHES):
             if self.is_running:
-                self.committed.append([row for task in self.tasks() for row in rows_of(self.read_again(task))])
+                self.committed.append(
+                    [row for task in self.tasks() for row in rows_of(self.read_again(task))]
+                )
             start = self.log[-1] if self.log else self.coordinator.initial_offset()
             end = self.coordinator.plan_next(start, limited=True)
             if end == start:
@@ -268,14 +282,24 @@ class Protocol(RuleBasedStateMachine):
         """Start a driver if there is none; return its view of the store."""
         if self.coordinator is None:
             self.fragile = Fragile(self.store)
-            hints = BarrierHints(Barrier(rows=3), parallelism=2, poll_interval_ms=0, checkpoint_timeout_ms=100, retained_epochs=5)
-            self.coordinator = EpochCoordinator(LogSource(self.outside), self.fragile, hints, Backoff(deadline_ms=100), clock=self.clock)
+            hints = BarrierHints(
+                Barrier(rows=3),
+                parallelism=2,
+                poll_interval_ms=0,
+                checkpoint_timeout_ms=100,
+                retained_epochs=5,
+            )
+            self.coordinator = EpochCoordinator(
+                LogSource(self.outside), self.fragile, hints, Backoff(deadline_ms=100), clock=self.clock
+            )
         return self.fragile
 
     def tasks(self) -> list[EpochTask]:
         self.driver()
         assert self.coordinator is not None
-        return self.coordinator.tasks(self.log[-2] if len(self.log) > 1 else self.coordinator.initial_offset(), self.log[-1])
+        return self.coordinator.tasks(
+            self.log[-2] if len(self.log) > 1 else self.coordinator.initial_offset(), self.log[-1]
+        )
 
     def step(self, attempt: Attempt) -> None:
         BEING_STEPPED.append(attempt)

@@ -1,4 +1,7 @@
-"""Epochs after a crash: restored, thrown away, rolled back, pruned; and what cannot be restored is an error."""
+"""Epochs after a crash: restored, thrown away, rolled back, pruned.
+
+And what cannot be restored is an error.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ def test_an_epoch_that_was_opened_and_never_logged_is_thrown_away_and_its_new_sp
     assert query.outside.returned == [NumberSplit("a")]
     assert query.log[-1]["nonce"] != lost["nonce"]
     names = query.store.list(str(query.log[-1]["query"]))
-    assert [str(lost["nonce"]) in name for name in names] == [False] or str(lost["query"]) != str(query.log[-1]["query"])
+    assert [str(lost["nonce"]) in name for name in names] == [False] or str(lost["query"]) != str(
+        query.log[-1]["query"]
+    )
 
 
 def test_a_checkpoint_rolled_back_goes_on_from_there_in_folders_of_its_own() -> None:
@@ -56,7 +61,9 @@ def test_a_checkpoint_rolled_back_goes_on_from_there_in_folders_of_its_own() -> 
     query.log = list(kept)
     query.drain()
     assert sorted(query.rows) == query.outside.everything()
-    assert {str(offset["nonce"]) for offset in query.log[2:]}.isdisjoint(str(offset["nonce"]) for offset in before[2:])
+    assert {str(offset["nonce"]) for offset in query.log[2:]}.isdisjoint(
+        str(offset["nonce"]) for offset in before[2:]
+    )
 
 
 def test_old_epochs_are_pruned_and_the_retained_ones_can_be_rolled_back_to() -> None:
@@ -73,7 +80,9 @@ def test_a_pruned_or_lost_epoch_is_an_error_and_nothing_is_read_twice() -> None:
     query.batch()
     query.store.delete_folder(str(query.log[0]["query"]))
     query.restart()
-    with pytest.raises(StateLocationError, match=r"does not hold epoch 1 .* Restore stateLocation from the backup"):
+    with pytest.raises(
+        StateLocationError, match=r"does not hold epoch 1 .* Restore stateLocation from the backup"
+    ):
         query.plan()
     assert query.store._objects == {}
 
@@ -95,8 +104,18 @@ def test_an_executor_that_cannot_write_the_location_says_so(tmp_path: Path) -> N
     query = Query(Logs({"a": 4}))
     query.plan()
     (tmp_path / "state").touch()
-    with pytest.raises(StateLocationError, match=r"cannot be used from here.*driver and every executor must reach it"):
-        list(read_epoch(query.source, query.tasks()[0], LocalStateStore(tmp_path / "state"), open_plain_reader, query.clock))
+    with pytest.raises(
+        StateLocationError, match=r"cannot be used from here.*driver and every executor must reach it"
+    ):
+        list(
+            read_epoch(
+                query.source,
+                query.tasks()[0],
+                LocalStateStore(tmp_path / "state"),
+                open_plain_reader,
+                query.clock,
+            )
+        )
 
 
 def test_a_source_that_goes_backwards_is_an_error_and_nothing_is_opened() -> None:
@@ -105,7 +124,9 @@ def test_a_source_that_goes_backwards_is_an_error_and_nothing_is_opened() -> Non
     query.outside.backwards = True
     query.batch()
     held = dict(query.store._objects)
-    with pytest.raises(ContractError, match=re.escape("went backwards: split a was to be read from 4 and came to")):
+    with pytest.raises(
+        ContractError, match=re.escape("went backwards: split a was to be read from 4 and came to")
+    ):
         query.plan()
     assert query.store._objects == held
 

@@ -20,13 +20,17 @@ def test_the_skeleton_passes_its_own_tests(tmp_path: Path, capsys: pytest.Captur
     assert 'my-source = "my_source:MySource"' in (project / "pyproject.toml").read_text()
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stdout[-4_000:]
     assert "27 passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["My-Source", "1st", "a--b", "import", "json", "../x", ""])
-def test_a_name_that_is_no_good_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_no_good_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["new-source", name, "--folder", str(tmp_path)]) == 1
     assert "something like my-source" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,9 @@ backlogs = st.lists(st.integers(0, 10**12), max_size=50)
 
 
 @given(backlogs, st.integers(1, 10**13))
-def test_a_share_never_exceeds_the_backlog_and_the_sum_never_the_budget(backlog: list[int], budget: int) -> None:
+def test_a_share_never_exceeds_the_backlog_and_the_sum_never_the_budget(
+    backlog: list[int], budget: int
+) -> None:
     shares = share_budget(backlog, budget)
     waiting = sum(1 for size in backlog if size)
     assert all(0 <= share <= size for share, size in zip(shares, backlog, strict=True))

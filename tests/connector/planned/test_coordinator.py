@@ -53,13 +53,19 @@ def logged(offset: JsonObject) -> JsonObject:
     return copy
 
 
-def read(coordinator: SourceCoordinator[Any, Any], start: JsonObject, end: JsonObject) -> dict[str, tuple[int, int]]:
+def read(
+    coordinator: SourceCoordinator[Any, Any], start: JsonObject, end: JsonObject
+) -> dict[str, tuple[int, int]]:
     ranges = [piece for task in coordinator.tasks(logged(start), logged(end)) for piece in task.ranges]
     return {piece.split.label: (piece.start, piece.stop) for piece in ranges}
 
 
 def test_the_genesis_is_a_constant_that_asks_nobody(harness: Harness) -> None:
-    assert harness.coordinator().initial_offset() == harness.coordinator().initial_offset() == {"source": "numbers", "version": 1}
+    assert (
+        harness.coordinator().initial_offset()
+        == harness.coordinator().initial_offset()
+        == {"source": "numbers", "version": 1}
+    )
     assert harness.outside.looks == 0
 
 
@@ -256,7 +262,9 @@ def test_no_thread_outlives_close(harness: Harness) -> None:
         ({"source": "numbers", "version": 1, "positions": 3}, "cannot be read"),
     ],
 )
-def test_an_offset_of_another_source_or_version_is_refused(harness: Harness, offset: JsonObject, message: str) -> None:
+def test_an_offset_of_another_source_or_version_is_refused(
+    harness: Harness, offset: JsonObject, message: str
+) -> None:
     with pytest.raises(OffsetError, match=message):
         harness.coordinator().plan_next(offset, limited=True)
 
@@ -275,4 +283,7 @@ def test_a_batch_read_goes_from_the_first_position_to_the_head(harness: Harness)
     harness.outside.heads.update(a=3, b=5)
     harness.outside.first["b"] = 4
     tasks = harness.coordinator(max_rows=1).plan_all()
-    assert {(p.split.label, p.start, p.stop) for task in tasks for p in task.ranges} == {("a", 0, 3), ("b", 4, 5)}
+    assert {(p.split.label, p.start, p.stop) for task in tasks for p in task.ranges} == {
+        ("a", 0, 3),
+        ("b", 4, 5),
+    }

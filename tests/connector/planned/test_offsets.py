@@ -25,7 +25,9 @@ def backwards(mapping: Mapping[Path, T]) -> dict[Path, T]:
 
 
 @given(st.dictionaries(labels, st.tuples(st.integers(0, 2**62), st.integers(0, 3), st.booleans())))
-def test_an_offset_survives_the_log_and_equal_offsets_are_equal_texts(content: dict[str, tuple[int, int, bool]]) -> None:
+def test_an_offset_survives_the_log_and_equal_offsets_are_equal_texts(
+    content: dict[str, tuple[int, int, bool]],
+) -> None:
     offset = SourceOffset(
         {(label,): NumberSplit(label, generation) for label, (_, generation, _) in content.items()},
         {(label,): position for label, (position, _, _) in content.items()},
@@ -34,7 +36,9 @@ def test_an_offset_survives_the_log_and_equal_offsets_are_equal_texts(content: d
     )
     text = json.dumps(CODEC.encode(offset))
     assert CODEC.decode(json.loads(text)) == offset
-    shuffled = SourceOffset(backwards(offset.splits), backwards(offset.positions), offset.starts, offset.state)
+    shuffled = SourceOffset(
+        backwards(offset.splits), backwards(offset.positions), offset.starts, offset.state
+    )
     assert json.dumps(CODEC.encode(shuffled)) == text
 
 
@@ -61,7 +65,12 @@ def test_an_offset_without_a_beginning_is_an_error() -> None:
 
 def test_positions_may_be_any_json_value() -> None:
     codec = OffsetCodec(NumberSource())
-    raw = {"source": "numbers", "version": 1, "positions": {"a": {"cursor": "x", "page": 3}}, "splits": {"a": 0}}
+    raw = {
+        "source": "numbers",
+        "version": 1,
+        "positions": {"a": {"cursor": "x", "page": 3}},
+        "splits": {"a": 0},
+    }
     decoded = codec.decode(raw)  # type: ignore[arg-type]
     assert decoded is not None
     assert decoded.positions == {("a",): {"cursor": "x", "page": 3}}  # type: ignore[comparison-overlap]

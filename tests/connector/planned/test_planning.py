@@ -27,7 +27,9 @@ def plan(sizes: list[int], row_bytes: int, hints: PlanningHints) -> list[ReadTas
     st.integers(1, 40),
     st.one_of(st.none(), st.integers(1_000, 50_000)),
 )
-def test_together_the_tasks_read_every_record_once(sizes: list[int], row_bytes: int, cores: int, min_tasks: int, most_rows: int | None) -> None:
+def test_together_the_tasks_read_every_record_once(
+    sizes: list[int], row_bytes: int, cores: int, min_tasks: int, most_rows: int | None
+) -> None:
     tasks = plan(sizes, row_bytes, PlanningHints(cores, min_tasks, most_rows))
     for whole in ranges(*sizes):
         pieces = sorted((p.start, p.stop) for task in tasks for p in task.ranges if p.split == whole.split)

@@ -35,16 +35,29 @@ class Job:
 
     def __init__(self, spark: SparkSession, api: Api, folder: Path) -> None:
         self.spark, self.api, self.folder = spark, api, folder
-        self.options = {"url": api.url, "childrenField": "comments", "stateLocation": f"{folder}/state", "pollInterval": "100ms"}
+        self.options = {
+            "url": api.url,
+            "childrenField": "comments",
+            "stateLocation": f"{folder}/state",
+            "pollInterval": "100ms",
+        }
 
     def frame(self, **options: str) -> DataFrame:
         given = {**self.options, **options}
         return self.spark.readStream.format("headwater").option("source", "http").options(**given).load()
 
-    def run(self, frame: DataFrame, sink: Sink | None = None, name: str = "rows", **trigger: Any) -> list[dict[str, Any]]:
+    def run(
+        self, frame: DataFrame, sink: Sink | None = None, name: str = "rows", **trigger: Any
+    ) -> list[dict[str, Any]]:
         """Run to the end; return the progress of its batches."""
-        writer = frame.writeStream.option("checkpointLocation", f"{self.folder}/checkpoint-{name}").trigger(**(trigger or {"availableNow": True}))
-        writer = writer.foreachBatch(sink) if sink is not None else writer.format("parquet").option("path", f"{self.folder}/{name}")
+        writer = frame.writeStream.option("checkpointLocation", f"{self.folder}/checkpoint-{name}").trigger(
+            **(trigger or {"availableNow": True})
+        )
+        writer = (
+            writer.foreachBatch(sink)
+            if sink is not None
+            else writer.format("parquet").option("path", f"{self.folder}/{name}")
+        )
         query = writer.start()
         try:
             assert query.awaitTermination(TIMEOUT_S), "the query does not end"
@@ -53,7 +66,9 @@ class Job:
         return [json.loads(progress.json) for progress in query.recentProgress]
 
     def items(self, name: str = "rows") -> list[str]:
-        return sorted(row.item for row in self.spark.read.parquet(f"{self.folder}/{name}").select("item").collect())
+        return sorted(
+            row.item for row in self.spark.read.parquet(f"{self.folder}/{name}").select("item").collect()
+        )
 
     def everything(self) -> list[str]:
         first = 0
@@ -94,7 +109,10 @@ def test_available_now_reads_everything_once_and_goes_on_where_it_was(job: Job) 
 
 def test_a_checkpoint_rolled_back_with_its_sink_goes_on_from_there(job: Job) -> None:
     job.run(job.frame(barrierRows="200"))
-    logs = [job.folder / name for name in ("checkpoint-rows/offsets", "checkpoint-rows/commits", "rows/_spark_metadata")]
+    logs = [
+        job.folder / name
+        for name in ("checkpoint-rows/offsets", "checkpoint-rows/commits", "rows/_spark_metadata")
+    ]
     last = logged_ids(logs[0])[-1]
     for log, kept in zip(logs, (last - 2, last - 3, last - 3), strict=True):
         for batch_id in range(kept + 1, last + 1):
@@ -120,7 +138,9 @@ def test_a_batch_reads_one_epoch_to_the_end_with_all_children(job: Job) -> None:
 
 def test_a_processing_time_trigger_follows_what_grows_and_is_idle_otherwise(job: Job) -> None:
     seen: list[str] = []
-    writer = job.frame(barrierRows="300").writeStream.foreachBatch(lambda frame, _: seen.extend(row.item for row in frame.select("item").collect()))
+    writer = job.frame(barrierRows="300").writeStream.foreachBatch(
+        lambda frame, _: seen.extend(row.item for row in frame.select("item").collect())
+    )
     query = writer.option("checkpointLocation", f"{job.folder}/checkpoint").start()
     try:
         for items in (1_000, 1_077):
@@ -157,7 +177,9 @@ def test_foreach_batch_may_look_at_nothing_twice_or_at_a_part(job: Job) -> None:
 def test_a_stream_joined_with_itself_matches_each_row_once_and_two_queries_share_a_location(job: Job) -> None:
     frame = job.frame(barrierRows="500")
     other = frame.select(col("resource").alias("r"), col("page").alias("p"), col("row").alias("n"))
-    joined = frame.join(other, (col("resource") == col("r")) & (col("page") == col("p")) & (col("row") == col("n"))).select("item")
+    joined = frame.join(
+        other, (col("resource") == col("r")) & (col("page") == col("p")) & (col("row") == col("n"))
+    ).select("item")
     job.run(joined, name="joined")
     assert job.items("joined") == job.everything()
     job.run(frame.select("item"), name="plain")
@@ -191,6 +213,8 @@ def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path)
     ):
         given = {"stateLocation": location} if location else {}
         kept = {name: value for name, value in job.options.items() if name != "stateLocation"}
-        frame = job.spark.readStream.format("headwater").option("source", "http").options(**kept, **given).load()
+        frame = (
+            job.spark.readStream.format("headwater").option("source", "http").options(**kept, **given).load()
+        )
         with pytest.raises(StreamingQueryException, match=message):
             job.run(frame, name="refused")

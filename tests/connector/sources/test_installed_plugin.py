@@ -1,4 +1,7 @@
-"""A package that is installed offers its source by name: to the driver, and to executors that are processes of their own."""
+"""A package that is installed offers its source by name.
+
+To the driver, and to executors that are processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +32,43 @@ spark.stop()
 
 
 @pytest.mark.slow
-def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(spark_conf: dict[str, Any], tmp_path: Path) -> None:
-    project, installed, lines = new_source("plugged-lines", tmp_path), tmp_path / "installed", tmp_path / "lines"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(installed), str(project)]
+def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(
+    spark_conf: dict[str, Any], tmp_path: Path
+) -> None:
+    project, installed, lines = (
+        new_source("plugged-lines", tmp_path),
+        tmp_path / "installed",
+        tmp_path / "lines",
+    )
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        str(installed),
+        str(project),
+    ]
     subprocess.run(pip, check=True, timeout=60)
     lines.mkdir()
     for name, count in (("one", 5), ("two", 1)):
         (lines / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(count)))
     path = os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])
-    plain = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)  # no setting of headwater's is needed
+    # No setting of headwater's is needed.
+    plain = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)
     environment = {**os.environ, **plain, "PYTHONPATH": path}
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.executor.memory": "512m"} | {f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")}
+    conf = {**spark_conf, "spark.executor.memory": "512m"} | {
+        f"spark.{who}.extraJavaOptions": quick for who in ("driver", "executor")
+    }
     command = [sys.executable, "-c", PROGRAM, json.dumps(conf), str(lines)]
-    done = subprocess.run(command, cwd=lines, env=environment, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(
+        command, cwd=lines, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
     assert done.returncode == 0, done.stderr[-4_000:]
     expected = [["one.txt", f"one {number}"] for number in range(5)] + [["two.txt", "two 0"]]
     assert json.loads(done.stdout.splitlines()[-1]) == expected

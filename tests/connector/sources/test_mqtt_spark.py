@@ -1,4 +1,7 @@
-"""The MQTT source in Spark: a real broker, a stream twice on one checkpoint, both scans of a union, and a batch."""
+"""The MQTT source in Spark.
+
+A real broker, a stream twice on one checkpoint, both scans of a union, and a batch.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,17 @@ def begin_session(options: dict[str, str]) -> None:
     client.close()
 
 
-def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(spark: SparkSession, broker: LocalMqtt, tmp_path: Path) -> None:
-    options = {"source": "mqtt", "broker": broker.url, "topics": "orders/+", "clientId": "spark", "messageKey": "property:id", "barrierRows": "40"}
+def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(
+    spark: SparkSession, broker: LocalMqtt, tmp_path: Path
+) -> None:
+    options = {
+        "source": "mqtt",
+        "broker": broker.url,
+        "topics": "orders/+",
+        "clientId": "spark",
+        "messageKey": "property:id",
+        "barrierRows": "40",
+    }
     begin_session(options)
     job: dict[str, Any] = {
         "options": {**options, "stateLocation": f"{tmp_path}/state", "stateRetainedEpochs": "1"},
@@ -45,20 +57,36 @@ def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(sp
     }
     sent = 0
     for count in (100, 7):
-        broker.publish(((f"orders/{number % 2}", str(sent + number).encode()) for number in range(count)), key_property=None)
+        broker.publish(
+            ((f"orders/{number % 2}", str(sent + number).encode()) for number in range(count)),
+            key_property=None,
+        )
         sent += count
         assert start(spark, job).awaitTermination(60)
-        assert sorted(int(row.text) for row in spark.read.parquet(f"{tmp_path}/rows").collect()) == list(range(sent))
+        assert sorted(int(row.text) for row in spark.read.parquet(f"{tmp_path}/rows").collect()) == list(
+            range(sent)
+        )
     twice = {**options, "clientId": "twice", "stateLocation": f"{tmp_path}/state"}
     begin_session({**options, "clientId": "twice"})
     broker.publish((("orders/0", str(number).encode()) for number in range(50)), key_property="id")
-    frame = spark.readStream.format("headwater").options(**twice).load().selectExpr("cast(payload as string) as text")
+    frame = (
+        spark.readStream.format("headwater")
+        .options(**twice)
+        .load()
+        .selectExpr("cast(payload as string) as text")
+    )
     seen: list[int] = []
 
     def note(rows: DataFrame, batch_id: int) -> None:
         seen.extend(int(row.text) for row in rows.collect())
 
-    query = frame.union(frame).writeStream.foreachBatch(note).option("checkpointLocation", f"{tmp_path}/c2").trigger(availableNow=True).start()
+    query = (
+        frame.union(frame)
+        .writeStream.foreachBatch(note)
+        .option("checkpointLocation", f"{tmp_path}/c2")
+        .trigger(availableNow=True)
+        .start()
+    )
     assert query.awaitTermination(60)
     assert sorted(seen) == sorted([*range(50), *range(50)])
 

@@ -16,4 +16,6 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 @pytest.mark.parametrize(("page", "options"), [("http.md", HTTP_OPTIONS), ("mqtt.md", MQTT_OPTIONS)])
 def test_the_table_of_options_is_the_one_of_the_source(page: str, options: OptionTable) -> None:
     text = (DOCS / page).read_text()
-    assert text.endswith(f"## Options\n\n{options.markdown()}\n"), f"put this table at the end of docs/{page}:\n{options.markdown()}"
+    assert text.endswith(f"## Options\n\n{options.markdown()}\n"), (
+        f"put this table at the end of docs/{page}:\n{options.markdown()}"
+    )

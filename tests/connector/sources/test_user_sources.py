@@ -38,7 +38,9 @@ def test_having_head_is_planned_mode_and_not_having_it_is_barrier_mode(tmp_path:
     planned = UserSource(LogSource)({"system": "x", "maxrowspertrigger": "5"}, STREAM)
     assert isinstance(planned.source, PlannedSimpleSource)
     assert planned.limits.max_rows == 5
-    barrier = UserSource(TailSource)({"system": "x", "statelocation": str(tmp_path), "connections": "3"}, STREAM)
+    barrier = UserSource(TailSource)(
+        {"system": "x", "statelocation": str(tmp_path), "connections": "3"}, STREAM
+    )
     assert isinstance(barrier.source, BarrierSimpleSource)
     assert barrier.source.fetcher_threads == 3
     assert barrier.epochs is not None
@@ -98,7 +100,10 @@ def test_options_are_one_table_with_nearest_names() -> None:
 def test_options_of_a_source_must_be_options_with_names_of_their_own() -> None:
     for options, said in (
         ([Option("parallelism", integer(1), 1, "Mine.")], "'parallelism' is an option of every source"),
-        ([Option("a", text, None, ""), Option("A", text, None, "")], "'A' is an option of every source, or comes twice"),
+        (
+            [Option("a", text, None, ""), Option("A", text, None, "")],
+            "'A' is an option of every source, or comes twice",
+        ),
         (["database"], "must be hw.options.Option, not 'database'"),
     ):
         with pytest.raises(ContractError, match=said):
@@ -128,7 +133,9 @@ class FullSource(NumberSource):
 def test_the_full_form_has_options_limits_and_retries_too() -> None:
     made = UserSource(FullSource)({"numbers": "7", "maxrowspertrigger": "2", "retrydeadline": "1s"}, STREAM)
     assert (made.limits.max_rows, made.backoff.deadline_ms) == (2, 1_000)
-    assert [row["number"] for row in read_batch(UserSource(FullSource)({"numbers": "7"}, None))] == list(range(7))
+    assert [row["number"] for row in read_batch(UserSource(FullSource)({"numbers": "7"}, None))] == list(
+        range(7)
+    )
 
 
 class TestFullForm(SourceTests):
@@ -140,7 +147,9 @@ class TestFullForm(SourceTests):
 
 def test_a_new_query_begins_at_a_timestamp_and_later_splits_at_their_start() -> None:
     options = logs(a=[10, 20, 30], b=[5])
-    engine = MicroBatchEngine(lambda: UserSource(LogSource)({**options, "startingtimestamp": "1970-01-01T00:00:00.020Z"}, STREAM))
+    engine = MicroBatchEngine(
+        lambda: UserSource(LogSource)({**options, "startingtimestamp": "1970-01-01T00:00:00.020Z"}, STREAM)
+    )
     engine.run()
     assert [row["number"] for row in engine.rows] == [20, 30]
     MemorySystem.open(options["system"]).append("c", [1, 2])
@@ -211,7 +220,9 @@ def test_a_schema_that_is_none_is_named(schema: object) -> None:
         pass
 
     Wrong.schema = schema  # type: ignore[assignment]
-    with pytest.raises(ContractError, match=r"source 'logs': Wrong\.schema must be a pyarrow\.Schema, such as .*, not "):
+    with pytest.raises(
+        ContractError, match=r"source 'logs': Wrong\.schema must be a pyarrow\.Schema, such as .*, not "
+    ):
         UserSource(Wrong)(logs(a=[1]), None).source.schema()
 
 

@@ -21,7 +21,9 @@ CLASS = "tests.connector.sources.user_source_program:Countdown"
 def test_a_class_of_main_is_pickled_by_value_over_spark_connect(spark_conf: dict[str, Any]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "tests/connector/sources/user_source_program.py", json.dumps(spark_conf)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
     assert done.returncode == 0, done.stderr[-4_000:]
     assert json.loads(done.stdout.splitlines()[-1]) == [list(range(20))] * 2
 
@@ -32,5 +34,9 @@ def test_a_class_is_found_by_its_name_and_mistakes_are_told(spark: SparkSession)
     assert reader.load().count() == 20
     with pytest.raises(PySparkException, match=r"option 'paralelism'.*did you mean 'parallelism'"):
         reader.option("paralelism", 2).load()
-    with pytest.raises(PySparkException, match=r"'tests.connector.sources.user_source_program:Nothing' cannot be imported"):
-        spark.read.format("headwater").option("source", "tests.connector.sources.user_source_program:Nothing").load()
+    with pytest.raises(
+        PySparkException, match=r"'tests.connector.sources.user_source_program:Nothing' cannot be imported"
+    ):
+        spark.read.format("headwater").option(
+            "source", "tests.connector.sources.user_source_program:Nothing"
+        ).load()

@@ -44,7 +44,11 @@ def main() -> None:
     batch = spark.read.format("countdown").load()
     with tempfile.TemporaryDirectory() as folder:
         stream = spark.readStream.format("countdown").load()
-        query = stream.writeStream.trigger(availableNow=True).option("checkpointLocation", f"{folder}/checkpoint").start(f"{folder}/rows", "parquet")
+        query = (
+            stream.writeStream.trigger(availableNow=True)
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .start(f"{folder}/rows", "parquet")
+        )
         assert query.awaitTermination(60)
         streamed = spark.read.parquet(f"{folder}/rows").collect()
     print(json.dumps([sorted(row.number for row in rows) for rows in (batch.collect(), streamed)]))

@@ -49,7 +49,9 @@ def prefix(tmp_path: Path) -> Path:
     scripts = tmp_path / "environment" / "bin"
     scripts.mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "headwater-python", scripts)
-    (scripts / "python3").write_text('#!/bin/sh\necho "$PYTHONPATH"\nfor argument; do echo "$argument"; done\n')
+    (scripts / "python3").write_text(
+        '#!/bin/sh\necho "$PYTHONPATH"\nfor argument; do echo "$argument"; done\n'
+    )
     (scripts / "python3").chmod(0o755)
     return tmp_path / "environment"
 
@@ -64,14 +66,24 @@ def said(prefix: Path, path: str | None, *arguments: str) -> list[str]:
     environment = {**os.environ, "PYTHONPATH": path or ""}
     if path is None:
         del environment["PYTHONPATH"]
-    done = subprocess.run([prefix / "bin" / "headwater-python", *arguments], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [prefix / "bin" / "headwater-python", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.splitlines()
 
 
 def test_a_pyspark_that_pip_installed_is_taken_from_its_folder(prefix: Path) -> None:
     home = unpacked(prefix / "lib" / "site-packages" / "pyspark")
     spark = f"{home}/{ZIP}:{home}/{PY4J}:{home}/jars/spark-core_2.13-4.2.0.jar"
-    assert said(prefix, f"{spark}:{spark}:/of the user:/more.jar", "-m", "a b") == ["/of the user:/more.jar", "-m", "a b"]
+    assert said(prefix, f"{spark}:{spark}:/of the user:/more.jar", "-m", "a b") == [
+        "/of the user:/more.jar",
+        "-m",
+        "a b",
+    ]
 
 
 def test_it_is_found_behind_links_too(prefix: Path, tmp_path: Path) -> None:
@@ -92,7 +104,9 @@ def test_a_pyspark_of_another_python_stays_in_its_zip(prefix: Path, tmp_path: Pa
     assert said(prefix, path) == [path]
 
 
-@pytest.mark.parametrize("path", ["pyspark.zip:py4j.zip", "/nowhere/python/lib/pyspark.zip:/x", "/x", "", None])
+@pytest.mark.parametrize(
+    "path", ["pyspark.zip:py4j.zip", "/nowhere/python/lib/pyspark.zip:/x", "/x", "", None]
+)
 def test_any_other_path_stays_as_it_is(path: str | None, prefix: Path) -> None:
     assert said(prefix, path) == [path or ""]
 
@@ -101,11 +115,15 @@ def test_the_recommended_environment_names_a_python_that_is_there() -> None:
     environment = hw.recommended_environment()
     assert set(environment) == {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"}
     (python,) = set(environment.values())
-    done = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == sys.prefix
 
 
-def test_without_an_installation_there_is_no_recommended_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_installation_there_is_no_recommended_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     assert hw.recommended_environment() == {}
 
@@ -114,7 +132,9 @@ def test_without_an_installation_there_is_no_recommended_environment(tmp_path: P
 def test_with_the_recommended_settings_spark_compiles_no_pyspark(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = subprocess.run([sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=110)
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=110
+    )
     assert not done.returncode, done.stderr
     planned, read = done.stdout.split()
     assert planned == read

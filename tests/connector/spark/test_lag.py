@@ -10,7 +10,9 @@ from headwater.connector.spark.lag import LagListener
 
 
 def progress(*sources: SimpleNamespace, name: str = "orders") -> Any:
-    report = SimpleNamespace(name=name, id="an-id", runId="a-run", batchId=7, processedRowsPerSecond=1234.5, sources=list(sources))
+    report = SimpleNamespace(
+        name=name, id="an-id", runId="a-run", batchId=7, processedRowsPerSecond=1234.5, sources=list(sources)
+    )
     return SimpleNamespace(progress=report)
 
 
@@ -25,7 +27,13 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
     listener = LagListener()
     listener.onQueryProgress(progress(source({"orders": {"0": 10, "1": 5}}, {"orders": {"0": 30, "1": 5}})))
     assert listener.as_dict() == {
-        "orders": {"query": "orders", "batch_id": 7, "rows_per_second": 1234.5, "lag": 20, "splits": {"orders-0": 20, "orders-1": 0}}
+        "orders": {
+            "query": "orders",
+            "batch_id": 7,
+            "rows_per_second": 1234.5,
+            "lag": 20,
+            "splits": {"orders-0": 20, "orders-1": 0},
+        }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
 

@@ -42,7 +42,9 @@ class Listing(FileLister):
 
 
 def discovery(listing: Listing, clock: ManualClock | None = None) -> FileDiscovery:
-    return FileDiscovery(lambda: [listing], FileSelection((), modified_before_us=100_000), clock or ManualClock(), lambda: 0)
+    return FileDiscovery(
+        lambda: [listing], FileSelection((), modified_before_us=100_000), clock or ManualClock(), lambda: 0
+    )
 
 
 def test_what_is_found_can_be_taken_before_the_listing_ends() -> None:

@@ -32,7 +32,9 @@ NAMES = {"a.csv", "k=1/b.csv", "k=1/l=2/c.csv", "sub/d.csv", "_hidden", "k=1/.x"
 
 
 def ask(call: Callable[[], Any], what: str) -> Any:
-    return retrying(call, backoff=Backoff(60_000), clock=ManualClock(), cancelled=threading.Event(), what=what)
+    return retrying(
+        call, backoff=Backoff(60_000), clock=ManualClock(), cancelled=threading.Event(), what=what
+    )
 
 
 def listed(lister: FileLister) -> list[FileStatus]:
@@ -52,7 +54,11 @@ def s3() -> Iterator[S3Server]:
 @pytest.fixture(params=["local", "memory", "s3"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str, Any]]:
     """A folder with files, and how to reach it."""
-    url, options = {"local": (f"{tmp_path}/in", {}), "memory": (f"memory://{tmp_path.name}/in", {}), "s3": ("s3://listing/in", {})}[request.param]
+    url, options = {
+        "local": (f"{tmp_path}/in", {}),
+        "memory": (f"memory://{tmp_path.name}/in", {}),
+        "s3": ("s3://listing/in", {}),
+    }[request.param]
     if request.param == "s3":
         options = request.getfixturevalue("s3").storage_options
     fs, path = open_file_system(url, options)
@@ -68,7 +74,12 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str,
 def test_the_same_files_are_found_everywhere(root: tuple[str, dict[str, Any]]) -> None:
     url, options = root
     assert names(lister_for(SelectedPath(url), options, ask)) == ["a.csv", "k=1/b.csv", "k=1/l=2/c.csv"]
-    assert names(lister_for(SelectedPath(url, recursive=True), options, ask)) == ["a.csv", "k=1/b.csv", "k=1/l=2/c.csv", "sub/d.csv"]
+    assert names(lister_for(SelectedPath(url, recursive=True), options, ask)) == [
+        "a.csv",
+        "k=1/b.csv",
+        "k=1/l=2/c.csv",
+        "sub/d.csv",
+    ]
     assert names(lister_for(SelectedPath(f"{url}/s*"), options, ask)) == ["sub/d.csv"]
     assert names(lister_for(SelectedPath(f"{url}/a.csv"), options, ask)) == ["a.csv"]
     assert names(lister_for(SelectedPath(url, name_filter="b*"), options, ask)) == ["k=1/b.csv"]
@@ -85,10 +96,15 @@ def test_a_file_is_the_same_in_a_listing_and_when_it_is_opened(root: tuple[str, 
         assert not file.same_content(present_status(fs, path))
 
 
-def test_committed_files_are_deleted_or_archived_everywhere(root: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture) -> None:
+def test_committed_files_are_deleted_or_archived_everywhere(
+    root: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
     url, options = root
     first, second, third = listed(lister_for(SelectedPath(url), options, ask))
-    deleting, moving = FileCleaner(CleanSource(None, options)), FileCleaner(CleanSource(url.replace("/in", "/old"), options))
+    deleting, moving = (
+        FileCleaner(CleanSource(None, options)),
+        FileCleaner(CleanSource(url.replace("/in", "/old"), options)),
+    )
     deleting.clean([first, first, third._replace(size_bytes=7)])
     moving.clean([second])
     assert deleting.wait(30_000)
@@ -101,7 +117,9 @@ def test_committed_files_are_deleted_or_archived_everywhere(root: tuple[str, dic
     assert "it stays" in caplog.text
 
 
-def test_local_folders_come_in_pages_and_what_vanishes_meanwhile_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_folders_come_in_pages_and_what_vanishes_meanwhile_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(listing, "_PAGE_FILES", 10)
     for number in range(25):
         (tmp_path / f"{number}").write_text("x")
@@ -112,7 +130,9 @@ def test_local_folders_come_in_pages_and_what_vanishes_meanwhile_is_left_out(tmp
     assert [len(page) for page in pages] == [10, 5, 0]
 
 
-def test_s3_comes_in_pages_and_throttling_is_asked_again(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_s3_comes_in_pages_and_throttling_is_asked_again(
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(listing, "_PAGE_FILES", 10)
     fs, _ = open_file_system("s3://paged", s3.storage_options)
     for number in range(35):
@@ -134,17 +154,28 @@ def test_s3_comes_in_pages_and_throttling_is_asked_again(s3: S3Server, monkeypat
         (TimeoutError(), TransientSourceError),
         (ConnectionResetError(), TransientSourceError),
         (OSError(27, "too large"), SourceError),
-        (type("NoCredentialsError", (Exception,), {"__module__": "botocore.exceptions"})(), AuthenticationError),
-        (type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exceptions"})(), TransientSourceError),
+        (
+            type("NoCredentialsError", (Exception,), {"__module__": "botocore.exceptions"})(),
+            AuthenticationError,
+        ),
+        (
+            type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exceptions"})(),
+            TransientSourceError,
+        ),
         (SourceError("ours"), SourceError),
         (ZeroDivisionError(), ZeroDivisionError),
     ],
 )
 def test_errors_of_file_systems_are_said_in_our_words(error: Exception, kind: type[Exception]) -> None:
-    with pytest.raises(Exception) as caught, file_errors("listing", "s3://b/x"):  # noqa: PT011 - the type is what is looked at
+    # The type is what is looked at.
+    with pytest.raises(Exception) as caught, file_errors("listing", "s3://b/x"):  # noqa: PT011
         raise error
     assert type(caught.value) is kind
-    assert not isinstance(caught.value, HeadwaterError) or error is caught.value or "[source files, split s3://b/x]" in str(caught.value)
+    assert (
+        not isinstance(caught.value, HeadwaterError)
+        or error is caught.value
+        or "[source files, split s3://b/x]" in str(caught.value)
+    )
 
 
 def test_an_unknown_file_system_is_an_option_error() -> None:

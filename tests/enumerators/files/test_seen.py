@@ -71,7 +71,11 @@ def test_more_equal_times_than_fit_are_refused_and_never_forgotten() -> None:
     with pytest.raises(TooManyNames):
         add(seen, *(file(n, NOW_MS) for n in range(INLINE_FILES + 1)))
     with pytest.raises(TooManyNames):
-        add(SeenFiles(DAY_MS, can_spill=False), *(file(n, NOW_MS + n) for n in range(INLINE_FILES + 1)), oldest_unread_ms=NOW_MS)
+        add(
+            SeenFiles(DAY_MS, can_spill=False),
+            *(file(n, NOW_MS + n) for n in range(INLINE_FILES + 1)),
+            oldest_unread_ms=NOW_MS,
+        )
 
 
 def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
@@ -106,7 +110,9 @@ def test_many_segments_become_one() -> None:
     assert {seen.sighting(file(n, NOW_MS)) for n in range(0, 40 * INLINE_FILES, 997)} == {Sighting.SEEN}
 
 
-@pytest.mark.parametrize("state", [None, {}, {"frontier_ms": 1, "names": "x"}, {"frontier_ms": 1, "names": "AAAA"}, [1]])
+@pytest.mark.parametrize(
+    "state", [None, {}, {"frontier_ms": 1, "names": "x"}, {"frontier_ms": 1, "names": "AAAA"}, [1]]
+)
 def test_a_state_that_is_not_ours_is_refused(state: object) -> None:
     with pytest.raises(OffsetError):
         SeenFiles(1, can_spill=False).restore(state)  # type: ignore[arg-type]
@@ -117,13 +123,24 @@ def test_after_a_million_files_the_state_is_small_and_the_last_files_are_known()
     for at in range(0, 1_000_000, 2_000):
         add(seen, *(file(n, NOW_MS + n * 10 + rng.randrange(500)) for n in range(at, at + 2_000)))
     assert len(json.dumps(seen.to_json())) <= 58_000
-    assert {seen.sighting(file(n, NOW_MS + n * 10 + 500, size=11)) for n in range(998_000, 1_000_000)} == {Sighting.CHANGED}
+    assert {seen.sighting(file(n, NOW_MS + n * 10 + 500, size=11)) for n in range(998_000, 1_000_000)} == {
+        Sighting.CHANGED
+    }
 
 
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 50)), max_size=60), st.integers(1, 30), st.booleans())
-def test_nothing_is_new_after_it_was_added_whatever_the_order_of_times(found: list[tuple[int, int]], window_ms: int, can_spill: bool) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 50)), max_size=60),
+    st.integers(1, 30),
+    st.booleans(),
+)
+def test_nothing_is_new_after_it_was_added_whatever_the_order_of_times(
+    found: list[tuple[int, int]], window_ms: int, can_spill: bool
+) -> None:
     """And the state goes through JSON at every step, as it does in a query."""
-    seen, files = SeenFiles(window_ms, can_spill=can_spill), [file(n, NOW_MS + at) for n, at in dict(found).items()]
+    seen, files = (
+        SeenFiles(window_ms, can_spill=can_spill),
+        [file(n, NOW_MS + at) for n, at in dict(found).items()],
+    )
     for one in files:
         if seen.sighting(one) is Sighting.NEW:
             add(seen, one)

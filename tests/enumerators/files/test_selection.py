@@ -12,7 +12,11 @@ from headwater.enumerators.files.selection import FileSelection, SelectedPath, p
     ("pattern", "taken", "left"),
     [
         ("*.csv", ["a.csv", ".csv"], ["a.csv.gz", "a.CSV"]),
-        ("part-?[0-9].{csv,json}", ["part-x1.csv", "part-11.json"], ["part-1.csv", "part-xx.csv", "part-x1.orc"]),
+        (
+            "part-?[0-9].{csv,json}",
+            ["part-x1.csv", "part-11.json"],
+            ["part-1.csv", "part-xx.csv", "part-x1.orc"],
+        ),
         ("[!ab]*", ["c", "cab"], ["a", "b1"]),
         ("[^ab]", ["c"], ["a", "cc"]),
         (r"a\*b+c.d", ["a*b+c.d"], ["axb+c.d", "a*bbc.d"]),
@@ -50,7 +54,9 @@ def below(path: SelectedPath, *names: str) -> bool:
         ("a.csv._COPYING_", False, False),
     ],
 )
-def test_folders_are_looked_into_and_hidden_files_left_out_as_in_spark(name: str, plain: bool, recursive: bool) -> None:
+def test_folders_are_looked_into_and_hidden_files_left_out_as_in_spark(
+    name: str, plain: bool, recursive: bool
+) -> None:
     assert below(SelectedPath("/data"), name) is plain
     assert below(SelectedPath("/data", recursive=True), name) is recursive
 
@@ -77,7 +83,10 @@ def test_a_name_filter_is_for_files_only() -> None:
 def test_modification_times_and_a_least_age() -> None:
     selection = FileSelection((), modified_after_us=10, modified_before_us=20)
     assert [at for at in range(8, 22) if selection.in_time(at, 0)] == list(range(11, 20))
-    assert [at for at in (1_000, 2_000, 3_000) if FileSelection((), min_age_ms=1).in_time(at, 3_000)] == [1_000, 2_000]
+    assert [at for at in (1_000, 2_000, 3_000) if FileSelection((), min_age_ms=1).in_time(at, 3_000)] == [
+        1_000,
+        2_000,
+    ]
 
 
 def test_partition_values_are_the_folders_with_an_equals_sign() -> None:

@@ -14,7 +14,10 @@ PASSWORDS = {"alice": "alice-secret", "bob": "bob-secret"}
 
 @pytest.fixture(scope="session")
 def secure_kafka() -> Iterator[LocalKafka]:
-    """TLS (client certificates required on SSL, SCRAM-SHA-256 alone on SASL_SSL), SASL and ACLs; SASL sessions of an hour."""
+    """TLS (client certificates required on SSL, SCRAM-SHA-256 alone on SASL_SSL), SASL and ACLs.
+
+    SASL sessions of an hour.
+    """
     config = {
         "listener.name.ssl.ssl.client.auth": "required",
         "listener.name.sasl_ssl.sasl.enabled.mechanisms": "SCRAM-SHA-256",

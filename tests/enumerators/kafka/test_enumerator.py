@@ -50,7 +50,10 @@ class Harness:
     def __init__(self, *, fail_on_data_loss: bool = True, subscribed: str = "orders") -> None:
         self.context = Context()
         settings = LookupSettings(
-            client("nowhere:9092"), TopicNames(frozenset({subscribed})), OffsetsInitializer("startingOffsets", EARLIEST), ending=None
+            client("nowhere:9092"),
+            TopicNames(frozenset({subscribed})),
+            OffsetsInitializer("startingOffsets", EARLIEST),
+            ending=None,
         )
         self.enumerator = KafkaSplitEnumerator(self.context, settings, fail_on_data_loss=fail_on_data_loss)
 
@@ -59,7 +62,11 @@ class Harness:
             return view
 
         self.enumerator._lookup.look = look  # type: ignore[method-assign]
-        self.enumerator.refresh(None if positions is None else Checkpoint({path: SPLITS[path] for path in positions}, positions, None))
+        self.enumerator.refresh(
+            None
+            if positions is None
+            else Checkpoint({path: SPLITS[path] for path in positions}, positions, None)
+        )
         return self.context
 
 
@@ -97,13 +104,19 @@ LOSSES = [
         id="truncated",
     ),
     pytest.param(
-        ClusterView({A: SPLITS[A]}, {}, {A: 9}), "the topic or partition was deleted", {}, {B: "the topic or partition was deleted"}, id="deleted"
+        ClusterView({A: SPLITS[A]}, {}, {A: 9}),
+        "the topic or partition was deleted",
+        {},
+        {B: "the topic or partition was deleted"},
+        id="deleted",
     ),
 ]
 
 
 @pytest.mark.parametrize(("view", "why", "assigned", "retired"), LOSSES)
-def test_loss_is_an_error_that_names_topic_partition_offset_and_two_ways_out(view: ClusterView, why: str, assigned: Any, retired: Any) -> None:
+def test_loss_is_an_error_that_names_topic_partition_offset_and_two_ways_out(
+    view: ClusterView, why: str, assigned: Any, retired: Any
+) -> None:
     with pytest.raises(DataLossError) as caught:
         Harness().sees(view, {A: 3, B: 7})
     assert str(caught.value) == (
@@ -113,7 +126,9 @@ def test_loss_is_an_error_that_names_topic_partition_offset_and_two_ways_out(vie
 
 
 @pytest.mark.parametrize(("view", "why", "assigned", "retired"), LOSSES)
-def test_or_a_warning_and_a_new_beginning(view: ClusterView, why: str, assigned: Any, retired: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_or_a_warning_and_a_new_beginning(
+    view: ClusterView, why: str, assigned: Any, retired: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
         context = Harness(fail_on_data_loss=False).sees(view, {A: 3, B: 7})
     assert (context.assigned, context.retired) == (assigned, retired)
@@ -124,6 +139,8 @@ def test_or_a_warning_and_a_new_beginning(view: ClusterView, why: str, assigned:
 
 def test_a_first_position_beyond_the_end_is_one_too() -> None:
     view = ClusterView(SPLITS, {A: 3, B: 9}, {A: 9, B: 2}, {B: 2})
-    with pytest.raises(DataLossError, match=r"never reached where reading was to begin.*split orders-1, position 9\]"):
+    with pytest.raises(
+        DataLossError, match=r"never reached where reading was to begin.*split orders-1, position 9\]"
+    ):
         Harness().sees(view)
     assert Harness(fail_on_data_loss=False).sees(view).assigned == {A: (SPLITS[A], 3), B: (SPLITS[B], 2)}

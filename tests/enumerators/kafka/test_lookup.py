@@ -1,4 +1,7 @@
-"""One look at the cluster: what is there, what is believed at once, and what only after it was said several times."""
+"""One look at the cluster.
+
+What is there, what is believed at once, and what only after it was said several times.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,12 @@ from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from headwater.enumerators.kafka.subscription import (
+    AssignedPartitions,
+    Subscription,
+    TopicNames,
+    TopicPattern,
+)
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.enumerators.kafka.client.listeners import Listen, client
@@ -30,10 +38,21 @@ WAITED_OUT_MS = RETRIES * INTERVAL_MS
 class Driver:
     """A lookup and the checkpoint that it is shown."""
 
-    def __init__(self, bootstrap: object, subscription: Subscription, starting: int = EARLIEST, ending: OffsetsInitializer | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: object,
+        subscription: Subscription,
+        starting: int = EARLIEST,
+        ending: OffsetsInitializer | None = None,
+    ) -> None:
         self.clock = ManualClock()
         self.settings = LookupSettings(
-            client(str(bootstrap)), subscription, OffsetsInitializer("startingOffsets", starting), ending, RETRIES, INTERVAL_MS
+            client(str(bootstrap)),
+            subscription,
+            OffsetsInitializer("startingOffsets", starting),
+            ending,
+            RETRIES,
+            INTERVAL_MS,
         )
         self.known: dict[Path, KafkaPartitionSplit] = {}
         self.positions: dict[Path, int] = {}
@@ -80,7 +99,9 @@ class TestAFirstLook:
         topic = scripted.topic("orders", 2, [3])
         topic.logs[1].start = 2
         view = driver(scripted.bootstrap, orders()).look()
-        assert view.splits == {("orders", str(p)): KafkaPartitionSplit("orders", p, str(topic.topic_id)) for p in (0, 1)}
+        assert view.splits == {
+            ("orders", str(p)): KafkaPartitionSplit("orders", p, str(topic.topic_id)) for p in (0, 1)
+        }
         assert view.starts == {("orders", "0"): 0, ("orders", "1"): 2}
         assert view.heads == {("orders", "0"): 3, ("orders", "1"): 3}
         assert view.short == {}
@@ -111,8 +132,14 @@ class TestAFirstLook:
     @pytest.mark.parametrize(
         ("subscription", "message"),
         [
-            (orders("typo"), r"topic 'typo' does not exist in the Kafka cluster, or this user may not see it: create it, or mend subscribe"),
-            (AssignedPartitions(frozenset({("orders", 0), ("orders", 5)})), "partition 5 of topic 'orders' does not exist"),
+            (
+                orders("typo"),
+                r"topic 'typo' does not exist in the Kafka cluster, or this user may not see it: create it, or mend subscribe",
+            ),
+            (
+                AssignedPartitions(frozenset({("orders", 0), ("orders", 5)})),
+                "partition 5 of topic 'orders' does not exist",
+            ),
             (AssignedPartitions(frozenset({("typo", 5)})), "topic 'typo' does not exist"),
         ],
     )
@@ -125,28 +152,41 @@ class TestAFirstLook:
             looking.look()
         assert looking.clock.monotonic_ms() == WAITED_OUT_MS
 
-    def test_a_topic_that_appears_meanwhile_is_taken(self, scripted: ScriptedKafka, driver: Callable[..., Driver]) -> None:
+    def test_a_topic_that_appears_meanwhile_is_taken(
+        self, scripted: ScriptedKafka, driver: Callable[..., Driver]
+    ) -> None:
         looking = driver(scripted.bootstrap, orders())
         looking.clock.wait = lambda *_: bool(scripted.topic("orders", 1, [3]))  # type: ignore[method-assign]
         assert looking.look().heads == {("orders", "0"): 3}
 
-    def test_a_pattern_that_matches_nothing_is_no_error(self, scripted: ScriptedKafka, driver: Callable[..., Driver]) -> None:
+    def test_a_pattern_that_matches_nothing_is_no_error(
+        self, scripted: ScriptedKafka, driver: Callable[..., Driver]
+    ) -> None:
         scripted.topic("orders", 1, [3])
         assert driver(scripted.bootstrap, TopicPattern("nothing")).look() == ClusterView({}, {}, {})
 
-    def test_a_start_beyond_the_end_is_noticed(self, scripted: ScriptedKafka, driver: Callable[..., Driver]) -> None:
+    def test_a_start_beyond_the_end_is_noticed(
+        self, scripted: ScriptedKafka, driver: Callable[..., Driver]
+    ) -> None:
         scripted.topic("orders", 1, [3])
         looking = driver(scripted.bootstrap, orders())
-        looking.restart(starting=OffsetsInitializer("startingOffsets", None, {TopicPartition("orders", 0): 9}))
+        looking.restart(
+            starting=OffsetsInitializer("startingOffsets", None, {TopicPartition("orders", 0): 9})
+        )
         view = looking.look()
         assert (view.starts, view.short) == ({("orders", "0"): 9}, {("orders", "0"): 3})
 
-    def test_a_cluster_that_never_answers_is_a_wrong_address_after_a_while(self, driver: Callable[..., Driver]) -> None:
+    def test_a_cluster_that_never_answers_is_a_wrong_address_after_a_while(
+        self, driver: Callable[..., Driver]
+    ) -> None:
         looking = driver(f"127.0.0.1:{free_port()}", orders())
         with pytest.raises(TransientSourceError, match="nothing listens there"):
             looking.look()
         looking.clock.advance(60_000)
-        with pytest.raises(SourceError, match=r"has not answered since the query started: .* nothing listens there; see kafka.bootstrap") as caught:
+        with pytest.raises(
+            SourceError,
+            match=r"has not answered since the query started: .* nothing listens there; see kafka.bootstrap",
+        ) as caught:
             looking.look()
         assert not isinstance(caught.value, TransientSourceError)
 
@@ -167,7 +207,9 @@ class TestLaterLooks:
         assert (view.starts, view.heads, view.short) == ({}, {("orders", "0"): 5, ("orders", "1"): 3}, {})
         assert scripted.metadata_asked == asked
 
-    def test_new_partitions_are_looked_for_once_a_second_and_begin_at_their_earliest_record(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_new_partitions_are_looked_for_once_a_second_and_begin_at_their_earliest_record(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         added = scripted.topic("other", 1, [4]).logs[0]
         scripted.topics["orders"].logs[2] = added
         added.start = 1
@@ -176,26 +218,34 @@ class TestLaterLooks:
         view = looking.look()
         assert (view.starts, view.heads["orders", "2"]) == ({("orders", "2"): 1}, 4)
 
-    def test_a_topic_created_anew_begins_at_its_earliest_record(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_a_topic_created_anew_begins_at_its_earliest_record(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         scripted.topic("orders", 1, [2])
         looking.clock.advance(1_000)
         view = looking.look()
         assert (set(view.splits), view.starts) == ({("orders", "0")}, {("orders", "0"): 0})
 
-    def test_brokers_without_topic_ids_begin_again_with_every_incarnation(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_brokers_without_topic_ids_begin_again_with_every_incarnation(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         looking.lookup._known_starts = {KafkaPartitionSplit("orders", 5): 1_000}
         scripted.topics["orders"].logs[5] = scripted.topic("other", 1, [4]).logs[0]
         looking.clock.advance(1_000)
         assert looking.look().starts == {("orders", "5"): 0}
 
-    def test_a_partition_that_is_gone_is_believed_after_several_answers(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_a_partition_that_is_gone_is_believed_after_several_answers(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         del scripted.topics["orders"]
         looking.clock.advance(1_000)
         before = looking.clock.monotonic_ms()
         assert looking.look().splits == {}
         assert looking.clock.monotonic_ms() - before == WAITED_OUT_MS
 
-    def test_with_nothing_left_to_read_the_cluster_is_still_asked_once_a_second_only(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_with_nothing_left_to_read_the_cluster_is_still_asked_once_a_second_only(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         del scripted.topics["orders"]
         looking.clock.advance(1_000)
         looking.log(looking.look())
@@ -207,7 +257,9 @@ class TestLaterLooks:
         looking.clock.advance(1_000)
         assert looking.look().starts == {("orders", "0"): 0}
 
-    def test_the_same_after_a_restart_which_is_no_typing_error(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_the_same_after_a_restart_which_is_no_typing_error(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         del scripted.topics["orders"]
         looking.restart()
         assert looking.look().splits == {}
@@ -217,7 +269,9 @@ class TestLaterLooks:
         with pytest.raises(UnknownSplitError, match="topic 'typo' does not exist"):
             looking.look()
 
-    def test_what_is_no_longer_subscribed_is_not_waited_for(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_what_is_no_longer_subscribed_is_not_waited_for(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         scripted.topic("other", 1, [4])
         looking.restart(subscription=TopicNames(frozenset({"other"})))
         assert set(looking.look().splits) == {("other", "0")}
@@ -233,12 +287,16 @@ class TestLaterLooks:
         scripted.topics = hidden
         assert looking.look().heads == {("orders", "0"): 3, ("orders", "1"): 3}
 
-    def test_a_log_that_is_shorter_than_what_was_read_is_believed_after_several_answers(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_a_log_that_is_shorter_than_what_was_read_is_believed_after_several_answers(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         scripted.topics["orders"].logs[1].end = 1
         assert looking.look().short == {("orders", "1"): 1}
         assert looking.clock.monotonic_ms() == WAITED_OUT_MS
 
-    def test_one_stale_answer_is_not_and_costs_no_time(self, scripted: ScriptedKafka, looking: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_one_stale_answer_is_not_and_costs_no_time(
+        self, scripted: ScriptedKafka, looking: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         original, answers = scripted._list_offsets, iter([2])
 
         def stale_once(request: Any) -> Any:
@@ -249,7 +307,9 @@ class TestLaterLooks:
         assert looking.look().short == {}
         assert looking.clock.monotonic_ms() == 0
 
-    def test_a_partition_that_vanishes_between_two_questions_is_looked_up_again(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_a_partition_that_vanishes_between_two_questions_is_looked_up_again(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
         del scripted.topics["orders"].logs[1]
         scripted.offset_errors[1] = [3, 3]
         with pytest.raises(TransientSourceError, match="has just gone"):
@@ -269,24 +329,43 @@ class TestLaterLooks:
 
 
 class TestABatch:
-    @pytest.mark.parametrize(("start", "end", "message"), [(2, 1, "begins at offset 2, but endingOffsets ends it at 1"), (9, LATEST, "ends it at 3")])
+    @pytest.mark.parametrize(
+        ("start", "end", "message"),
+        [(2, 1, "begins at offset 2, but endingOffsets ends it at 1"), (9, LATEST, "ends it at 3")],
+    )
     def test_it_must_not_end_before_it_begins(
         self, scripted: ScriptedKafka, driver: Callable[..., Driver], start: int, end: int, message: str
     ) -> None:
         scripted.topic("orders", 1, [3])
-        looking = driver(scripted.bootstrap, orders(), ending=OffsetsInitializer("endingOffsets", None, {TopicPartition("orders", 0): end}))
-        looking.restart(starting=OffsetsInitializer("startingOffsets", None, {TopicPartition("orders", 0): start}))
-        with pytest.raises(OptionError, match=f"option 'startingOffsets': topic 'orders', partition 0 .*{message}"):
+        looking = driver(
+            scripted.bootstrap,
+            orders(),
+            ending=OffsetsInitializer("endingOffsets", None, {TopicPartition("orders", 0): end}),
+        )
+        looking.restart(
+            starting=OffsetsInitializer("startingOffsets", None, {TopicPartition("orders", 0): start})
+        )
+        with pytest.raises(
+            OptionError, match=f"option 'startingOffsets': topic 'orders', partition 0 .*{message}"
+        ):
             looking.look()
 
-    def test_its_end_may_lie_beyond_the_log_which_the_reader_finds_out(self, scripted: ScriptedKafka, driver: Callable[..., Driver]) -> None:
+    def test_its_end_may_lie_beyond_the_log_which_the_reader_finds_out(
+        self, scripted: ScriptedKafka, driver: Callable[..., Driver]
+    ) -> None:
         scripted.topic("orders", 1, [3])
-        looking = driver(scripted.bootstrap, orders(), ending=OffsetsInitializer("endingOffsets", None, {TopicPartition("orders", 0): 9}))
+        looking = driver(
+            scripted.bootstrap,
+            orders(),
+            ending=OffsetsInitializer("endingOffsets", None, {TopicPartition("orders", 0): 9}),
+        )
         assert looking.look().heads == {("orders", "0"): 9}
 
 
 class TestSizes:
-    def test_the_average_record_of_each_topic_is_measured_once_a_minute(self, kafka: LocalKafka, topic: str, driver: Callable[..., Driver]) -> None:
+    def test_the_average_record_of_each_topic_is_measured_once_a_minute(
+        self, kafka: LocalKafka, topic: str, driver: Callable[..., Driver]
+    ) -> None:
         kafka.create_topic(topic, 2)
         kafka.produce(topic, [b"x" * 1_000] * 100)
         looking = driver(kafka.bootstrap_servers, TopicNames(frozenset({topic})))

@@ -12,7 +12,10 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Answers:
-    """Stands in for the cluster: the log of A is 5 to 20 and has records until time 100; B is empty. Remembers the questions."""
+    """Stands in for the cluster: the log of A is 5 to 20 and has records until time 100; B is empty.
+
+    Remembers the questions.
+    """
 
     def __init__(self) -> None:
         self.asked: list[dict[TopicPartition, int]] = []
@@ -45,18 +48,28 @@ def test_offsets_by_partition_are_taken_as_they_are_and_nobody_is_asked_for_them
 @pytest.mark.parametrize(
     ("partitions", "message"),
     [
-        ({A: 1}, r"option 'startingOffsets': must name every partition that is read; missing: t-1 \(-2 is earliest, -1 latest\)"),
-        ({A: 1, B: 1, TopicPartition("u", 0): 1}, "option 'startingOffsets': names partitions that are not read or do not exist: u-0"),
+        (
+            {A: 1},
+            r"option 'startingOffsets': must name every partition that is read; missing: t-1 \(-2 is earliest, -1 latest\)",
+        ),
+        (
+            {A: 1, B: 1, TopicPartition("u", 0): 1},
+            "option 'startingOffsets': names partitions that are not read or do not exist: u-0",
+        ),
         ({A: 1, B: 1, **{TopicPartition("u", i): 1 for i in range(7)}}, "u-0, u-1, u-2, u-3, u-4 and 2 more"),
     ],
 )
-def test_exactly_the_partitions_that_are_read_must_be_named(partitions: dict[TopicPartition, int], message: str) -> None:
+def test_exactly_the_partitions_that_are_read_must_be_named(
+    partitions: dict[TopicPartition, int], message: str
+) -> None:
     with pytest.raises(OptionError, match=message):
         resolve(OffsetsInitializer("startingOffsets", None, partitions))
 
 
 def test_a_timestamp_is_the_first_record_at_or_after_it() -> None:
-    assert resolve(OffsetsInitializer("startingOffsetsByTimestamp", None, {A: AtTimestamp(50), B: EARLIEST})) == {A: 10, B: 0}
+    assert resolve(
+        OffsetsInitializer("startingOffsetsByTimestamp", None, {A: AtTimestamp(50), B: EARLIEST})
+    ) == {A: 10, B: 0}
 
 
 def test_no_record_at_or_after_it_is_an_error_that_names_partition_timestamp_and_way_out() -> None:

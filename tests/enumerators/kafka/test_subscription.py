@@ -4,7 +4,12 @@ import pickle
 
 import pytest
 
-from headwater.enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from headwater.enumerators.kafka.subscription import (
+    AssignedPartitions,
+    Subscription,
+    TopicNames,
+    TopicPattern,
+)
 
 NAMED = TopicNames(frozenset({"orders", "audit"}))
 PATTERN = TopicPattern("order.*")
@@ -34,7 +39,11 @@ def test_which_topics_are_asked_for() -> None:
 
 
 def test_only_an_assignment_needs_certain_partitions() -> None:
-    assert [subscription.required("orders") for subscription in (NAMED, PATTERN, ASSIGNED)] == [(), (), [0, 2]]
+    assert [subscription.required("orders") for subscription in (NAMED, PATTERN, ASSIGNED)] == [
+        (),
+        (),
+        [0, 2],
+    ]
 
 
 @pytest.mark.parametrize("subscription", [NAMED, PATTERN, ASSIGNED])

@@ -32,7 +32,8 @@ class ManualLoop(asyncio.SelectorEventLoop):
         return min(timers, default=float("inf"))
 
     def timers(self) -> list[asyncio.TimerHandle]:
-        scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")  # noqa: B009 - asyncio has no public list of timers
+        # Asyncio has no public list of timers.
+        scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")  # noqa: B009
         return [timer for timer in scheduled if not timer.cancelled()]
 
     def is_idle(self) -> bool:

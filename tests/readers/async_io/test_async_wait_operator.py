@@ -8,7 +8,14 @@ import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError
 from headwater.readers.async_io.async_wait_operator import Output
-from headwater.readers.async_io.function import AsyncFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row
+from headwater.readers.async_io.function import (
+    AsyncFunction,
+    CallbackFunction,
+    OpenContext,
+    Result,
+    ResultFuture,
+    Row,
+)
 from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
 from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
@@ -33,7 +40,9 @@ class TestFlinksCases:
             operator.feed([2, 1])
             operator.put_watermark(Watermark(2))
             operator.feed([3])
-            assert drained(operator) == [(1, 2), (2, 4), Watermark(2), (3, 6)], "3 is done first and comes last"
+            assert drained(operator) == [(1, 2), (2, 4), Watermark(2), (3, 6)], (
+                "3 is done first and comes last"
+            )
 
     def test_a_watermark_behind_each_row_makes_unordered_ordered(self, host: ManualHost) -> None:
         with operator_of(times_two, host, mode=UNORDERED) as operator:
@@ -71,9 +80,15 @@ class TestFlinksCases:
             async def async_invoke(self, row: int) -> int:
                 return await times_two(row)
 
-        with operator_of(Named("tail"), host, mode=mode) as tail, operator_of(Named("head"), host, mode=mode) as head:
+        with (
+            operator_of(Named("tail"), host, mode=mode) as tail,
+            operator_of(Named("head"), host, mode=mode) as head,
+        ):
             assert opened == ["tail", "head"]
-            mapped = ([result + 1 for _, result in outputs] for outputs in map(pairs, head.process([[1, 2], [3, 4]])))
+            mapped = (
+                [result + 1 for _, result in outputs]
+                for outputs in map(pairs, head.process([[1, 2], [3, 4]]))
+            )
             out = [result for outputs in tail.process(mapped) for _, result in pairs(outputs)]
         assert sorted(out) == [(row * 2 + 1) * 2 for row in (1, 2, 3, 4)]
 
@@ -113,13 +128,17 @@ class TestFlinksCases:
     @both_modes
     def test_async_timeout_failure(self, host: ManualHost, mode: OutputMode) -> None:
         service = Service()
-        with operator_of(service, host, mode=mode, timeout_ms=1000, describe_row=lambda row: f"id {row}") as operator:
+        with operator_of(
+            service, host, mode=mode, timeout_ms=1000, describe_row=lambda row: f"id {row}"
+        ) as operator:
             operator.feed([1, 2])
             host.settle()
             service.answer(1)
             host.advance(1)
             assert operator.poll() == [(1, "1!")], "the other result is still emitted"
-            with pytest.raises(CallTimeoutError, match=r"Service failed for id 2, attempt 1: .*no result within the timeout") as caught:
+            with pytest.raises(
+                CallTimeoutError, match=r"Service failed for id 2, attempt 1: .*no result within the timeout"
+            ) as caught:
                 operator.poll()
             assert isinstance(caught.value, TimeoutError)
             assert service.cancelled == [2]
@@ -139,7 +158,9 @@ class TestFlinksCases:
             assert operator.metrics.failures == 0
 
     @both_modes
-    def test_a_timeout_that_raises_fails_the_task_with_what_it_raised(self, host: ManualHost, mode: OutputMode) -> None:
+    def test_a_timeout_that_raises_fails_the_task_with_what_it_raised(
+        self, host: ManualHost, mode: OutputMode
+    ) -> None:
         def no_substitute(row: Row) -> Result:
             raise ValueError("none for this")
 
@@ -179,7 +200,9 @@ class TestFlinksCases:
 
     @pytest.mark.parametrize("retry", [None, RetryPolicy.fixed(2, 10)])
     @both_modes
-    def test_user_exception_handling(self, host: ManualHost, mode: OutputMode, retry: RetryPolicy | None) -> None:
+    def test_user_exception_handling(
+        self, host: ManualHost, mode: OutputMode, retry: RetryPolicy | None
+    ) -> None:
         """FLINK-6435: a failure fails the task at once; it does not wait for its neighbours."""
         service = Service()
         with operator_of(service, host, mode=mode, retry=retry) as operator:
@@ -188,13 +211,17 @@ class TestFlinksCases:
                 host.settle()
                 service.fail(2, ValueError("no such customer"))
                 host.advance(0.01)
-            with pytest.raises(AsyncCallError, match=r"Service failed, attempt \d: ValueError: no such customer") as caught:
+            with pytest.raises(
+                AsyncCallError, match=r"Service failed, attempt \d: ValueError: no such customer"
+            ) as caught:
                 operator.poll()
             assert isinstance(caught.value.__cause__, ValueError)
             assert service.running == [1]
 
     @both_modes
-    def test_a_failure_that_comes_with_the_last_results_is_raised_behind_them(self, host: ManualHost, mode: OutputMode) -> None:
+    def test_a_failure_that_comes_with_the_last_results_is_raised_behind_them(
+        self, host: ManualHost, mode: OutputMode
+    ) -> None:
         service = Service()
         with operator_of(service, host, mode=mode) as operator:
             operator.feed([1, 2])
@@ -230,7 +257,9 @@ class TestFlinksCases:
             assert operator.values() == [1, 2]
 
     @pytest.mark.parametrize("retry", [None, RetryPolicy.fixed(2, 10)])
-    def test_ignore_async_operator_records_on_drain(self, host: ManualHost, retry: RetryPolicy | None) -> None:
+    def test_ignore_async_operator_records_on_drain(
+        self, host: ManualHost, retry: RetryPolicy | None
+    ) -> None:
         """What is done and not out when it is closed does not come out; the snapshot has it."""
         service = Service()
         with operator_of(service, host, retry=retry) as operator:
@@ -264,7 +293,9 @@ class TestFlinksCases:
         async def never_there(row: int) -> list[int]:
             return []
 
-        with operator_of(never_there, host, retry=RetryPolicy.fixed(3, 10, on_result=lambda result: result == [])) as operator:
+        with operator_of(
+            never_there, host, retry=RetryPolicy.fixed(3, 10, on_result=lambda result: result == [])
+        ) as operator:
             operator.feed([1])
             assert drained(operator) == [(1, [])]
             assert operator.metrics.requests == 3
@@ -288,10 +319,14 @@ class TestFlinksCases:
         assert asked == {1: 2, 2: 2}
 
     @both_modes
-    def test_processing_time_with_timeout_function_with_retry(self, host: ManualHost, mode: OutputMode) -> None:
+    def test_processing_time_with_timeout_function_with_retry(
+        self, host: ManualHost, mode: OutputMode
+    ) -> None:
         """FLINK-30477: the timeout comes while the row waits for its next attempt, which then never comes."""
         service = Service(substitute=lambda row: f"{row}?")
-        with operator_of(service, host, mode=mode, timeout_ms=1000, retry=RetryPolicy.fixed(9, 600)) as operator:
+        with operator_of(
+            service, host, mode=mode, timeout_ms=1000, retry=RetryPolicy.fixed(9, 600)
+        ) as operator:
             operator.feed([1])
             host.settle()
             service.fail(1, OSError())
@@ -303,10 +338,19 @@ class TestFlinksCases:
             assert service.expired == [1]
 
     @both_modes
-    def test_processing_time_with_always_timeout_function_with_retry(self, host: ManualHost, mode: OutputMode) -> None:
+    def test_processing_time_with_always_timeout_function_with_retry(
+        self, host: ManualHost, mode: OutputMode
+    ) -> None:
         """FLINK-38082: a `timeout` that raises causes no further attempt."""
         service = Service()
-        with operator_of(service, host, mode=mode, timeout_ms=1000, retry=RetryPolicy.fixed(9, 10), on_failure=OnFailure.NULL) as operator:
+        with operator_of(
+            service,
+            host,
+            mode=mode,
+            timeout_ms=1000,
+            retry=RetryPolicy.fixed(9, 10),
+            on_failure=OnFailure.NULL,
+        ) as operator:
             operator.feed([1])
             host.advance(100)
             [(row, failure)] = pairs(operator.poll())
@@ -317,7 +361,9 @@ class TestFlinksCases:
     def test_timeout_racing_a_retry_never_loses_the_row(self, host: ManualHost, retry_first: bool) -> None:
         """FLINK-40456: both fall due at the same moment, in both orders."""
         service = Service(substitute=lambda row: f"{row}?")
-        with operator_of(service, host, timeout_ms=1000, retry=RetryPolicy.fixed(9, 500 if retry_first else 1000)) as operator:
+        with operator_of(
+            service, host, timeout_ms=1000, retry=RetryPolicy.fixed(9, 500 if retry_first else 1000)
+        ) as operator:
             operator.feed([1])
             host.settle()
             host.advance(0.5 if retry_first else 0.0)

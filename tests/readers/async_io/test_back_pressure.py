@@ -44,7 +44,9 @@ class TestBackPressureAndEnds:
         assert service.log == ["open", "close"]
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
-    def test_whatever_ends_the_task_everything_is_cancelled_and_closed(self, host: ManualHost, error: type[BaseException]) -> None:
+    def test_whatever_ends_the_task_everything_is_cancelled_and_closed(
+        self, host: ManualHost, error: type[BaseException]
+    ) -> None:
         service = Service()
 
         def task() -> None:
@@ -81,15 +83,23 @@ class TestBackPressureAndEnds:
             assert out == [(2, "2!")]
             assert operator.values() == [1, 3]
 
-    def test_processing_with_patience_takes_everything_in_and_leaves_the_rest_to_the_snapshot(self, host: ManualHost) -> None:
+    def test_processing_with_patience_takes_everything_in_and_leaves_the_rest_to_the_snapshot(
+        self, host: ManualHost
+    ) -> None:
         service = Service()
         with operator_of(service, host, capacity=2, queue_size=2) as operator:
             host.loop.call_later(1.5, service.answer, 1)
             began = host.loop.now
-            out = [output for outputs in operator.process([[1, 2, 3], [4, 5]], patience_s=2.0) for output in outputs]
+            out = [
+                output
+                for outputs in operator.process([[1, 2, 3], [4, 5]], patience_s=2.0)
+                for output in outputs
+            ]
             assert out == [(1, "1!")]
             assert operator.values() == [2, 3, 4, 5]
-            assert host.loop.now - began == pytest.approx(3.5, abs=0.1), "what comes out proves that the service lives"
+            assert host.loop.now - began == pytest.approx(3.5, abs=0.1), (
+                "what comes out proves that the service lives"
+            )
 
     def test_a_queue_full_of_nothing_but_results_is_not_stuck(self, host: ManualHost) -> None:
         with operator_of(times_two, host, queue_size=1, mode=ORDERED) as operator:

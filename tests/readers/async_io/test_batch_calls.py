@@ -15,7 +15,14 @@ from headwater.core.errors import AsyncCallError, ContractError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.function import AsyncBatchFunction
-from headwater.readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.settings import (
+    AsyncSettings,
+    Batching,
+    CacheSettings,
+    OnFailure,
+    OutputMode,
+    RetryPolicy,
+)
 from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.readers.async_io.doubles import ManualHost, operator_of
 
@@ -66,7 +73,9 @@ def test_without_linger_a_batch_is_what_one_feed_brought(host: ManualHost) -> No
 
 def test_a_watermark_sends_what_was_gathered_off(host: ManualHost) -> None:
     bulk = Bulk()
-    with operator_of(bulk, host, batching=Batching(size=3, linger_ms=10_000), mode=OutputMode.ORDERED) as operator:
+    with operator_of(
+        bulk, host, batching=Batching(size=3, linger_ms=10_000), mode=OutputMode.ORDERED
+    ) as operator:
         operator.feed([1])
         assert operator.put_watermark(Watermark(7))
         operator.feed([2])
@@ -76,7 +85,9 @@ def test_a_watermark_sends_what_was_gathered_off(host: ManualHost) -> None:
 
 
 def test_the_room_is_counted_in_rows(host: ManualHost) -> None:
-    with operator_of(Bulk(delay_s=1), host, batching=Batching(size=4, linger_ms=1000), queue_size=8) as operator:
+    with operator_of(
+        Bulk(delay_s=1), host, batching=Batching(size=4, linger_ms=1000), queue_size=8
+    ) as operator:
         assert operator.free == 8
         assert operator.feed(range(5)) == 5
         assert operator.free == 3
@@ -113,10 +124,19 @@ def test_a_call_that_raises_fails_all_its_rows(host: ManualHost) -> None:
         async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[int]:
             raise OSError("away")
 
-    with operator_of(Fails(), host, batching=Batching(size=2), on_failure=OnFailure.ERROR_COLUMN, retry=RetryPolicy.fixed(2, 1)) as operator:
+    with operator_of(
+        Fails(),
+        host,
+        batching=Batching(size=2),
+        on_failure=OnFailure.ERROR_COLUMN,
+        retry=RetryPolicy.fixed(2, 1),
+    ) as operator:
         operator.feed([1, 2])
         out = drained(operator)
-        assert [(row, result.message, result.attempts) for row, result in out] == [(1, "away", 2), (2, "away", 2)]
+        assert [(row, result.message, result.attempts) for row, result in out] == [
+            (1, "away", 2),
+            (2, "away", 2),
+        ]
         assert operator.metrics.failures == 2
         assert operator.metrics.requests == 2
 
@@ -139,7 +159,9 @@ def test_a_row_that_failed_follows_the_policy_alone(host: ManualHost, policy: On
 
 def test_a_timeout_substitutes_row_by_row_what_is_missing(host: ManualHost) -> None:
     bulk = Bulk(lambda row: OSError() if row == 2 else row)
-    with operator_of(bulk, host, batching=Batching(size=3), timeout_ms=1000, retry=RetryPolicy.fixed(9, 400)) as operator:
+    with operator_of(
+        bulk, host, batching=Batching(size=3), timeout_ms=1000, retry=RetryPolicy.fixed(9, 400)
+    ) as operator:
         operator.feed([1, 2, 3])
         assert drained(operator) == [(1, 1), (2, "2?"), (3, 3)]
         assert operator.metrics.timeouts == 1
@@ -156,13 +178,18 @@ def test_a_wrong_number_of_results_breaks_the_contract(host: ManualHost, answers
 
     with operator_of(Wrong(), host, batching=Batching(size=2), on_failure=OnFailure.NULL) as operator:
         operator.feed([1, 2])
-        with pytest.raises(ContractError, match=rf"Wrong.async_invoke_batch returned {was} for 2 rows; it must return one per row"):
+        with pytest.raises(
+            ContractError,
+            match=rf"Wrong.async_invoke_batch returned {was} for 2 rows; it must return one per row",
+        ):
             operator.poll(1)
 
 
 def test_known_rows_are_not_asked_and_equal_ones_once(host: ManualHost) -> None:
     bulk = Bulk(delay_s=1)
-    with operator_of(bulk, host, batching=Batching(size=4), cache=CacheSettings(key=lambda row: row)) as operator:
+    with operator_of(
+        bulk, host, batching=Batching(size=4), cache=CacheSettings(key=lambda row: row)
+    ) as operator:
         operator.feed(["a", "b", "a", "c"])
         operator.feed(["c", "d"])  # c is in flight
         operator.feed(["a"])
@@ -178,7 +205,9 @@ def test_known_rows_are_not_asked_and_equal_ones_once(host: ManualHost) -> None:
 def test_equal_rows_of_one_call_fail_together_and_once(host: ManualHost) -> None:
     bulk = Bulk(lambda _: OSError("busy"))
     cache = CacheSettings(key=lambda row: row)
-    with operator_of(bulk, host, batching=Batching(size=2), cache=cache, on_failure=OnFailure.DROP) as operator:
+    with operator_of(
+        bulk, host, batching=Batching(size=2), cache=cache, on_failure=OnFailure.DROP
+    ) as operator:
         operator.feed(["a", "a", "b", "b"])
         assert drained(operator) == [("a", None), ("a", None), ("b", None), ("b", None)]
         assert operator.metrics.failures == 4
@@ -187,7 +216,9 @@ def test_equal_rows_of_one_call_fail_together_and_once(host: ManualHost) -> None
 
 def test_rows_that_joined_a_call_that_timed_out_have_their_own_substitutes(host: ManualHost) -> None:
     bulk = Bulk(delay_s=100)
-    with operator_of(bulk, host, batching=Batching(size=2), timeout_ms=1000, cache=CacheSettings(key=lambda row: row[0])) as operator:
+    with operator_of(
+        bulk, host, batching=Batching(size=2), timeout_ms=1000, cache=CacheSettings(key=lambda row: row[0])
+    ) as operator:
         operator.feed(["a1", "b1"])
         operator.feed(["a2", "c2"])
         assert sorted(drained(operator)) == [("a1", "a1?"), ("a2", "a2?"), ("b1", "b1?"), ("c2", "c2?")]
@@ -213,7 +244,14 @@ def test_batching_and_its_function_need_each_other() -> None:
     delay_s=st.sampled_from([0.0, 0.5, 2.0]),
 )
 def test_every_row_comes_out_once(
-    *, rows: list[int], size: int, capacity: int, cached: bool, ordered: bool, failing: set[int], delay_s: float
+    *,
+    rows: list[int],
+    size: int,
+    capacity: int,
+    cached: bool,
+    ordered: bool,
+    failing: set[int],
+    delay_s: float,
 ) -> None:
     bulk = Bulk(lambda row: OSError() if row[1] in failing else row[1], delay_s)
     settings: dict[str, Any] = {"cache": CacheSettings(key=lambda row: row[1] % 6)} if cached else {}
@@ -234,7 +272,9 @@ def test_every_row_comes_out_once(
             **settings,
         ) as operator,
     ):
-        out: list[Any] = [output for outputs in operator.process([numbered[:7], numbered[7:]]) for output in outputs]
+        out: list[Any] = [
+            output for outputs in operator.process([numbered[:7], numbered[7:]]) for output in outputs
+        ]
     assert sorted(row for row, _ in out) == numbered
     assert not ordered or [row for row, _ in out] == numbered
     for row, result in out:

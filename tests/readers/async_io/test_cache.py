@@ -11,7 +11,14 @@ import pytest
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.cache import MISSING, ResultCache, kept_cache
 from headwater.readers.async_io.function import AsyncBatchFunction
-from headwater.readers.async_io.settings import AsyncSettings, Batching, CacheSettings, OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.settings import (
+    AsyncSettings,
+    Batching,
+    CacheSettings,
+    OnFailure,
+    OutputMode,
+    RetryPolicy,
+)
 from headwater.readers.async_io.shared_cache import SharedCache
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
@@ -70,8 +77,14 @@ def test_the_next_task_of_a_job_knows_what_the_one_before_asked(host: ManualHost
         return row * 2
 
     def task() -> tuple[int, int]:
-        with AsyncWaitOperator(twice, AsyncSettings(cache=CacheSettings()), share_id="two tasks", host=host) as operator:
-            assert [output for outputs in operator.process([[1, 2, 1]]) for output in outputs] == [(1, 2), (2, 4), (1, 2)]
+        with AsyncWaitOperator(
+            twice, AsyncSettings(cache=CacheSettings()), share_id="two tasks", host=host
+        ) as operator:
+            assert [output for outputs in operator.process([[1, 2, 1]]) for output in outputs] == [
+                (1, 2),
+                (2, 4),
+                (1, 2),
+            ]
         return operator.metrics.requests, operator.metrics.cache_hits
 
     assert [task(), task()] == [(2, 1), (0, 3)]
@@ -94,11 +107,17 @@ class TestSingleFlight:
             operator.feed(["a4"])
             host.settle()
             assert operator.poll() == [("a4", "a1!")]
-            assert (operator.metrics.joined, operator.metrics.cache_hits, operator.metrics.requests) == (2, 1, 2)
+            assert (operator.metrics.joined, operator.metrics.cache_hits, operator.metrics.requests) == (
+                2,
+                1,
+                2,
+            )
 
     def test_a_failure_is_shared_by_those_in_flight_and_not_remembered(self, host: ManualHost) -> None:
         service = Service()
-        with operator_of(service, host, cache=CacheSettings(key=first_letter), on_failure=OnFailure.DROP) as operator:
+        with operator_of(
+            service, host, cache=CacheSettings(key=first_letter), on_failure=OnFailure.DROP
+        ) as operator:
             operator.feed(["a1", "a2"])
             host.settle()
             service.fail("a1", OSError())
@@ -112,7 +131,9 @@ class TestSingleFlight:
     def test_followers_wait_through_retries_and_have_their_own_substitutes(self, host: ManualHost) -> None:
         service = Service(substitute=lambda row: f"{row}?")
         retry = RetryPolicy.fixed(9, 100)
-        with operator_of(service, host, cache=CacheSettings(key=first_letter), retry=retry, timeout_ms=1000) as operator:
+        with operator_of(
+            service, host, cache=CacheSettings(key=first_letter), retry=retry, timeout_ms=1000
+        ) as operator:
             operator.feed(["a1", "a2"])
             host.settle()
             service.fail("a1", OSError())
@@ -126,7 +147,9 @@ class TestSingleFlight:
     def test_followers_keep_the_order_of_their_key(self, host: ManualHost) -> None:
         service = Service()
         cached = CacheSettings(key=first_letter)
-        with operator_of(service, host, cache=cached, mode=OutputMode.KEYED, key=lambda row: row[1]) as operator:
+        with operator_of(
+            service, host, cache=cached, mode=OutputMode.KEYED, key=lambda row: row[1]
+        ) as operator:
             operator.feed(["ax", "bx", "ay", "bx"])
             host.settle()
             assert service.calls == ["ax"], "bx waits for ax, ay joins it"
@@ -180,10 +203,15 @@ class TestSharedCache:
         assert shared.stored["b"] == "b1!"
         assert shared.log == ["open", "close"]
 
-    def test_a_broken_one_costs_only_the_saving(self, host: ManualHost, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_broken_one_costs_only_the_saving(
+        self, host: ManualHost, caplog: pytest.LogCaptureFixture
+    ) -> None:
         shared, service = Shared(), Service()
         shared.broken = True
-        with caplog.at_level(logging.ERROR), operator_of(service, host, cache=CacheSettings(key=first_letter, shared=shared)) as operator:
+        with (
+            caplog.at_level(logging.ERROR),
+            operator_of(service, host, cache=CacheSettings(key=first_letter, shared=shared)) as operator,
+        ):
             operator.feed(["a1"])
             host.settle()
             service.answer("a1")
@@ -195,7 +223,9 @@ class TestSharedCache:
     def test_results_that_are_not_believed_are_not_stored(self, host: ManualHost) -> None:
         shared, service = Shared(), Service()
         retry = RetryPolicy.fixed(2, 10, on_result=lambda result: result is None)
-        with operator_of(service, host, cache=CacheSettings(key=first_letter, shared=shared), retry=retry) as operator:
+        with operator_of(
+            service, host, cache=CacheSettings(key=first_letter, shared=shared), retry=retry
+        ) as operator:
             operator.feed(["a1"])
             host.settle()
             service.answer("a1", result=lambda _: None)
@@ -217,7 +247,9 @@ class TestSharedCache:
         shared = Shared()
         shared.stored = {"a": "known"}
         settings = CacheSettings(key=first_letter, shared=shared)
-        with operator_of(Bulk(), host, cache=settings, batching=Batching(size=3), on_failure=OnFailure.DROP) as operator:
+        with operator_of(
+            Bulk(), host, cache=settings, batching=Batching(size=3), on_failure=OnFailure.DROP
+        ) as operator:
             operator.feed(["a1", "b1", "c1"])
             host.settle()
             assert operator.poll() == [("a1", "known"), ("b1", "b1!"), ("c1", None)]

@@ -58,7 +58,9 @@ class TestRetries:
         def broken(_: Any) -> bool:
             raise KeyError("oops")
 
-        with operator_of(call, host, retry=RetryPolicy.fixed(3, 10, **{predicate: broken}), on_failure=OnFailure.NULL) as operator:
+        with operator_of(
+            call, host, retry=RetryPolicy.fixed(3, 10, **{predicate: broken}), on_failure=OnFailure.NULL
+        ) as operator:
             operator.feed([1])
             host.settle()
             operator.poll()

@@ -64,7 +64,14 @@ class TestKeyed:
 
     def test_a_key_stays_taken_between_attempts(self, host: ManualHost) -> None:
         service = Service()
-        with operator_of(service, host, mode=KEYED, key=lambda row: row[0], retry=RetryPolicy.fixed(2, 1000), timeout_ms=500) as operator:
+        with operator_of(
+            service,
+            host,
+            mode=KEYED,
+            key=lambda row: row[0],
+            retry=RetryPolicy.fixed(2, 1000),
+            timeout_ms=500,
+        ) as operator:
             operator.feed(["a1", "a2"])
             host.settle()
             service.fail("a1", OSError())
@@ -74,11 +81,19 @@ class TestKeyed:
             assert service.calls == ["a1", "a2"]
 
     def test_a_key_function_that_raises_is_heard_where_rows_are_fed(self, host: ManualHost) -> None:
-        with operator_of(times_two, host, mode=KEYED, key=lambda row: row["id"]) as operator, pytest.raises(TypeError):
+        with (
+            operator_of(times_two, host, mode=KEYED, key=lambda row: row["id"]) as operator,
+            pytest.raises(TypeError),
+        ):
             operator.feed([1])
 
     @pytest.mark.parametrize("what", ["key", "cache"])
     def test_a_key_that_is_no_key_is_heard_where_rows_are_fed(self, host: ManualHost, what: str) -> None:
-        settings: dict[str, Any] = {"mode": KEYED, "key": unhashable} if what == "key" else {"cache": CacheSettings(key=unhashable)}
-        with operator_of(times_two, host, **settings) as operator, pytest.raises(TypeError, match="unhashable"):
+        settings: dict[str, Any] = (
+            {"mode": KEYED, "key": unhashable} if what == "key" else {"cache": CacheSettings(key=unhashable)}
+        )
+        with (
+            operator_of(times_two, host, **settings) as operator,
+            pytest.raises(TypeError, match="unhashable"),
+        ):
             operator.feed([(1, 2)])

@@ -20,7 +20,9 @@ def test_tokens_come_one_by_one_after_the_burst() -> None:
     assert limiter.reserve(16.0) == 0.0
 
 
-@given(gaps=st.lists(st.floats(0, 3), min_size=1, max_size=40), rate=st.integers(1, 20), burst=st.integers(1, 5))
+@given(
+    gaps=st.lists(st.floats(0, 3), min_size=1, max_size=40), rate=st.integers(1, 20), burst=st.integers(1, 5)
+)
 def test_no_window_has_more_starts_than_its_tokens(gaps: list[float], rate: int, burst: int) -> None:
     limiter, now, starts = RateLimiter(RateLimit(requests_per_s=rate, burst=burst)), 0.0, []
     for gap in gaps:
@@ -34,7 +36,9 @@ def test_no_window_has_more_starts_than_its_tokens(gaps: list[float], rate: int,
 def test_calls_start_no_faster_than_the_limit_retries_included(host: ManualHost) -> None:
     service = Service()
     limit = RateLimit(requests_per_s=2)
-    with operator_of(service, host, rate_limit=limit, retry=RetryPolicy.fixed(2, 1), on_failure=OnFailure.DROP) as operator:
+    with operator_of(
+        service, host, rate_limit=limit, retry=RetryPolicy.fixed(2, 1), on_failure=OnFailure.DROP
+    ) as operator:
         operator.feed([1, 2, 3])
         host.settle()
         assert service.calls == [1]
@@ -96,7 +100,9 @@ def test_answers_of_calls_from_before_it_opened_do_not_close_it() -> None:
 def test_with_the_circuit_open_rows_fail_without_a_call(host: ManualHost, timed_out: bool) -> None:
     service = Service()
     circuit = CircuitBreakerSettings(failures=2, pause_ms=5000)
-    with operator_of(service, host, circuit_breaker=circuit, on_failure=OnFailure.NULL, timeout_ms=1000) as operator:
+    with operator_of(
+        service, host, circuit_breaker=circuit, on_failure=OnFailure.NULL, timeout_ms=1000
+    ) as operator:
         operator.feed([1, 2])
         host.settle()
         if not timed_out:

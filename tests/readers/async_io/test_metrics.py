@@ -27,9 +27,13 @@ def test_percentiles(durations_s: list[float], share: float) -> None:
     for duration_s in durations_s:
         metrics.call_began()
         metrics.call_ended(duration_s)
-    exact_ms = sorted(durations_s)[max(0, -(-int(share * len(durations_s) * 1e9) // 1_000_000_000) - 1)] * 1000
+    exact_ms = (
+        sorted(durations_s)[max(0, -(-int(share * len(durations_s) * 1e9) // 1_000_000_000) - 1)] * 1000
+    )
     found_ms = metrics.snapshot().percentile_ms(share)
-    assert exact_ms * 0.99 <= found_ms <= exact_ms * 1.2 + 0.001 or found_ms == pytest.approx(exact_ms, rel=0.2)
+    assert exact_ms * 0.99 <= found_ms <= exact_ms * 1.2 + 0.001 or found_ms == pytest.approx(
+        exact_ms, rel=0.2
+    )
 
 
 def test_no_attempt_no_percentile() -> None:

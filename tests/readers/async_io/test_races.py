@@ -39,7 +39,8 @@ class TestRaces:
         with operator_of(service, host, timeout_ms=1000) as operator:
             operator.feed([1])
             host.settle()
-            host.loop.call_at(host.loop.now + 1, service.answer, 1)  # a timer made later, due at the same moment
+            # A timer made later, due at the same moment.
+            host.loop.call_at(host.loop.now + 1, service.answer, 1)
             host.advance(1)
             assert operator.poll() == [(1, "1?")]
             assert operator.poll() == []
@@ -101,7 +102,9 @@ class TestRaces:
                 return "mine"
             return "none"
 
-        with operator_of(with_a_timeout_of_its_own, host, timeout_ms=1000, capacity=1, on_failure=OnFailure.NULL) as operator:
+        with operator_of(
+            with_a_timeout_of_its_own, host, timeout_ms=1000, capacity=1, on_failure=OnFailure.NULL
+        ) as operator:
             operator.feed([0, 1])
             assert results_of(drained(operator))[1] == "mine"
 
@@ -128,8 +131,15 @@ class TestRaces:
                 operator.poll(1)
 
 
-@given(data=st.data(), count=st.integers(1, 25), mode=st.sampled_from([ORDERED, UNORDERED, KEYED]), capacity=st.integers(1, 6))
-def test_every_row_comes_out_once_in_its_order(data: st.DataObject, count: int, mode: OutputMode, capacity: int) -> None:
+@given(
+    data=st.data(),
+    count=st.integers(1, 25),
+    mode=st.sampled_from([ORDERED, UNORDERED, KEYED]),
+    capacity=st.integers(1, 6),
+)
+def test_every_row_comes_out_once_in_its_order(
+    data: st.DataObject, count: int, mode: OutputMode, capacity: int
+) -> None:
     """Whatever answers, fails, is asked again or times out, and when."""
     delays = data.draw(st.lists(st.sampled_from([0.0, 0.1, 0.5, 5.0]), min_size=count, max_size=count))
     failing = data.draw(st.sets(st.integers(0, count - 1)))
@@ -159,7 +169,15 @@ def test_every_row_comes_out_once_in_its_order(data: st.DataObject, count: int, 
     with (
         closing(ManualHost()) as host,
         operator_of(
-            Outside(), host, mode=mode, capacity=capacity, queue_size=8, timeout_ms=1000, retry=retry, on_failure=OnFailure.NULL, **key
+            Outside(),
+            host,
+            mode=mode,
+            capacity=capacity,
+            queue_size=8,
+            timeout_ms=1000,
+            retry=retry,
+            on_failure=OnFailure.NULL,
+            **key,
         ) as operator,
     ):
         out = [output for outputs in operator.process([list(range(count))]) for output in outputs]
@@ -168,4 +186,6 @@ def test_every_row_comes_out_once_in_its_order(data: st.DataObject, count: int, 
     if mode is ORDERED:
         assert inputs_of(out) == list(range(count))
     if mode is KEYED:
-        assert [[row for row in inputs_of(out) if row % 3 == key] for key in range(3)] == [list(range(key, count, 3)) for key in range(3)]
+        assert [[row for row in inputs_of(out) if row % 3 == key] for key in range(3)] == [
+            list(range(key, count, 3)) for key in range(3)
+        ]

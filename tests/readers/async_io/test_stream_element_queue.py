@@ -132,7 +132,9 @@ inputs = st.lists(st.one_of(st.just("row"), st.just("watermark")), max_size=30)
 
 @both_modes
 @given(kinds=inputs, data=st.data())
-def test_nothing_is_lost_or_doubled_and_no_row_passes_a_watermark(mode: Mode, kinds: list[str], data: st.DataObject) -> None:
+def test_nothing_is_lost_or_doubled_and_no_row_passes_a_watermark(
+    mode: Mode, kinds: list[str], data: st.DataObject
+) -> None:
     queue = mode(max(len(kinds), 1))
     values: list[Any] = [Watermark(n) if kind == "watermark" else n for n, kind in enumerate(kinds)]
     elements = [put(queue, value) for value in values]
@@ -142,7 +144,9 @@ def test_nothing_is_lost_or_doubled_and_no_row_passes_a_watermark(mode: Mode, ki
         queue.complete(element, None)
         if data.draw(st.booleans()):
             out += pop(queue)
-        assert [value for value in values if value not in out] == queue.values(), "the snapshot is what has not come out, in its order"
+        assert [value for value in values if value not in out] == queue.values(), (
+            "the snapshot is what has not come out, in its order"
+        )
         assert len(queue) == len(values) - len(out)
     out += pop(queue)
     assert sorted(map(number, out)) == sorted(map(number, values))

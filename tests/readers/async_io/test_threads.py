@@ -1,4 +1,7 @@
-"""What needs real threads: functions that block or call back, the life of loop and functions, the watchdog."""
+"""What needs real threads.
+
+Functions that block or call back, the life of loop and functions, the watchdog.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,25 @@ import pytest
 from headwater.core.errors import AsyncCallError, CallTimeoutError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.event_loop import acquire_loop, release_loop
-from headwater.readers.async_io.function import AsyncFunction, BlockingFunction, CallbackFunction, OpenContext, Result, ResultFuture, Row, Scope
+from headwater.readers.async_io.function import (
+    AsyncFunction,
+    BlockingFunction,
+    CallbackFunction,
+    OpenContext,
+    Result,
+    ResultFuture,
+    Row,
+    Scope,
+)
 from headwater.readers.async_io.opened_functions import close_shared_functions
-from headwater.readers.async_io.settings import AsyncSettings, CacheSettings, OnFailure, OutputMode, RateLimit, RetryPolicy
+from headwater.readers.async_io.settings import (
+    AsyncSettings,
+    CacheSettings,
+    OnFailure,
+    OutputMode,
+    RateLimit,
+    RetryPolicy,
+)
 
 
 def ask(function: Any, rows: list[Any], **settings: Any) -> tuple[list[Any], AsyncWaitOperator]:
@@ -153,7 +172,9 @@ def test_posts_from_many_threads_all_arrive() -> None:
         for n in numbers:
             host.post(partial(note, n))
 
-    threads = [threading.Thread(target=post_all, args=[range(base, base + 1000)]) for base in range(0, 4000, 1000)]
+    threads = [
+        threading.Thread(target=post_all, args=[range(base, base + 1000)]) for base in range(0, 4000, 1000)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -343,7 +364,11 @@ def _in_child(call: Callable[[], list[Any]]) -> int:
 
 def test_settings_and_functions_travel_to_the_tasks() -> None:
     settings = AsyncSettings(
-        mode=OutputMode.KEYED, key=str, retry=RetryPolicy.exponential(3, 10), cache=CacheSettings(key=str), rate_limit=RateLimit(requests_per_s=5)
+        mode=OutputMode.KEYED,
+        key=str,
+        retry=RetryPolicy.exponential(3, 10),
+        cache=CacheSettings(key=str),
+        rate_limit=RateLimit(requests_per_s=5),
     )
     assert pickle.loads(pickle.dumps(settings)) == settings
     assert isinstance(pickle.loads(pickle.dumps(Counting())), Counting)

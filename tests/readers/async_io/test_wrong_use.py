@@ -41,7 +41,10 @@ class TestWrongUse:
 
         with operator_of(NotAsync(), host, on_failure=OnFailure.NULL) as operator:
             operator.feed([1])
-            with pytest.raises(ContractError, match=r"NotAsync.async_invoke must be an async def function, and returned a int"):
+            with pytest.raises(
+                ContractError,
+                match=r"NotAsync.async_invoke must be an async def function, and returned a int",
+            ):
                 operator.poll(1)
 
     def test_a_timeout_that_is_a_coroutine(self, host: ManualHost) -> None:
@@ -62,7 +65,10 @@ class TestWrongUse:
 
     @pytest.mark.parametrize(
         ("function", "message"),
-        [(Service, r"is a class; pass an instance: Service\(\)"), (3, "must be an AsyncFunction, or a function of a row, and is a int")],
+        [
+            (Service, r"is a class; pass an instance: Service\(\)"),
+            (3, "must be an AsyncFunction, or a function of a row, and is a int"),
+        ],
     )
     def test_what_is_no_function(self, function: Any, message: str) -> None:
         with pytest.raises(OptionError, match=message):

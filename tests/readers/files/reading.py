@@ -24,7 +24,9 @@ from headwater.readers.files.split_reader import FilesSplitReader
 __all__ = ["infer", "read", "settings"]
 
 
-def settings(kind: str, schema: pa.Schema, root: Path = Path("/nowhere"), csv: CsvSettings | None = None, **more: Any) -> ReadSettings:
+def settings(
+    kind: str, schema: pa.Schema, root: Path = Path("/nowhere"), csv: CsvSettings | None = None, **more: Any
+) -> ReadSettings:
     return ReadSettings(kind, (SelectedPath(str(root)),), schema, csv=csv or CsvSettings(), **more)
 
 
@@ -45,7 +47,12 @@ def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dic
             while not finished:
                 fetched = reader.fetch()
                 blocks = [block for found in fetched.records.values() for block in found]
-                rows += [row for block in blocks for batch in emitter.emit(block, state) for row in batch.to_pylist()]
+                rows += [
+                    row
+                    for block in blocks
+                    for batch in emitter.emit(block, state)
+                    for row in batch.to_pylist()
+                ]
                 finished = fetched.finished
     return rows
 

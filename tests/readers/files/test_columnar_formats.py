@@ -1,4 +1,7 @@
-"""Parquet, Arrow, ORC and Avro: types as Spark has them, ranges that together are the file, and filters that never drop a row too many."""
+"""Parquet, Arrow, ORC and Avro.
+
+Types as Spark has them, ranges that together are the file, and filters that never drop a row too many.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ OPERATORS = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=":
 
 
 def inferred(kind: str, folder: Path) -> pa.Schema:
-    return infer_schema([LocalLister(SelectedPath(str(folder)), str(folder))], settings(kind, NUMBERS, folder))
+    return infer_schema(
+        [LocalLister(SelectedPath(str(folder)), str(folder))], settings(kind, NUMBERS, folder)
+    )
 
 
 @ANY
@@ -45,11 +50,15 @@ def test_a_filter_leaves_the_rows_that_pass_whatever_row_groups_and_borders(
     pq.write_table(pa.table({"n": values}, NUMBERS), tmp_path / "f", row_group_size=groups)
     assert [row["n"] for row in read(tmp_path / "f", settings("parquet", NUMBERS), borders)] == values
     filtered = read(tmp_path / "f", settings("parquet", NUMBERS, filters=(("n", operator, bound),)), borders)
-    assert [row["n"] for row in filtered] == [value for value in values if value is not None and getattr(value, OPERATORS[operator])(bound)]
+    assert [row["n"] for row in filtered] == [
+        value for value in values if value is not None and getattr(value, OPERATORS[operator])(bound)
+    ]
 
 
 def test_filters_that_a_column_cannot_answer_are_left_to_spark() -> None:
-    batch = pa.RecordBatch.from_pydict({"i": pa.array([1, None], pa.int32()), "f": [float("nan"), 1.0], "s": ["a", "b"]})
+    batch = pa.RecordBatch.from_pydict(
+        {"i": pa.array([1, None], pa.int32()), "f": [float("nan"), 1.0], "s": ["a", "b"]}
+    )
     for left in (("i", "==", 1 << 40), ("f", ">", 0.5), ("gone", "==", 1), ("s", "<", Decimal(1))):
         assert drop_failing(batch, [left]).num_rows == 2
     assert drop_failing(batch, [("i", "null", None)]).num_rows == 1
@@ -82,7 +91,12 @@ def test_types_that_spark_does_not_have_become_those_that_it_has(tmp_path: Path)
         "list<item: struct<a: int32>>",
     ]
     (row,) = read(tmp_path / "f", settings("arrow", schema))
-    assert (row["u64"], row["words"], row["nanos"].microsecond, row["list"]) == (Decimal(1), "x", 1, [{"a": 1}])
+    assert (row["u64"], row["words"], row["nanos"].microsecond, row["list"]) == (
+        Decimal(1),
+        "x",
+        1,
+        [{"a": 1}],
+    )
 
 
 def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
@@ -96,7 +110,15 @@ def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
         {"name": "color", "type": {"type": "enum", "name": "c", "symbols": ["RED"]}},
     ]
     now, day = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.date(2024, 1, 1)
-    row = {"n": 1, "at": now, "day": day, "price": Decimal("1.50"), "tags": ["a"], "extra": {"k": 1}, "color": "RED"}
+    row = {
+        "n": 1,
+        "at": now,
+        "day": day,
+        "price": Decimal("1.50"),
+        "tags": ["a"],
+        "extra": {"k": 1},
+        "color": "RED",
+    }
     with (tmp_path / "f").open("wb") as file:
         fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, [row])
     schema = inferred("avro", tmp_path)

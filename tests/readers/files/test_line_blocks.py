@@ -14,17 +14,29 @@ from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_blocks as module
 from headwater.readers.files.line_blocks import first_line, line_blocks
 
-PIECES = st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\r", b"\xc3\xa9" * 3, b" "]), max_size=30).map(b"".join)
+PIECES = st.lists(
+    st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\r", b"\xc3\xa9" * 3, b" "]), max_size=30
+).map(b"".join)
 
 
 @given(PIECES, st.lists(st.integers(0, 80), max_size=5), st.integers(1, 9))
-def test_ranges_with_any_borders_read_the_whole_file_once(data: bytes, cuts: list[int], block_bytes: int) -> None:
+def test_ranges_with_any_borders_read_the_whole_file_once(
+    data: bytes, cuts: list[int], block_bytes: int
+) -> None:
     borders = sorted({0, len(data), *(cut for cut in cuts if cut <= len(data))})
-    blocks = [block for start, stop in pairwise(borders) for block in line_blocks(io.BytesIO(data), start, stop, "f", block_bytes)]
-    assert b"".join(block.data for block in blocks if isinstance(block.data, bytes)) == data.removeprefix(b"\xef\xbb\xbf")
+    blocks = [
+        block
+        for start, stop in pairwise(borders)
+        for block in line_blocks(io.BytesIO(data), start, stop, "f", block_bytes)
+    ]
+    assert b"".join(block.data for block in blocks if isinstance(block.data, bytes)) == data.removeprefix(
+        b"\xef\xbb\xbf"
+    )
     for block in blocks[:-1]:
         assert cast("bytes", block.data).endswith(b"\n"), "a block ends where a line does"
-    assert all(data[block.start - 1 : block.start] in (b"", b"\n") for block in blocks), "and begins where one does"
+    assert all(data[block.start - 1 : block.start] in (b"", b"\n") for block in blocks), (
+        "and begins where one does"
+    )
 
 
 @given(PIECES, st.integers(1, 9))
@@ -35,7 +47,13 @@ def test_a_stream_without_an_end_or_seek_is_read_whole(data: bytes, block_bytes:
 
 @pytest.mark.parametrize(
     ("data", "line"),
-    [(b"", b""), (b"a,b", b"a,b"), (b"\xef\xbb\xbfa\r\nb", b"a"), (b"\n", b""), (b"x" * 200_000 + b"\ny", b"x" * 200_000)],
+    [
+        (b"", b""),
+        (b"a,b", b"a,b"),
+        (b"\xef\xbb\xbfa\r\nb", b"a"),
+        (b"\n", b""),
+        (b"x" * 200_000 + b"\ny", b"x" * 200_000),
+    ],
 )
 def test_the_first_line_is_without_its_end_and_without_a_mark(data: bytes, line: bytes) -> None:
     assert first_line(io.BytesIO(data)) == line

@@ -1,4 +1,7 @@
-"""Text, CSV and JSON: rows do not depend on where tasks and blocks begin, and bad records do what the mode says."""
+"""Text, CSV and JSON.
+
+Rows do not depend on where tasks and blocks begin, and bad records do what the mode says.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,16 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @ANY
-@given(lines=st.lists(st.text("ab é\x01\x02", max_size=20), max_size=12), end=ENDS, last=st.booleans(), mark=st.booleans(), borders=BORDERS)
-def test_text_is_its_lines_whatever_the_borders(*, lines: list[str], end: str, last: bool, mark: bool, borders: list[int], tmp_path: Path) -> None:
+@given(
+    lines=st.lists(st.text("ab é\x01\x02", max_size=20), max_size=12),
+    end=ENDS,
+    last=st.booleans(),
+    mark=st.booleans(),
+    borders=BORDERS,
+)
+def test_text_is_its_lines_whatever_the_borders(
+    *, lines: list[str], end: str, last: bool, mark: bool, borders: list[int], tmp_path: Path
+) -> None:
     text = end.join(lines) + (end if last and lines else "")
     (tmp_path / "f").write_bytes((b"\xef\xbb\xbf" if mark and text else b"") + text.encode())
     expected = text.removesuffix(end).split(end) if text else []
@@ -52,7 +63,12 @@ def test_text_is_its_lines_whatever_the_borders(*, lines: list[str], end: str, l
 
 def test_a_lone_carriage_return_ends_a_line_of_text_as_in_spark(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a\rb\r\n\x01\x02\x03\x04\x05\x06\x07c\rd")
-    assert [row["value"] for row in read(tmp_path / "f", settings("text", VALUE))] == ["a", "b", "\x01\x02\x03\x04\x05\x06\x07c", "d"]
+    assert [row["value"] for row in read(tmp_path / "f", settings("text", VALUE))] == [
+        "a",
+        "b",
+        "\x01\x02\x03\x04\x05\x06\x07c",
+        "d",
+    ]
 
 
 @ANY
@@ -65,7 +81,14 @@ def test_a_lone_carriage_return_ends_a_line_of_text_as_in_spark(tmp_path: Path) 
     borders=BORDERS,
 )
 def test_csv_is_its_records_whatever_the_borders(
-    *, rows: list[tuple[int, str]], end: str, last: bool, header: bool, mark: bool, borders: list[int], tmp_path: Path
+    *,
+    rows: list[tuple[int, str]],
+    end: str,
+    last: bool,
+    header: bool,
+    mark: bool,
+    borders: list[int],
+    tmp_path: Path,
 ) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
@@ -78,10 +101,18 @@ def test_csv_is_its_records_whatever_the_borders(
 
 @ANY
 @given(
-    rows=st.lists(st.one_of(st.integers(0, 99), st.just("bad"), st.just('"open'), st.just("a,b,c"), st.just('"x\ny"')), max_size=10), borders=BORDERS
+    rows=st.lists(
+        st.one_of(st.integers(0, 99), st.just("bad"), st.just('"open'), st.just("a,b,c"), st.just('"x\ny"')),
+        max_size=10,
+    ),
+    borders=BORDERS,
 )
-def test_bad_csv_lines_are_the_same_rows_whatever_the_borders(rows: list[Any], borders: list[int], tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("".join(f"{row},ok\n" if isinstance(row, int) else f"{row}\n" for row in rows))
+def test_bad_csv_lines_are_the_same_rows_whatever_the_borders(
+    rows: list[Any], borders: list[int], tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_text(
+        "".join(f"{row},ok\n" if isinstance(row, int) else f"{row}\n" for row in rows)
+    )
     how = settings("csv", KEPT)
     found = read(tmp_path / "f", how, borders)
     assert found == read(tmp_path / "f", how)
@@ -97,10 +128,15 @@ def test_bad_csv_lines_are_the_same_rows_whatever_the_borders(rows: list[Any], b
     borders=BORDERS,
 )
 def test_json_is_its_lines_whatever_the_borders(rows: list[Any], borders: list[int], tmp_path: Path) -> None:
-    lines = [json.dumps({"s": row[1], "n": row[0] % 2**62, "x": [1]}) if isinstance(row, tuple) else row for row in rows]
+    lines = [
+        json.dumps({"s": row[1], "n": row[0] % 2**62, "x": [1]}) if isinstance(row, tuple) else row
+        for row in rows
+    ]
     (tmp_path / "f").write_text("\n".join(lines))
     found = read(tmp_path / "f", settings("json", KEPT), borders)
-    assert [(row["n"], row["s"]) for row in found if row["_corrupt_record"] is None] == [(r[0] % 2**62, r[1]) for r in rows if isinstance(r, tuple)]
+    assert [(row["n"], row["s"]) for row in found if row["_corrupt_record"] is None] == [
+        (r[0] % 2**62, r[1]) for r in rows if isinstance(r, tuple)
+    ]
     bad = [line for row in rows if isinstance(row, str) for line in row.split("\n") if line.strip()]
     assert [row["_corrupt_record"] for row in found if row["_corrupt_record"]] == bad
 
@@ -119,20 +155,56 @@ def test_modes(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_csv_values_of_every_type(tmp_path: Path) -> None:
-    kinds = [pa.int16(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us", "UTC"), pa.decimal128(10, 2), pa.string(), pa.string()]
+    kinds = [
+        pa.int16(),
+        pa.float64(),
+        pa.bool_(),
+        pa.date32(),
+        pa.timestamp("us", "UTC"),
+        pa.decimal128(10, 2),
+        pa.string(),
+        pa.string(),
+    ]
     schema = pa.schema([pa.field(f"c{at}", kind) for at, kind in enumerate(kinds)])
-    lines = ['1,1.5,TRUE,2024-02-29,2024-01-01 10:00:00,12.34,"",', "-1,nan,false,1969-12-31,2024-01-01T10:00:00.5+01:00,0.10,NULL,x", ",,,,,,,"]
+    lines = [
+        '1,1.5,TRUE,2024-02-29,2024-01-01 10:00:00,12.34,"",',
+        "-1,nan,false,1969-12-31,2024-01-01T10:00:00.5+01:00,0.10,NULL,x",
+        ",,,,,,,",
+    ]
     (tmp_path / "f").write_text("\n".join(lines))
-    rows = [list(row.values()) for row in read(tmp_path / "f", settings("csv", schema, csv=CsvSettings(null_value="NULL")))]
-    assert rows[0] == [1, 1.5, True, date(2024, 2, 29), datetime(2024, 1, 1, 10, tzinfo=UTC), Decimal("12.34"), "", None]
-    assert rows[1][2:] == [False, date(1969, 12, 31), datetime(2024, 1, 1, 9, 0, 0, 500_000, tzinfo=UTC), Decimal("0.10"), None, "x"]
+    rows = [
+        list(row.values())
+        for row in read(tmp_path / "f", settings("csv", schema, csv=CsvSettings(null_value="NULL")))
+    ]
+    assert rows[0] == [
+        1,
+        1.5,
+        True,
+        date(2024, 2, 29),
+        datetime(2024, 1, 1, 10, tzinfo=UTC),
+        Decimal("12.34"),
+        "",
+        None,
+    ]
+    assert rows[1][2:] == [
+        False,
+        date(1969, 12, 31),
+        datetime(2024, 1, 1, 9, 0, 0, 500_000, tzinfo=UTC),
+        Decimal("0.10"),
+        None,
+        "x",
+    ]
     assert rows[2] == [None] * 8
 
 
 def test_csv_separators_escapes_and_no_quotes(tmp_path: Path) -> None:
     (tmp_path / "f").write_text('1\t"a\\"b"\n')
-    assert read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(separator="\t", escape="\\"))) == [{"n": 1, "s": 'a"b'}]
-    assert read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(separator="\t", quote=None))) == [{"n": 1, "s": '"a\\"b"'}]
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(separator="\t", escape="\\"))) == [
+        {"n": 1, "s": 'a"b'}
+    ]
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(separator="\t", quote=None))) == [
+        {"n": 1, "s": '"a\\"b"'}
+    ]
 
 
 def test_csv_values_with_line_ends_if_they_are_asked_for(tmp_path: Path) -> None:
@@ -196,7 +268,11 @@ def test_json_values_of_every_type(tmp_path: Path) -> None:
 
 def test_compressed_files_are_read_whole(tmp_path: Path) -> None:
     data = b"".join(b"%d,x\n" % n for n in range(50))
-    packed = {"gz": gzip.compress(data[:20]) + gzip.compress(data[20:]), "bz2": bz2.compress(data), "xz": lzma.compress(data)}
+    packed = {
+        "gz": gzip.compress(data[:20]) + gzip.compress(data[20:]),
+        "bz2": bz2.compress(data),
+        "xz": lzma.compress(data),
+    }
     packed["zst"] = pa.compress(data, "zstd", asbytes=True)
     for suffix, content in packed.items():
         path = tmp_path / f"f.csv.{suffix}"
@@ -208,7 +284,12 @@ def test_inference(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(
         "id,big,x,day,at,ok,s,none\n1,5000000000,1.5,2024-01-01,2024-01-01 00:00:00,true,a,\n2,1,2,2024-01-02,2024-01-01T00:00:00Z,False,1,\n"
     )
-    assert [str(field.type) for field in infer(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(header=True, infer_types=True)))] == [
+    assert [
+        str(field.type)
+        for field in infer(
+            tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(header=True, infer_types=True))
+        )
+    ] == [
         "int32",
         "int64",
         "double",
@@ -219,7 +300,9 @@ def test_inference(tmp_path: Path) -> None:
         "string",
     ]
     assert infer(tmp_path / "f", settings("csv", PAIR)).names == [f"_c{at}" for at in range(8)]
-    (tmp_path / "f").write_text('{"b":1,"a":{"x":1},"l":[1,2.5]}\nbad\n{"b":2.5,"a":{"y":"z"},"c":[],"mixed":1}\n{"mixed":"x"}')
+    (tmp_path / "f").write_text(
+        '{"b":1,"a":{"x":1},"l":[1,2.5]}\nbad\n{"b":2.5,"a":{"y":"z"},"c":[],"mixed":1}\n{"mixed":"x"}'
+    )
     assert [(field.name, str(field.type)) for field in infer(tmp_path / "f", settings("json", PAIR))] == [
         ("a", "struct<x: int64, y: string>"),
         ("b", "double"),

@@ -1,4 +1,7 @@
-"""Pages from a real server on this machine: every item once, sub-resources found, polite, and the same again when read again."""
+"""Pages from a real server on this machine.
+
+Every item once, sub-resources found, polite, and the same again when read again.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ class Scripted(ThreadingHTTPServer):
 
     def say(self, path: str, body: Any = None, status: int = 200, **headers: str) -> None:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.answers.setdefault(path, []).append((status, {name.replace("_", "-"): value for name, value in headers.items()}, raw))
+        self.answers.setdefault(path, []).append(
+            (status, {name.replace("_", "-"): value for name, value in headers.items()}, raw)
+        )
 
 
 class ScriptedHandler(BaseHTTPRequestHandler):
@@ -93,7 +98,9 @@ def server() -> Iterator[Scripted]:
 
 
 def source(url: str, **options: str) -> HttpSource:
-    made = configure_http({"url": url, "stateLocation": "/state", **options}, Boundedness.CONTINUOUS_UNBOUNDED).source
+    made = configure_http(
+        {"url": url, "stateLocation": "/state", **options}, Boundedness.CONTINUOUS_UNBOUNDED
+    ).source
     assert isinstance(made, HttpSource)
     return made
 
@@ -102,7 +109,9 @@ def start(url: str) -> SplitRange[HttpSplit, Any]:
     return SplitRange(HttpSplit(ROOT, url), PagePosition(0, 0, url).to_json(), None)
 
 
-def run(source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], stop_at: EpochState | None = None) -> tuple[list[Any], EpochState]:
+def run(
+    source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], stop_at: EpochState | None = None
+) -> tuple[list[Any], EpochState]:
     reader = EpochReader(source, starts, barrier, stop_at=stop_at)
     rows = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
     return rows, reader.state()
@@ -124,7 +133,9 @@ def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> An
 def test_all_items_and_those_of_sub_resources_come_once(api: Api) -> None:
     items = read(api.url, childrenField="comments")
     assert sorted(item["id"] for item in items if "id" in item) == list(range(250))
-    assert sorted((item["item"], item["comment"]) for item in items if "comment" in item) == [(at, c) for at in (0, 100, 200) for c in range(3)]
+    assert sorted((item["item"], item["comment"]) for item in items if "comment" in item) == [
+        (at, c) for at in (0, 100, 200) for c in range(3)
+    ]
 
 
 def test_rows_say_where_they_come_from(api: Api) -> None:
@@ -153,9 +164,13 @@ def test_an_epoch_ends_at_the_barrier_and_the_next_one_goes_on(api: Api) -> None
 def test_a_resource_that_grows_is_caught_up_and_goes_on_in_the_middle_of_its_last_page(api: Api) -> None:
     made = source(api.url)
     first, state = run(made, Barrier(), start(api.url))
-    assert [(entry.status, entry.not_before_ms) for entry in state.progress] == [(SplitStatus.CAUGHT_UP, None)]
+    assert [(entry.status, entry.not_before_ms) for entry in state.progress] == [
+        (SplitStatus.CAUGHT_UP, None)
+    ]
     api.items = 275
-    second, after = run(made, Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
+    second, after = run(
+        made, Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None)
+    )
     assert [json.loads(row[3])["id"] for row in first + second] == list(range(275))
     assert made.is_before(state.progress[0].position, after.progress[0].position)
     assert not made.is_before(after.progress[0].position, state.progress[0].position)
@@ -166,7 +181,9 @@ def test_a_resource_that_grows_is_caught_up_and_goes_on_in_the_middle_of_its_las
 def test_in_a_batch_a_resource_ends_with_its_last_page(api: Api) -> None:
     made = configure_http({"url": api.url}, Boundedness.BOUNDED).source
     assert isinstance(made, HttpSource)
-    assert [entry.status for entry in run(made, Barrier(), start(api.url))[1].progress] == [SplitStatus.FINISHED]
+    assert [entry.status for entry in run(made, Barrier(), start(api.url))[1].progress] == [
+        SplitStatus.FINISHED
+    ]
 
 
 def test_a_server_that_is_busy_is_asked_again(api: Api) -> None:
@@ -180,8 +197,14 @@ def test_several_connections_read_several_resources(api: Api) -> None:
 
 def test_cursors_nested_fields_and_gzip(server: Scripted) -> None:
     server.say("/a?size=2", {"data": {"list": [1, 2]}, "page": {"cursor": "x y"}})
-    server.say("/a?size=2&after=x+y", gzip.compress(json.dumps({"data": {"list": [3]}, "page": {"cursor": ""}}).encode()), Content_Encoding="gzip")
-    found = read(f"{server.origin}/a?size=2", itemsField="data.list", nextField="page.cursor", cursorParam="after")
+    server.say(
+        "/a?size=2&after=x+y",
+        gzip.compress(json.dumps({"data": {"list": [3]}, "page": {"cursor": ""}}).encode()),
+        Content_Encoding="gzip",
+    )
+    found = read(
+        f"{server.origin}/a?size=2", itemsField="data.list", nextField="page.cursor", cursorParam="after"
+    )
     assert found == [1, 2, 3]
 
 
@@ -197,7 +220,11 @@ def test_a_list_that_two_items_name_is_read_for_each_of_them(server: Scripted) -
     server.say("/c%20d", {"items": ["c"]})
     made = source(f"{server.origin}/a", childrenField="more")
     rows, state = run(made, Barrier(rows=1), start(f"{server.origin}/a"))
-    assert sorted(json.loads(row[3]) for row in run(made, Barrier(), start(f"{server.origin}/a"))[0] if "more" not in row[3]) == ["b", "b", "c"]
+    assert sorted(
+        json.loads(row[3])
+        for row in run(made, Barrier(), start(f"{server.origin}/a"))[0]
+        if "more" not in row[3]
+    ) == ["b", "b", "c"]
     paths = [found.split.path for found in state.found]
     assert list(made.deserialize_splits(paths, None).values()) == [found.split for found in state.found]
     assert paths[0][1].removeprefix(server.origin) == f"/b in 0.0 of {server.origin}/a"
@@ -231,7 +258,9 @@ def test_headers_go_to_the_users_own_hosts_only(server: Scripted) -> None:
         (200, {"items": [1], "next": "file:///etc/passwd"}, SourceError, "no http:// or https:// URL"),
     ],
 )
-def test_what_cannot_be_read_is_an_error(server: Scripted, status: int, body: Any, error: type[Exception], message: str) -> None:
+def test_what_cannot_be_read_is_an_error(
+    server: Scripted, status: int, body: Any, error: type[Exception], message: str
+) -> None:
     server.say("/a", body, status=status)
     with pytest.raises(error, match=message):
         read(f"{server.origin}/a")
@@ -295,13 +324,19 @@ def test_a_page_that_lost_items_is_an_error() -> None:
     state = run(source(made.url), Barrier(), start(made.url))[1]
     made.items = 5
     with pytest.raises(DataLossError, match="has 5 items, and had at least 10"):
-        run(source(made.url), Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
+        run(
+            source(made.url), Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None)
+        )
     made.shutdown()
     made.server_close()
 
 
 def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
-    hanging, asked, go = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler), threading.Event(), threading.Event()
+    hanging, asked, go = (
+        ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler),
+        threading.Event(),
+        threading.Event(),
+    )
 
     class Hanging(ScriptedHandler):
         def do_GET(self) -> None:

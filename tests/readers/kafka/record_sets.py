@@ -1,4 +1,7 @@
-"""Record batches for tests, written by kafka-python, and a plain decoder to compare with: slow, and short enough to be believed."""
+"""Record batches for tests, written by kafka-python, and a plain decoder to compare with.
+
+Slow, and short enough to be believed.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +60,15 @@ class Row(NamedTuple):
 
 def xerial(body: bytes, block_bytes: int = 32) -> bytes:
     """Return the Java client's framing of snappy."""
-    blocks = [bytes(cramjam.snappy.compress_raw(body[i : i + block_bytes])) for i in range(0, len(body), block_bytes)]
-    return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+    blocks = [
+        bytes(cramjam.snappy.compress_raw(body[i : i + block_bytes]))
+        for i in range(0, len(body), block_bytes)
+    ]
+    return (
+        b"\x82SNAPPY\x00"
+        + struct.pack(">ii", 1, 1)
+        + b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+    )
 
 
 COMPRESS: dict[int, Callable[[bytes], bytes]] = {
@@ -87,7 +97,12 @@ def batch(
     plain = bytes(builder.build())
     header = list(HEADER.unpack_from(plain))
     body = (compress or COMPRESS[attributes & 7])(plain[HEADER.size :])
-    header[0], header[1], header[5], header[9] = base_offset, HEADER.size - 12 + len(body), attributes, producer_id
+    header[0], header[1], header[5], header[9] = (
+        base_offset,
+        HEADER.size - 12 + len(body),
+        attributes,
+        producer_id,
+    )
     header[6] = header[6] if last_delta is None else last_delta
     header[8] = header[8] if max_timestamp is None else max_timestamp
     return with_crc(HEADER.pack(*header) + body)
@@ -110,7 +125,9 @@ def java_record_sets() -> dict[str, bytes]:
     return {line.rpartition(" ")[0]: b64decode(line.rpartition(" ")[2]) for line in lines}
 
 
-def state_of(start: int = 0, stop: int = FOREVER, split: KafkaPartitionSplit = SPLIT) -> SplitState[KafkaPartitionSplit, int]:
+def state_of(
+    start: int = 0, stop: int = FOREVER, split: KafkaPartitionSplit = SPLIT
+) -> SplitState[KafkaPartitionSplit, int]:
     return SplitState(SplitRange(split, start, stop))
 
 
@@ -121,13 +138,21 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> list[Row]:
         found.validate(full=True)
         times = found.column("timestamp").cast(pa.int64())
         for i, row in enumerate(found.drop_columns(["timestamp"]).to_pylist()):
-            entries = None if row["headers"] is None else tuple((entry["key"], entry["value"]) for entry in row["headers"])
+            entries = (
+                None
+                if row["headers"] is None
+                else tuple((entry["key"], entry["value"]) for entry in row["headers"])
+            )
             place = (row["topic"], row["partition"], row["offset"])
-            rows.append(Row(row["key"], row["value"], *place, times[i].as_py(), row["timestampType"], entries))
+            rows.append(
+                Row(row["key"], row["value"], *place, times[i].as_py(), row["timestampType"], entries)
+            )
     return rows
 
 
-def emitted(data: bytes | RecordSet, start: int = 0, stop: int = FOREVER, *, check_crcs: bool = True) -> list[Row]:
+def emitted(
+    data: bytes | RecordSet, start: int = 0, stop: int = FOREVER, *, check_crcs: bool = True
+) -> list[Row]:
     """Return the rows that the emitter makes of one record set."""
     emitter = KafkaRecordEmitter(KAFKA_COLUMNS, check_crcs=check_crcs)
     record_set = data if isinstance(data, RecordSet) else RecordSet(data)
@@ -185,7 +210,18 @@ def _records(cursor: Cursor, header: tuple[Any, ...], start: int, stop: int) -> 
         appended = header[5] & LOG_APPEND
         timestamp_ms = header[8] if appended else wrapped(header[7] + timestamp_delta)
         check(abs(timestamp_ms) <= ((1 << 63) - 1) // 1000)
-        rows.append(Row(key, value, SPLIT.topic, SPLIT.partition, header[0] + delta, timestamp_ms * 1000, 1 if appended else 0, headers or None))
+        rows.append(
+            Row(
+                key,
+                value,
+                SPLIT.topic,
+                SPLIT.partition,
+                header[0] + delta,
+                timestamp_ms * 1000,
+                1 if appended else 0,
+                headers or None,
+            )
+        )
     check(cursor.pos == cursor.end)
     return rows
 

@@ -22,7 +22,9 @@ class Task:
     def __init__(self, kafka: ScriptedKafka, *, loss: bool = True, **properties: str) -> None:
         self.clock, self.pool = ManualClock(), ConnectionPool()
         config = client(kafka.bootstrap, **{"max_partition_fetch_bytes": "1", **properties})
-        self.reader = KafkaSplitReader(config, poll_timeout_ms=POLL_TIMEOUT_MS, fail_on_data_loss=loss, clock=self.clock, pool=self.pool)
+        self.reader = KafkaSplitReader(
+            config, poll_timeout_ms=POLL_TIMEOUT_MS, fail_on_data_loss=loss, clock=self.clock, pool=self.pool
+        )
         self.states: dict[tuple[str, ...], SplitState[Any, int]] = {}
         self.rows: dict[tuple[str, ...], list[int]] = {}
 

@@ -35,7 +35,9 @@ def test_a_view_a_buffer_or_a_slice_of_an_array_holds_memory() -> None:
         lambda loan: loan[64:128].view(np.int32)[3:5],
         lambda loan: loan.data,
         lambda loan: pa.py_buffer(loan[64:128].data),
-        lambda loan: pa.Array.from_buffers(pa.int32(), 10, [None, pa.py_buffer(loan[64:128].view(np.int32).data)]).slice(2, 3),
+        lambda loan: pa.Array.from_buffers(
+            pa.int32(), 10, [None, pa.py_buffer(loan[64:128].view(np.int32).data)]
+        ).slice(2, 3),
     ]
     for make in makers:
         loan = pool.lease(MIB)

@@ -44,7 +44,9 @@ def test_checksums_can_be_turned_off() -> None:
     assert [row.value for row in emitted(bytes(broken), check_crcs=False)] == [b"valud"]
 
 
-@pytest.mark.parametrize(("at", "bit"), [(22, 0x20), (26, 0x02), (16, 0x02), (16, 0x03)], ids=["control", "ends early", "v0", "v1"])
+@pytest.mark.parametrize(
+    ("at", "bit"), [(22, 0x20), (26, 0x02), (16, 0x02), (16, 0x03)], ids=["control", "ends early", "v0", "v1"]
+)
 def test_a_bit_that_hides_a_batch_is_found(at: int, bit: int) -> None:
     broken = bytearray(batch([Record(0), Record(1), Record(2)], 5))
     broken[at] ^= bit

@@ -89,14 +89,19 @@ def test_snappy_that_claims_too_much_is_refused_before_memory_is_taken() -> None
             inflated(SNAPPY, body)
 
 
-@pytest.mark.parametrize("rest", [b"\x00", b"\x00\x00\x00", struct.pack(">i", 5) + b"abcd", struct.pack(">i", -1), struct.pack(">i", 0)])
+@pytest.mark.parametrize(
+    "rest",
+    [b"\x00", b"\x00\x00\x00", struct.pack(">i", 5) + b"abcd", struct.pack(">i", -1), struct.pack(">i", 0)],
+)
 def test_broken_java_framing_is_an_error(rest: bytes) -> None:
     with pytest.raises(CorruptRecordError, match="snappy"):
         inflated(SNAPPY, xerial(b"hello") + rest)
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_cut_and_broken_input_is_an_error_or_something_else_of_bounded_size(codec: int, rng: random.Random) -> None:
+def test_cut_and_broken_input_is_an_error_or_something_else_of_bounded_size(
+    codec: int, rng: random.Random
+) -> None:
     whole = COMPRESS[codec](bytes(rng.choices(b"abcdefgh", k=2_000)))
     scratch = Scratch(BufferPool())
     for _ in range(100):

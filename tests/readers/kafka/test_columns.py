@@ -12,7 +12,9 @@ from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 
 
 def test_the_schema_is_sparks() -> None:
-    assert kafka_schema(KAFKA_COLUMNS).equals(to_arrow_schema(KAFKA_TYPE, timezone="UTC"), check_metadata=True)
+    assert kafka_schema(KAFKA_COLUMNS).equals(
+        to_arrow_schema(KAFKA_TYPE, timezone="UTC"), check_metadata=True
+    )
     assert spark_schema(kafka_schema(KAFKA_COLUMNS)) == KAFKA_TYPE
 
 

@@ -39,7 +39,9 @@ MS = 1_700_000_000_000
 NO_HEADERS = KAFKA_COLUMNS[:-1]
 
 payloads = st.none() | st.binary(max_size=40) | st.integers(100, 400).map(lambda size: b"x" * size)
-header_lists = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3).map(tuple)
+header_lists = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3).map(
+    tuple
+)
 timestamps = st.integers(-1, 1 << 45)
 codecs = st.sampled_from(sorted(COMPRESS))
 
@@ -50,14 +52,25 @@ def batches(draw: st.DrawFn) -> tuple[bytes, list[Row]]:
     data, rows, offset = b"", [], draw(st.integers(0, 1_000))
     for _ in range(draw(st.integers(0, 4))):
         deltas = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=12)))
-        records = [Record(delta, draw(timestamps), draw(payloads), draw(payloads), draw(header_lists)) for delta in deltas]
+        records = [
+            Record(delta, draw(timestamps), draw(payloads), draw(payloads), draw(header_lists))
+            for delta in deltas
+        ]
         appended = draw(st.booleans())
         last_delta = deltas[-1] + draw(st.integers(0, 5))
-        data += batch(records, offset, attributes=draw(codecs) | LOG_APPEND * appended, last_delta=last_delta, max_timestamp=MS)
+        data += batch(
+            records,
+            offset,
+            attributes=draw(codecs) | LOG_APPEND * appended,
+            last_delta=last_delta,
+            max_timestamp=MS,
+        )
         for record in records:
             timestamp = MS if appended else record.timestamp_ms
             place = (SPLIT.topic, SPLIT.partition, offset + record.delta)
-            rows.append(Row(record.key, record.value, *place, timestamp * 1000, int(appended), record.headers or None))
+            rows.append(
+                Row(record.key, record.value, *place, timestamp * 1000, int(appended), record.headers or None)
+            )
         offset += last_delta + 1 + draw(st.integers(0, 20))
         if draw(st.booleans()):
             data += marker(offset, 7, abort=draw(st.booleans()))
@@ -66,14 +79,18 @@ def batches(draw: st.DrawFn) -> tuple[bytes, list[Row]]:
 
 
 @given(batches(), st.integers(0, 1_200), st.integers(0, 1_200))
-def test_any_cut_gives_the_records_between_start_and_stop(written: tuple[bytes, list[Row]], start: int, stop: int) -> None:
+def test_any_cut_gives_the_records_between_start_and_stop(
+    written: tuple[bytes, list[Row]], start: int, stop: int
+) -> None:
     data, rows = written
     assert emitted(data) == rows
     assert emitted(data, start, stop) == [row for row in rows if start <= row.offset < stop]
 
 
 @given(batches(), st.data())
-def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch(written: tuple[bytes, list[Row]], draw: st.DataObject) -> None:
+def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch(
+    written: tuple[bytes, list[Row]], draw: st.DataObject
+) -> None:
     data, rows = written
     state, cut = state_of(), draw.draw(st.integers(0, len(data)))
     emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
@@ -87,8 +104,12 @@ def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch(written: tuple[byt
 def test_any_columns_in_any_order(written: tuple[bytes, list[Row]], columns: list[str]) -> None:
     data, _ = written
     whole, some = KafkaRecordEmitter(KAFKA_COLUMNS), KafkaRecordEmitter(columns)
-    expected = pa.Table.from_batches([*whole.emit(RecordSet(data), state_of()), *whole.flush()], kafka_schema(KAFKA_COLUMNS))
-    found = pa.Table.from_batches([*some.emit(RecordSet(data), state_of()), *some.flush()], kafka_schema(columns))
+    expected = pa.Table.from_batches(
+        [*whole.emit(RecordSet(data), state_of()), *whole.flush()], kafka_schema(KAFKA_COLUMNS)
+    )
+    found = pa.Table.from_batches(
+        [*some.emit(RecordSet(data), state_of()), *some.flush()], kafka_schema(columns)
+    )
     assert found.equals(expected.select(columns), check_metadata=True)
 
 
@@ -107,13 +128,21 @@ def test_the_plain_decoder_agrees(written: tuple[bytes, list[Row]]) -> None:
 
 
 @given(st.lists(st.tuples(batches(), st.integers(0, 2)), max_size=4))
-def test_record_sets_of_several_partitions_share_batches_and_stay_apart(sets: list[tuple[tuple[bytes, list[Row]], int]]) -> None:
-    splits = [KafkaPartitionSplit("orders", 3), KafkaPartitionSplit("orders", 4), KafkaPartitionSplit("much longer name", 3)]
+def test_record_sets_of_several_partitions_share_batches_and_stay_apart(
+    sets: list[tuple[tuple[bytes, list[Row]], int]],
+) -> None:
+    splits = [
+        KafkaPartitionSplit("orders", 3),
+        KafkaPartitionSplit("orders", 4),
+        KafkaPartitionSplit("much longer name", 3),
+    ]
     emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
     found, expected = [], []
     for (data, rows), which in sets:
         found += list(emitter.emit(RecordSet(data), state_of(split=splits[which])))
-        expected += [row._replace(topic=splits[which].topic, partition=splits[which].partition) for row in rows]
+        expected += [
+            row._replace(topic=splits[which].topic, partition=splits[which].partition) for row in rows
+        ]
     found += list(emitter.flush())
     assert len(found) <= 1
     assert rows_of(found) == expected
@@ -141,7 +170,10 @@ def test_what_java_wrote_is_read(name: str) -> None:
 
 def test_a_column_without_nulls_has_no_validity_buffer() -> None:
     emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
-    (found,) = [*emitter.emit(RecordSet(batch([Record(i, headers=[("h", b"")]) for i in range(9)])), state_of()), *emitter.flush()]
+    (found,) = [
+        *emitter.emit(RecordSet(batch([Record(i, headers=[("h", b"")]) for i in range(9)])), state_of()),
+        *emitter.flush(),
+    ]
     assert [column.buffers()[0] for column in found.columns] == [None] * 8
     assert [column.null_count for column in found.columns] == [0] * 8
 
@@ -150,7 +182,13 @@ def test_a_column_without_nulls_has_no_validity_buffer() -> None:
 def test_nulls_at_every_place(count: int) -> None:
     for null in range(count):
         records = [
-            Record(i, key=None if i == null else b"k", value=None if i != null else b"v", headers=[("h", None)] * (i == null)) for i in range(count)
+            Record(
+                i,
+                key=None if i == null else b"k",
+                value=None if i != null else b"v",
+                headers=[("h", None)] * (i == null),
+            )
+            for i in range(count)
         ]
         rows = emitted(batch(records))
         assert [row.key is None for row in rows] == [i == null for i in range(count)]
@@ -164,18 +202,26 @@ def test_empty_is_not_null() -> None:
 
 
 def test_header_keys_that_are_not_utf8_are_mended_as_java_mends_them() -> None:
-    raw = batch([Record(0, headers=[("good", b"1"), ("evil", b"2")])], compress=lambda body: body.replace(b"evil", b"ev\xff\xfe"))
+    raw = batch(
+        [Record(0, headers=[("good", b"1"), ("evil", b"2")])],
+        compress=lambda body: body.replace(b"evil", b"ev\xff\xfe"),
+    )
     (row,) = emitted(raw)
     assert row.headers == (("good", b"1"), ("ev\ufffd\ufffd", b"2"))
 
 
 def test_times_before_1970_and_no_time() -> None:
-    assert [row.timestamp_us for row in emitted(batch([Record(0, -1), Record(1, -5_000_000)]))] == [-1_000, -5_000_000_000]
+    assert [row.timestamp_us for row in emitted(batch([Record(0, -1), Record(1, -5_000_000)]))] == [
+        -1_000,
+        -5_000_000_000,
+    ]
 
 
 def test_a_timestamp_beyond_sparks_range_is_an_error_only_where_it_is_wanted() -> None:
     data = batch([Record(0, 1_700_000_000_000_000_000)], 5)
-    with pytest.raises(CorruptRecordError, match=r"offset 5 has a timestamp beyond Spark's range.*option 'columns'"):
+    with pytest.raises(
+        CorruptRecordError, match=r"offset 5 has a timestamp beyond Spark's range.*option 'columns'"
+    ):
         emitted(data)
     emitter = KafkaRecordEmitter(["value", "offset"])
     (found,) = [*emitter.emit(RecordSet(data), state_of()), *emitter.flush()]
@@ -184,9 +230,20 @@ def test_a_timestamp_beyond_sparks_range_is_an_error_only_where_it_is_wanted() -
 
 @pytest.mark.parametrize(
     ("start", "stop", "position"),
-    [(0, FOREVER, 20), (12, FOREVER, 20), (0, 20, 20), (0, 19, 19), (0, 13, 13), (19, FOREVER, 20), (25, FOREVER, 25), (5, 5, 5)],
+    [
+        (0, FOREVER, 20),
+        (12, FOREVER, 20),
+        (0, 20, 20),
+        (0, 19, 19),
+        (0, 13, 13),
+        (19, FOREVER, 20),
+        (25, FOREVER, 25),
+        (5, 5, 5),
+    ],
 )
-def test_the_position_moves_past_the_set_but_never_past_the_stop(start: int, stop: int, position: int) -> None:
+def test_the_position_moves_past_the_set_but_never_past_the_stop(
+    start: int, stop: int, position: int
+) -> None:
     state = state_of(start, stop)
     list(KafkaRecordEmitter(NO_HEADERS).emit(RecordSet(batch([Record(0)], 10, last_delta=9)), state))
     assert state.position == position
@@ -195,7 +252,11 @@ def test_the_position_moves_past_the_set_but_never_past_the_stop(start: int, sto
 def test_what_stands_before_the_offset_that_was_asked_for_is_not_meant() -> None:
     emitter, state = KafkaRecordEmitter(KAFKA_COLUMNS), state_of(0, 18)
     record_set = RecordSet(batch([Record(delta) for delta in range(10)], 10), start=15)
-    assert [row.offset for row in rows_of([*emitter.emit(record_set, state), *emitter.flush()])] == [15, 16, 17]
+    assert [row.offset for row in rows_of([*emitter.emit(record_set, state), *emitter.flush()])] == [
+        15,
+        16,
+        17,
+    ]
     assert state.position == 18
 
 
@@ -235,7 +296,10 @@ def test_a_few_long_values_are_worth_a_batch_too() -> None:
 
 @pytest.mark.parametrize("codec", [NO_CODEC, ZSTD])
 def test_a_huge_record_set_comes_in_batches_of_a_few_megabytes(codec: int) -> None:
-    data = b"".join(batch([Record(i, value=b"x" * 1_000) for i in range(1_000)], 1_000 * n, attributes=codec) for n in range(15))
+    data = b"".join(
+        batch([Record(i, value=b"x" * 1_000) for i in range(1_000)], 1_000 * n, attributes=codec)
+        for n in range(15)
+    )
     emitter, state = KafkaRecordEmitter(["value"]), state_of()
     found = []
     for made in emitter.emit(RecordSet(data), state):
@@ -253,12 +317,17 @@ def test_many_tiny_records_come_in_batches_of_bounded_length() -> None:
 
 def test_a_huge_record() -> None:
     value = b"0123456789" * 2_000_000
-    assert [row.value == value for row in emitted(batch([Record(0, value=value), Record(1, value=value)]))] == [True, True]
+    assert [
+        row.value == value for row in emitted(batch([Record(0, value=value), Record(1, value=value)]))
+    ] == [True, True]
 
 
 def test_batches_that_a_caller_keeps_do_not_change() -> None:
     emitter, state = KafkaRecordEmitter(KAFKA_COLUMNS), state_of()
-    sets = [batch([Record(i, key=b"%d" % n, value=b"%d" % (n * i)) for i in range(5_000)], 5_000 * n) for n in range(12)]
+    sets = [
+        batch([Record(i, key=b"%d" % n, value=b"%d" % (n * i)) for i in range(5_000)], 5_000 * n)
+        for n in range(12)
+    ]
     kept = [found for data in sets for found in emitter.emit(RecordSet(data), state)]
     assert rows_of(kept) == [row for data in sets for row in reference(data)]
 
@@ -266,7 +335,9 @@ def test_batches_that_a_caller_keeps_do_not_change() -> None:
 def test_the_memory_of_batches_that_are_dropped_is_used_again() -> None:
     emitter, state, seen = KafkaRecordEmitter(["value"], pool=BufferPool()), state_of(), set()
     for n in range(20):
-        for found in emitter.emit(RecordSet(batch([Record(i, value=b"x" * 100) for i in range(5_000)], 5_000 * n)), state):
+        for found in emitter.emit(
+            RecordSet(batch([Record(i, value=b"x" * 100) for i in range(5_000)], 5_000 * n)), state
+        ):
             buffer = found.column(0).buffers()[2]
             assert buffer is not None
             seen.add(buffer.address)

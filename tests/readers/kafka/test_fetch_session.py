@@ -29,12 +29,21 @@ def begin(config: ClientConfig) -> FetchSession:
     return FetchSession(BrokerConnection(config.bootstrap_servers[0], config), config, ManualClock())
 
 
-def cursor(kafka: LocalKafka, topic: str, partition: int = 0, position: int = 0, *, topic_id: bool = True) -> Cursor:
-    return Cursor(KafkaPartitionSplit(topic, partition, str(kafka.topic_id(topic)) if topic_id else None), position, 1 << 40, 1 << 20)
+def cursor(
+    kafka: LocalKafka, topic: str, partition: int = 0, position: int = 0, *, topic_id: bool = True
+) -> Cursor:
+    return Cursor(
+        KafkaPartitionSplit(topic, partition, str(kafka.topic_id(topic)) if topic_id else None),
+        position,
+        1 << 40,
+        1 << 20,
+    )
 
 
 @pytest.mark.parametrize("topic_id", [True, False])
-def test_partitions_are_named_by_topic_id_or_on_old_brokers_by_name(kafka: LocalKafka, topic: str, session: FetchSession, *, topic_id: bool) -> None:
+def test_partitions_are_named_by_topic_id_or_on_old_brokers_by_name(
+    kafka: LocalKafka, topic: str, session: FetchSession, *, topic_id: bool
+) -> None:
     kafka.create_topic(topic, 2)
     kafka.produce(topic, [b"x"] * 5, partition=1)
     cursors = [cursor(kafka, topic, partition, topic_id=topic_id) for partition in (0, 1)]
@@ -43,10 +52,17 @@ def test_partitions_are_named_by_topic_id_or_on_old_brokers_by_name(kafka: Local
     empty, full = sorted(session.receive(), key=lambda part: part.cursor.split.partition)
     assert not session.in_flight
     assert (empty.cursor, empty.error_code, empty.end, len(empty.records)) == (cursors[0], 0, 0, 0)
-    assert (full.cursor, full.error_code, full.end, next_offset(RecordSet(full.records), "t")) == (cursors[1], 0, 5, 5)
+    assert (full.cursor, full.error_code, full.end, next_offset(RecordSet(full.records), "t")) == (
+        cursors[1],
+        0,
+        5,
+        5,
+    )
 
 
-def test_another_incarnation_of_a_topic_is_not_read(kafka: LocalKafka, topic: str, session: FetchSession) -> None:
+def test_another_incarnation_of_a_topic_is_not_read(
+    kafka: LocalKafka, topic: str, session: FetchSession
+) -> None:
     kafka.create_topic(topic)
     old = cursor(kafka, topic)
     kafka.delete_topic(topic)
@@ -57,7 +73,9 @@ def test_another_incarnation_of_a_topic_is_not_read(kafka: LocalKafka, topic: st
     assert (part.error_code, len(part.records)) == (100, 0)
 
 
-def test_an_answer_says_which_position_it_is_for(kafka: LocalKafka, topic: str, session: FetchSession) -> None:
+def test_an_answer_says_which_position_it_is_for(
+    kafka: LocalKafka, topic: str, session: FetchSession
+) -> None:
     kafka.create_topic(topic)
     kafka.produce(topic, [b"x"] * 3)
     at = cursor(kafka, topic, position=2)
@@ -66,7 +84,9 @@ def test_an_answer_says_which_position_it_is_for(kafka: LocalKafka, topic: str, 
     assert [part.position for part in session.receive()] == [2]
 
 
-def test_read_committed_ends_at_the_last_stable_offset_and_names_aborted_transactions(kafka: LocalKafka, topic: str) -> None:
+def test_read_committed_ends_at_the_last_stable_offset_and_names_aborted_transactions(
+    kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic)
     kafka.produce_transaction(topic, [b"no"], commit=False)
     transaction = kafka.begin(topic)
@@ -82,7 +102,9 @@ def test_read_committed_ends_at_the_last_stable_offset_and_names_aborted_transac
     transaction.abort()
 
 
-def test_the_answer_is_due_after_the_request_time_out_and_the_long_poll(kafka: LocalKafka, topic: str) -> None:
+def test_the_answer_is_due_after_the_request_time_out_and_the_long_poll(
+    kafka: LocalKafka, topic: str
+) -> None:
     kafka.create_topic(topic)
     config = client(kafka.bootstrap_servers, request_timeout_ms="7000", fetch_max_wait_ms="100")
     clock = ManualClock(5)

@@ -1,4 +1,7 @@
-"""Hostile bytes: the right rows, or a CorruptRecordError. No crash, no hang, no read outside, no memory without bounds."""
+"""Hostile bytes: the right rows, or a CorruptRecordError.
+
+No crash, no hang, no read outside, no memory without bounds.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,13 @@ def written(rng: random.Random, codec: int = NO_CODEC) -> bytes:
     data, offset = b"", rng.randrange(100)
     for _ in range(rng.randrange(1, 4)):
         records = [
-            Record(delta, 1_000 * rng.randrange(100), payload(), payload(), [("h" * rng.randrange(3), payload()) for _ in range(rng.randrange(3))])
+            Record(
+                delta,
+                1_000 * rng.randrange(100),
+                payload(),
+                payload(),
+                [("h" * rng.randrange(3), payload()) for _ in range(rng.randrange(3))],
+            )
             for delta in range(rng.randrange(1, 6))
         ]
         data += batch(records, offset, attributes=codec | LOG_APPEND * rng.randrange(2))
@@ -61,8 +70,14 @@ def broken(data: bytes, rng: random.Random) -> bytes:
             case 4:
                 del found[at : at + rng.randrange(1, 20)]
             case 5 if len(found) > HEADER.size:
-                layout, place = rng.choice([(">q", 0), (">i", 8), (">i", 23), (">q", 27), (">q", 35), (">i", 57), (">h", 21)])
-                number = rng.choice([-1, 0, 1, 1 << 14, -(1 << 15), rng.getrandbits(15)]) if layout == ">h" else rng.getrandbits(31) - (1 << 30)
+                layout, place = rng.choice(
+                    [(">q", 0), (">i", 8), (">i", 23), (">q", 27), (">q", 35), (">i", 57), (">h", 21)]
+                )
+                number = (
+                    rng.choice([-1, 0, 1, 1 << 14, -(1 << 15), rng.getrandbits(15)])
+                    if layout == ">h"
+                    else rng.getrandbits(31) - (1 << 30)
+                )
                 struct.pack_into(layout, found, place, number)
             case _:
                 found += found[at : at + 100]
@@ -85,7 +100,9 @@ def plainly(data: bytes, start: int, stop: int) -> list[Row] | None:
         return None
 
 
-def test_without_checksums_the_kernel_accepts_what_the_plain_decoder_accepts_and_nothing_else(rng: random.Random) -> None:
+def test_without_checksums_the_kernel_accepts_what_the_plain_decoder_accepts_and_nothing_else(
+    rng: random.Random,
+) -> None:
     compared = accepted = 0
     for _ in range(6_000):
         data = broken(written(rng), rng)
@@ -107,8 +124,11 @@ def test_with_checksums_whatever_comes_out_was_written(rng: random.Random) -> No
         data = written(rng, rng.choice(sorted(COMPRESS)))
         rows = {row.offset: row for row in emitted(data)}
         found = outcome(broken(data, rng), 0, 1 << 62, check_crcs=True) or []
-        # A batch's first offset and its leader epoch are the broker's: the producer's checksum does not cover them.
-        assert all(row._replace(offset=0) in [known._replace(offset=0) for known in rows.values()] for row in found)
+        # A batch's first offset and its leader epoch are the broker's: the producer's checksum does not cover
+        # them.
+        assert all(
+            row._replace(offset=0) in [known._replace(offset=0) for known in rows.values()] for row in found
+        )
 
 
 @pytest.mark.parametrize("codec", sorted(COMPRESS))

@@ -32,13 +32,18 @@ print("compiled" if "numba" in sys.modules else "loaded")
 
 @pytest.fixture(scope="module")
 def first_loads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A host on which two processes, started at once, were the first to load the kernel; and what they said."""
+    """A host on which two processes, started at once, were the first to load the kernel.
+
+    And what they said.
+    """
     host = tmp_path_factory.mktemp("host")
     return host, [said(process) for process in [start(host), start(host)]]
 
 
 @pytest.fixture
-def warm(first_loads: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def warm(
+    first_loads: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """A host with a compiled kernel, whatever the test does to it."""
     cache = first_loads[0] / "cache"
     shutil.copytree(cache, tmp_path / "saved")
@@ -58,7 +63,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def start(home: Path, root: Path = ROOT, **environment: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": "", **environment}
-    return subprocess.Popen([sys.executable, "-c", LOAD, str(root)], env=environment, stdout=subprocess.PIPE, text=True, cwd=home)
+    return subprocess.Popen(
+        [sys.executable, "-c", LOAD, str(root)], env=environment, stdout=subprocess.PIPE, text=True, cwd=home
+    )
 
 
 def said(process: subprocess.Popen[str]) -> str:
@@ -98,7 +105,9 @@ def test_another_processor_has_machine_code_of_its_own(warm: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720])
-def test_a_folder_that_others_can_write_to_is_passed_over(mode: int, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_others_can_write_to_is_passed_over(
+    mode: int, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     mine = home / "cache" / "headwater"
     mine.mkdir(parents=True)
     mine.chmod(mode)
@@ -141,7 +150,8 @@ def test_without_any_folder_the_kernel_is_compiled_for_this_process(
 
 def test_the_machine_code_wants_nothing_of_numba_or_python() -> None:
     _, machine_code = compile_kernel()
-    # Whatever is called is named in the object file: to count a reference takes ten times as long as decoding does.
+    # Whatever is called is named in the object file: to count a reference takes ten times as long as decoding
+    # does.
     assert b"memcpy\0" in machine_code
     for foreign in (b"NRT_", b"numba_gil_ensure", b"PyErr_"):
         assert foreign not in machine_code
@@ -173,12 +183,16 @@ except MissingDependencyError as error:
     print(error)
 """
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     assert f"needs {missing}" in found.stdout
     assert "pip install 'headwater[kafka]'" in found.stdout
 
 
 def test_nothing_that_the_driver_imports_imports_numba() -> None:
     program = "import sys, headwater.readers.kafka.columns, headwater.readers.kafka.record_set, headwater.readers.kafka.emitter; print({'numba', 'llvmlite'} & set(sys.modules) or None)"
-    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "None"

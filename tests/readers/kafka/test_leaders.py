@@ -33,10 +33,15 @@ def leaders(scripted: ScriptedKafka, clock: ManualClock) -> Iterator[Leaders]:
     opened.close()
 
 
-def test_partitions_that_somebody_leads_and_why_the_others_are_nowhere(scripted: ScriptedKafka, leaders: Leaders) -> None:
+def test_partitions_that_somebody_leads_and_why_the_others_are_nowhere(
+    scripted: ScriptedKafka, leaders: Leaders
+) -> None:
     topic = scripted.topic("t", 2)
     topic.logs[1].leader = -1
-    replaced, unknown = KafkaPartitionSplit("t", 0, "5d9d4c2e-9f5f-4a0b-8d0e-0a6c7f2f8f11"), KafkaPartitionSplit("u", 0, None)
+    replaced, unknown = (
+        KafkaPartitionSplit("t", 0, "5d9d4c2e-9f5f-4a0b-8d0e-0a6c7f2f8f11"),
+        KafkaPartitionSplit("u", 0, None),
+    )
     by_name, missing = KafkaPartitionSplit("t", 0), KafkaPartitionSplit("t", 7)
     led, electing = scripted.range("t", 0).split, scripted.range("t", 1).split
     assert leaders.locate([led, by_name, electing, replaced, unknown, missing]) == {
@@ -51,7 +56,9 @@ def test_partitions_that_somebody_leads_and_why_the_others_are_nowhere(scripted:
     assert leaders.address(3) is None
 
 
-def test_each_topic_is_remembered_by_itself_and_by_all_tasks_of_the_process(scripted: ScriptedKafka, leaders: Leaders, clock: ManualClock) -> None:
+def test_each_topic_is_remembered_by_itself_and_by_all_tasks_of_the_process(
+    scripted: ScriptedKafka, leaders: Leaders, clock: ManualClock
+) -> None:
     scripted.topic("t")
     scripted.topic("u")
     t, u = scripted.range("t").split, scripted.range("u").split
@@ -62,7 +69,9 @@ def test_each_topic_is_remembered_by_itself_and_by_all_tasks_of_the_process(scri
     assert scripted.metadata_asked == 2
 
 
-def test_what_is_forgotten_or_old_is_asked_again(scripted: ScriptedKafka, leaders: Leaders, clock: ManualClock) -> None:
+def test_what_is_forgotten_or_old_is_asked_again(
+    scripted: ScriptedKafka, leaders: Leaders, clock: ManualClock
+) -> None:
     log = scripted.topic("t").logs[0]
     split = scripted.range("t").split
     assert leaders.locate([split]) == {split: 1}
@@ -75,7 +84,9 @@ def test_what_is_forgotten_or_old_is_asked_again(scripted: ScriptedKafka, leader
     assert leaders.locate([split]) == {split: 1}
 
 
-def test_a_topic_that_does_not_exist_is_asked_for_every_time(scripted: ScriptedKafka, leaders: Leaders) -> None:
+def test_a_topic_that_does_not_exist_is_asked_for_every_time(
+    scripted: ScriptedKafka, leaders: Leaders
+) -> None:
     split = KafkaPartitionSplit("t", 0)
     assert leaders.locate([split]) == {split: Nowhere.GONE}
     scripted.topic("t")
@@ -87,12 +98,17 @@ def test_the_latest_offset_counts_open_transactions(kafka: LocalKafka, topic: st
     transaction = kafka.begin(topic)
     transaction.produce([b"open"] * 3)
     leaders = Leaders(client(kafka.bootstrap_servers, isolation_level="read_committed"), ManualClock())
-    assert (leaders.offset(KafkaPartitionSplit(topic, 0), EARLIEST), leaders.offset(KafkaPartitionSplit(topic, 0), LATEST)) == (0, 3)
+    assert (
+        leaders.offset(KafkaPartitionSplit(topic, 0), EARLIEST),
+        leaders.offset(KafkaPartitionSplit(topic, 0), LATEST),
+    ) == (0, 3)
     leaders.close()
     transaction.abort()
 
 
-def test_a_partition_that_has_just_gone_is_a_passing_failure_for_whoever_asks_for_its_offsets(scripted: ScriptedKafka, leaders: Leaders) -> None:
+def test_a_partition_that_has_just_gone_is_a_passing_failure_for_whoever_asks_for_its_offsets(
+    scripted: ScriptedKafka, leaders: Leaders
+) -> None:
     scripted.topic("t")
     split = scripted.range("t").split
     leaders.locate([split])

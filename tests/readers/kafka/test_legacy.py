@@ -13,7 +13,16 @@ from headwater.core.errors import CorruptRecordError
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
-from tests.readers.kafka.record_sets import SPLIT, Record, Row, batch, emitted, java_record_sets, rows_of, state_of
+from tests.readers.kafka.record_sets import (
+    SPLIT,
+    Record,
+    Row,
+    batch,
+    emitted,
+    java_record_sets,
+    rows_of,
+    state_of,
+)
 
 JAVA = {name: data for name, data in java_record_sets().items() if name[0] in "01"}
 
@@ -26,7 +35,9 @@ def java_rows(name: str) -> list[Row]:
         value = None if i == 2 else b"value value value value value value %d" % i
         offset = 100 + i + (7 if i > 2 else 0)
         kind = -1 if magic == "0" else int(appended)
-        rows.append(Row(None if i == 1 else b"key%d" % i, value, "orders", 3, offset, timestamp * 1000, kind, None))
+        rows.append(
+            Row(None if i == 1 else b"key%d" % i, value, "orders", 3, offset, timestamp * 1000, kind, None)
+        )
     return rows
 
 
@@ -35,7 +46,8 @@ def built(magic: int, offsets: list[int], codec: int = 0) -> bytes:
     for offset in offsets:
         builder.append(offset, 1_000 + offset, b"k", b"v%d" % offset)
     raw = bytes(builder.build())
-    return struct.pack(">q", offsets[-1]) + raw[8:] if codec else raw  # a broker gives a wrapper its last message's offset
+    # A broker gives a wrapper its last message's offset.
+    return struct.pack(">q", offsets[-1]) + raw[8:] if codec else raw
 
 
 @pytest.mark.parametrize("name", JAVA)
@@ -58,7 +70,13 @@ def test_what_kafka_python_wrote_is_read(magic: int, codec: int) -> None:
 
 
 def test_formats_may_change_inside_a_record_set_and_order_is_kept() -> None:
-    data = built(0, [0, 1]) + built(1, [2, 3]) + batch([Record(0), Record(1)], 4) + built(1, [6]) + batch([Record(0)], 7)
+    data = (
+        built(0, [0, 1])
+        + built(1, [2, 3])
+        + batch([Record(0), Record(1)], 4)
+        + built(1, [6])
+        + batch([Record(0)], 7)
+    )
     rows = emitted(data)
     assert [row.offset for row in rows] == list(range(8))
     assert [row.timestamp_type for row in rows] == [-1, -1, 0, 0, 0, 0, 0, 0]
@@ -125,7 +143,17 @@ def wrapped(codec: int, body: bytes | None, magic: int = 1) -> bytes:
         wrapped(4, b"zstd came later"),
         wrapped(7, b"no such codec"),
     ],
-    ids=["empty", "no gzip", "nothing inside", "cut inside", "twice compressed", "v2 inside", "short lz4", "zstd", "no codec"],
+    ids=[
+        "empty",
+        "no gzip",
+        "nothing inside",
+        "cut inside",
+        "twice compressed",
+        "v2 inside",
+        "short lz4",
+        "zstd",
+        "no codec",
+    ],
 )
 def test_wrappers_around_something_else_are_errors(data: bytes) -> None:
     with pytest.raises(CorruptRecordError):

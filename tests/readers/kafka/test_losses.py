@@ -11,7 +11,15 @@ from headwater.core.errors import AuthorizationError, DataLossError, TransientSo
 from headwater.readers.kafka.losses import BELIEVED_AFTER_MS
 from tests.enumerators.kafka.client.listeners import Listen
 from tests.readers.kafka.split_reading import Task, hang_up, nothing, plain, upto, waiting
-from tests.scripted_kafka import NOT_AUTHORIZED, NOT_LEADER, OUT_OF_RANGE, UNKNOWN_TOPIC_ID, Fetch, Part, ScriptedKafka
+from tests.scripted_kafka import (
+    NOT_AUTHORIZED,
+    NOT_LEADER,
+    OUT_OF_RANGE,
+    UNKNOWN_TOPIC_ID,
+    Fetch,
+    Part,
+    ScriptedKafka,
+)
 
 
 @pytest.fixture
@@ -20,7 +28,9 @@ def kafka(listen: Listen) -> ScriptedKafka:
 
 
 class TestWhatIsGone:
-    def test_retention_is_an_error_that_names_the_range(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_retention_is_an_error_that_names_the_range(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2, 2, 2]).logs[0].start = 4
         with pytest.raises(DataLossError) as caught:
             task().take(kafka.range("t", 0, 1)).finish()
@@ -29,36 +39,49 @@ class TestWhatIsGone:
             "Set failOnDataLoss=false to go on with what is there [source kafka, split t-0, position 1]"
         )
 
-    def test_or_a_warning_and_the_rest_is_read(self, kafka: ScriptedKafka, task: Callable[..., Task], caplog: pytest.LogCaptureFixture) -> None:
+    def test_or_a_warning_and_the_rest_is_read(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], caplog: pytest.LogCaptureFixture
+    ) -> None:
         kafka.topic("t", 1, [2, 2, 2]).logs[0].start = 4
         with caplog.at_level(logging.WARNING):
             assert task(loss=False).take(kafka.range("t", 0, 1)).finish() == [[4, 5]]
         assert "topic 't', partition 0, offsets 1 to 3 were lost" in caplog.text
 
-    def test_a_range_that_is_gone_as_a_whole_is_finished(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_range_that_is_gone_as_a_whole_is_finished(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2, 2, 2]).logs[0].start = 4
         assert task(loss=False).take(kafka.range("t", 0, 1, 3)).finish() == [[]]
 
-    def test_records_before_the_beginning_do_not_come_with_their_batch(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_records_before_the_beginning_do_not_come_with_their_batch(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         """Brokers delete records by offset, and store them by batch."""
         kafka.topic("t", 1, [6]).logs[0].start = 4
         assert task(loss=False).take(kafka.range("t", 0, 1)).finish() == [[4, 5]]
 
-    def test_a_stale_out_of_range_is_asked_again(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_stale_out_of_range_is_asked_again(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2, 2])
         kafka.surprises.extend([plain, lambda _: {0: Part(error=OUT_OF_RANGE)}])
         assert task().take(kafka.range("t")).finish() == upto(4)
 
-    def test_a_log_that_ends_before_the_position_is_believed_after_a_while(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_log_that_ends_before_the_position_is_believed_after_a_while(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2])
         reading = task().take(kafka.range("t", 0, 5, 9))
         with pytest.raises(
-            DataLossError, match=r"offsets 5 to 8 were lost: the log now ends at offset 2: .* \[source kafka, split t-0, position 5\]"
+            DataLossError,
+            match=r"offsets 5 to 8 were lost: the log now ends at offset 2: .* \[source kafka, split t-0, position 5\]",
         ):
             reading.finish()
         assert reading.clock.monotonic_ms() >= BELIEVED_AFTER_MS
 
-    def test_a_log_that_only_seems_to_end_early_is_waited_for(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_log_that_only_seems_to_end_early_is_waited_for(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         log = kafka.topic("t", 1, [2, 2, 2]).logs[0]
         reading = task().take(kafka.range("t", 0, 3))
         log.end = 2
@@ -76,10 +99,20 @@ class TestWhatIsGone:
         assert reading.finish() == upto(4)
         assert "offsets 4 to 8 were lost: the log now ends at offset 4" in caplog.text
 
-    @pytest.mark.parametrize(("again", "why"), [(False, "the topic or partition was deleted"), (True, "the topic was deleted and created anew")])
+    @pytest.mark.parametrize(
+        ("again", "why"),
+        [(False, "the topic or partition was deleted"), (True, "the topic was deleted and created anew")],
+    )
     @pytest.mark.parametrize("loss", [True, False])
     def test_a_topic_that_is_gone(
-        self, kafka: ScriptedKafka, task: Callable[..., Task], caplog: pytest.LogCaptureFixture, *, again: bool, why: str, loss: bool
+        self,
+        kafka: ScriptedKafka,
+        task: Callable[..., Task],
+        caplog: pytest.LogCaptureFixture,
+        *,
+        again: bool,
+        why: str,
+        loss: bool,
     ) -> None:
         kafka.topic("t", 1, [2, 2])
         kafka.topic("u", 1, [2, 2])
@@ -101,7 +134,9 @@ class TestWhatIsGone:
             assert caplog.text.count(expected) == 1
         assert reading.clock.monotonic_ms() >= BELIEVED_AFTER_MS
 
-    def test_a_topic_that_one_broker_does_not_know_yet_is_waited_for(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_topic_that_one_broker_does_not_know_yet_is_waited_for(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2])
         reading = task(loss=False).take(kafka.range("t"))
         hidden = kafka.topics.pop("t")
@@ -110,22 +145,31 @@ class TestWhatIsGone:
         kafka.topics["t"] = hidden
         assert reading.finish() == upto(2)
 
-    def test_a_broker_that_does_not_know_the_topics_id_is_asked_again(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_broker_that_does_not_know_the_topics_id_is_asked_again(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2])
         kafka.surprises.extend([lambda _: {0: Part(error=UNKNOWN_TOPIC_ID)}] * 3)
         assert task().take(kafka.range("t")).finish() == upto(2)
 
-    def test_a_missing_permission_is_named_with_the_command_that_grants_it(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_missing_permission_is_named_with_the_command_that_grants_it(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2])
         kafka.surprises.append(lambda _: {0: Part(error=NOT_AUTHORIZED)})
-        with pytest.raises(AuthorizationError, match=r"lacks the permission Read on topic 't'\. Grant it: .*--operation Read --topic t"):
+        with pytest.raises(
+            AuthorizationError,
+            match=r"lacks the permission Read on topic 't'\. Grant it: .*--operation Read --topic t",
+        ):
             task().take(kafka.range("t")).finish()
 
 
 class TestSilence:
     """The log reaches our stop, but the broker sends nothing."""
 
-    def test_a_gap_at_the_end_is_believed_after_a_while(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_a_gap_at_the_end_is_believed_after_a_while(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         log = kafka.topic("t", 1, [2]).logs[0]
         log.end = 10
         reading = task().take(kafka.range("t"))
@@ -133,7 +177,9 @@ class TestSilence:
         assert reading.finish() == upto(2)
         assert BELIEVED_AFTER_MS <= reading.clock.monotonic_ms() < 2 * BELIEVED_AFTER_MS
 
-    def test_two_silences_with_something_else_between_are_two_first_ones(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_two_silences_with_something_else_between_are_two_first_ones(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2, 2])
         reading = task().take(kafka.range("t"))
         for other in (lambda _: {0: Part(error=NOT_LEADER)}, hang_up(0)):
@@ -141,13 +187,17 @@ class TestSilence:
         kafka.surprises.append(nothing(4))
         assert reading.finish() == upto(4)
 
-    def test_records_that_come_after_all_are_read(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_records_that_come_after_all_are_read(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         kafka.topic("t", 1, [2, 2])
         reading = task().take(kafka.range("t"))
         kafka.surprises.extend([plain, *[nothing(4)] * 10])
         assert reading.finish() == upto(4)
 
-    def test_records_in_tiered_storage_are_waited_for(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_records_in_tiered_storage_are_waited_for(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         """A broker that cannot get them in time says nothing, too (KIP-405)."""
         log = kafka.topic("t", 1, [2, 2]).logs[0]
         log.local_start = 3
@@ -156,15 +206,22 @@ class TestSilence:
         assert reading.finish() == upto(4)
         assert reading.clock.monotonic_ms() > 2 * BELIEVED_AFTER_MS
 
-    def test_an_open_transaction_is_waited_for_and_named(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_an_open_transaction_is_waited_for_and_named(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         """The batch was planned without read_committed, which counts at once."""
         kafka.topic("t", 1, [2, 2])
         reading = task(isolation_level="read_committed").take(kafka.range("t"))
         kafka.surprises.extend([plain, *[waiting(reading.clock, nothing(2))] * 100])
-        with pytest.raises(TransientSourceError, match=r"can be read up to offset 2; an open transaction .* \[source kafka, split t-0, position 2\]"):
+        with pytest.raises(
+            TransientSourceError,
+            match=r"can be read up to offset 2; an open transaction .* \[source kafka, split t-0, position 2\]",
+        ):
             reading.finish()
 
-    def test_other_partitions_in_the_same_answer_explain_it(self, kafka: ScriptedKafka, task: Callable[..., Task]) -> None:
+    def test_other_partitions_in_the_same_answer_explain_it(
+        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    ) -> None:
         """A response has room for some of the partitions only."""
         kafka.topic("t", 2, [1] * 50)
         reading = task().take(kafka.range("t", 0), kafka.range("t", 1))

@@ -21,14 +21,18 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def patience(clock: ManualClock) -> Patience:
-    return Patience(client("nowhere:9092", reconnect_backoff_ms="100", reconnect_backoff_max_ms="500"), 5_000, clock)
+    return Patience(
+        client("nowhere:9092", reconnect_backoff_ms="100", reconnect_backoff_max_ms="500"), 5_000, clock
+    )
 
 
 def cursor(end: int = -1) -> Cursor:
     return Cursor(KafkaPartitionSplit("t", 0), 7, 20, 1_000, end=end)
 
 
-def test_waits_after_failures_double_up_to_a_limit_and_begin_anew_with_progress(patience: Patience, clock: ManualClock) -> None:
+def test_waits_after_failures_double_up_to_a_limit_and_begin_anew_with_progress(
+    patience: Patience, clock: ManualClock
+) -> None:
     def waited() -> int:
         before = clock.monotonic_ms()
         patience.begin()
@@ -71,7 +75,11 @@ def test_only_time_in_vain_counts(patience: Patience, clock: ManualClock) -> Non
     [
         (AWAY, 9, "nobody is there"),
         (None, -1, "its broker does not answer"),
-        (None, 9, "its broker sends nothing, and says that it can be read up to offset 9; an open transaction holds back what follows"),
+        (
+            None,
+            9,
+            "its broker sends nothing, and says that it can be read up to offset 9; an open transaction holds back what follows",
+        ),
         (None, 20, "its broker sends nothing, and says that it can be read up to offset 20"),
     ],
 )

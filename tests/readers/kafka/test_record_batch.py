@@ -8,9 +8,25 @@ import numpy as np
 import pytest
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.kafka.record_batch import as_bytes, before, first_batch_bytes, next_offset, scan, with_records_from
+from headwater.readers.kafka.record_batch import (
+    as_bytes,
+    before,
+    first_batch_bytes,
+    next_offset,
+    scan,
+    with_records_from,
+)
 from headwater.readers.kafka.record_set import RecordSet
-from tests.readers.kafka.record_sets import CONTROL, HEADER, LOG_APPEND, ZSTD, Record, batch, java_record_sets, marker
+from tests.readers.kafka.record_sets import (
+    CONTROL,
+    HEADER,
+    LOG_APPEND,
+    ZSTD,
+    Record,
+    batch,
+    java_record_sets,
+    marker,
+)
 
 TWO = batch([Record(0), Record(1)], 10) + batch([Record(0), Record(4)], 20)
 
@@ -20,7 +36,13 @@ def following(data: bytes) -> int | None:
 
 
 def test_a_scan_reads_every_field() -> None:
-    raw = batch([Record(0, 1_000), Record(3, 3_000)], 7, attributes=ZSTD | LOG_APPEND, producer_id=42, max_timestamp=5_000)
+    raw = batch(
+        [Record(0, 1_000), Record(3, 3_000)],
+        7,
+        attributes=ZSTD | LOG_APPEND,
+        producer_id=42,
+        max_timestamp=5_000,
+    )
     (found,) = scan(as_bytes(b"".join([raw])), "orders-3")
     (crc,) = struct.unpack_from(">I", raw, 17)
     assert found.item() == (61, len(raw), 7, 10, 2, crc, ZSTD | LOG_APPEND, 1_000, 5_000, 42, 2, 0)
@@ -84,7 +106,10 @@ def test_headers_that_cannot_be_believed_are_named(at: int, layout: str, value: 
 
 
 def offsets_in_range(data: bytes, position: int, stop: int) -> list[int]:
-    return [int(found["base_offset"]) for found in with_records_from(before(scan(as_bytes(data), "orders-3"), stop), position)]
+    return [
+        int(found["base_offset"])
+        for found in with_records_from(before(scan(as_bytes(data), "orders-3"), stop), position)
+    ]
 
 
 def test_batches_outside_of_the_range_are_left_out_unread() -> None:

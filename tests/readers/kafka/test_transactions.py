@@ -16,7 +16,9 @@ def written(base_offset: int, producer_id: int, *, transactional: bool = True) -
     return batch([Record(0), Record(1)], base_offset, attributes=attributes, producer_id=producer_id)
 
 
-def offsets(data: bytes, aborted: list[tuple[int, int]], start: int = 0, *, read_committed: bool = True) -> list[int]:
+def offsets(
+    data: bytes, aborted: list[tuple[int, int]], start: int = 0, *, read_committed: bool = True
+) -> list[int]:
     return [row.offset for row in emitted(RecordSet(data, aborted, read_committed=read_committed), start)]
 
 
@@ -31,12 +33,26 @@ def test_uncommitted_reads_see_everything_but_markers() -> None:
 
 
 def test_other_producers_and_plain_batches_are_not_touched() -> None:
-    data = written(0, 7) + written(2, 8) + written(4, -1, transactional=False) + written(6, 7) + marker(8, 7, abort=True) + marker(9, 8, abort=False)
+    data = (
+        written(0, 7)
+        + written(2, 8)
+        + written(4, -1, transactional=False)
+        + written(6, 7)
+        + marker(8, 7, abort=True)
+        + marker(9, 8, abort=False)
+    )
     assert offsets(data, [(7, 0)]) == [2, 3, 4, 5]
 
 
 def test_two_aborted_transactions_of_one_producer() -> None:
-    data = written(0, 7) + marker(2, 7, abort=True) + written(3, 7) + marker(5, 7, abort=True) + written(6, 7) + marker(8, 7, abort=False)
+    data = (
+        written(0, 7)
+        + marker(2, 7, abort=True)
+        + written(3, 7)
+        + marker(5, 7, abort=True)
+        + written(6, 7)
+        + marker(8, 7, abort=False)
+    )
     assert offsets(data, [(7, 3), (7, 0)]) == [6, 7]
 
 
@@ -88,7 +104,8 @@ def test_any_interleaving_of_producers(rng: random.Random) -> None:
                 data += written(offset, producer)
                 open_since.setdefault(producer, (offset, []))[1].extend([offset, offset + 1])
                 offset += 2
-        # The broker serves nothing after the first open transaction; here the open ones are taken as committed later.
+        # The broker serves nothing after the first open transaction; here the open ones are taken as
+        # committed later.
         expected += [row for _, rows in open_since.values() for row in rows]
         rng.shuffle(aborted)
         assert offsets(data, aborted) == sorted(expected)

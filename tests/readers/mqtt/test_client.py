@@ -1,4 +1,7 @@
-"""A real broker: sessions outlive connections, acknowledgements count, and whoever connects next takes over."""
+"""A real broker.
+
+Sessions outlive connections, acknowledgements count, and whoever connects next takes over.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +35,38 @@ def broker() -> Iterator[LocalMqtt]:
 def source(broker: LocalMqtt, request: pytest.FixtureRequest, tmp_path: Any) -> MqttSource:
     """A source with a session of its own, which exists at the broker."""
     name = request.node.name.replace("[", "-").strip("]")
-    given = {"broker": broker.url, "topics": f"{name}/#", "clientid": name, "messagekey": "payload:id", "idletimeout": "300ms"}
+    given = {
+        "broker": broker.url,
+        "topics": f"{name}/#",
+        "clientid": name,
+        "messagekey": "payload:id",
+        "idletimeout": "300ms",
+    }
     made = configure_mqtt({**given, "statelocation": str(tmp_path)}, Boundedness.CONTINUOUS_UNBOUNDED).source
     assert isinstance(made, MqttSource)
     assert read(made)[0] == []
     return made.for_query("q")
 
 
-def read(source: MqttSource, start: int = 0, stop_at: EpochState | None = None, barrier: Barrier = Barrier()) -> tuple[list[Any], EpochState]:  # noqa: B008
-    reader = EpochReader(source, [SplitRange(MqttSessionSplit(source.client_ids[0]), start, None)], barrier, stop_at=stop_at)
+def read(
+    source: MqttSource,
+    start: int = 0,
+    stop_at: EpochState | None = None,
+    barrier: Barrier = Barrier(),  # noqa: B008
+) -> tuple[list[Any], EpochState]:
+    reader = EpochReader(
+        source, [SplitRange(MqttSessionSplit(source.client_ids[0]), start, None)], barrier, stop_at=stop_at
+    )
     rows = [json.loads(row["payload"])["id"] for batch in reader for row in batch.to_pylist()]
     return rows, reader.state()
 
 
 def publish(broker: LocalMqtt, source: MqttSource, first: int, count: int) -> None:
     topic = source.client_ids[0]
-    broker.publish((f"{topic}/{number % 3}", json.dumps({"id": number}).encode()) for number in range(first, first + count))
+    broker.publish(
+        (f"{topic}/{number % 3}", json.dumps({"id": number}).encode())
+        for number in range(first, first + count)
+    )
 
 
 def test_messages_wait_in_the_session_and_come_once(broker: LocalMqtt, source: MqttSource) -> None:
@@ -61,7 +80,9 @@ def test_messages_wait_in_the_session_and_come_once(broker: LocalMqtt, source: M
     assert read(source, 0, state)[0] == list(range(100))
 
 
-def test_what_was_not_acknowledged_comes_again_to_the_next_connection(broker: LocalMqtt, source: MqttSource) -> None:
+def test_what_was_not_acknowledged_comes_again_to_the_next_connection(
+    broker: LocalMqtt, source: MqttSource
+) -> None:
     publish(broker, source, 0, 3)
     first, second = MqttClient(source.settings), MqttClient(source.settings)
     first.open(MqttSessionSplit(source.client_ids[0]))
@@ -78,7 +99,9 @@ def test_what_was_not_acknowledged_comes_again_to_the_next_connection(broker: Lo
     assert again.keys == [b"1", b"2"]
 
 
-def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(broker: LocalMqtt, source: MqttSource) -> None:
+def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(
+    broker: LocalMqtt, source: MqttSource
+) -> None:
     publish(broker, source, 0, 400)
     settings = replace(source.settings, in_flight=50)
     seen: list[bytes | None] = []
@@ -96,7 +119,9 @@ def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(b
     assert seen == [str(number).encode() for number in range(400)]
 
 
-def test_a_retained_message_comes_once_however_often_we_connect(broker: LocalMqtt, source: MqttSource) -> None:
+def test_a_retained_message_comes_once_however_often_we_connect(
+    broker: LocalMqtt, source: MqttSource
+) -> None:
     topic = source.client_ids[0]
     broker.publish([(f"{topic}/late", b'{"id": 7}')], retain=True)
     rows, state = read(source)
@@ -138,7 +163,9 @@ def configured(broker: str, **options: str) -> MqttSource:
 
 
 def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
-    source = configure_mqtt({"broker": "mqtt://x", "topics": "a", "clientid": "mine"}, Boundedness.BOUNDED).source
+    source = configure_mqtt(
+        {"broker": "mqtt://x", "topics": "a", "clientid": "mine"}, Boundedness.BOUNDED
+    ).source
     assert isinstance(source, MqttSource)
     assert source.client_ids != ("mine",)
 
@@ -150,7 +177,10 @@ def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
         ({"broker": "http://x", "topics": "a"}, "must be mqtt://host:port"),
         ({"broker": "mqtt://x"}, "option 'topics': is required"),
         ({"broker": "mqtt://x", "topics": "a"}, "option 'clientId': is required for a stream"),
-        ({"broker": "mqtt://x", "topics": "a", "clientId": "c", "messageKey": "id"}, "must be payload:<field"),
+        (
+            {"broker": "mqtt://x", "topics": "a", "clientId": "c", "messageKey": "id"},
+            "must be payload:<field",
+        ),
         ({"broker": "mqtt://x", "topics": "a", "clientId": "c"}, "option 'stateLocation': is required"),
     ],
 )

@@ -51,14 +51,21 @@ class Played(SimpleSource):
 
 
 def reader_of(source: Played, *, follows_growth: bool = True) -> SimpleSplitReader:
-    settings = SimpleReadSettings(is_planned=False, follows_growth=follows_growth, read_timeout_ms=20_000, retry_deadline_ms=1_000)
+    settings = SimpleReadSettings(
+        is_planned=False, follows_growth=follows_growth, read_timeout_ms=20_000, retry_deadline_ms=1_000
+    )
     reader = SimpleSplitReader(source, source.schema, settings, SystemClock())
     reader.handle_splits_changes([SplitRange(split, 0, None) for split in source.discover()])
     return reader
 
 
 def numbers(fetched: EpochRecords) -> list[int | None]:
-    return [number for records in fetched.records.values() for record in records for number in record.rows.column(1).to_pylist()]
+    return [
+        number
+        for records in fetched.records.values()
+        for record in records
+        for number in record.rows.column(1).to_pylist()
+    ]
 
 
 def some(reader: SimpleSplitReader) -> EpochRecords:

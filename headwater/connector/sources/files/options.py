@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
+from headwater.connector.options import (
+    Option,
+    OptionTable,
+    boolean,
+    duration_ms,
+    integer,
+    json_object,
+    names,
+    one_of,
+    text,
+)
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.patterns import compile_name
@@ -62,7 +72,12 @@ def _time_us(raw: str) -> int:
 
 FILES_OPTIONS = OptionTable(
     [
-        Option("format", one_of(*FORMATS), None, f"What the files are: {', '.join(f'`{name}`' for name in sorted(FORMATS))}. Required."),
+        Option(
+            "format",
+            one_of(*FORMATS),
+            None,
+            f"What the files are: {', '.join(f'`{name}`' for name in sorted(FORMATS))}. Required.",
+        ),
         Option(
             "path",
             _paths,
@@ -79,7 +94,13 @@ FILES_OPTIONS = OptionTable(
             "Whether files in all folders below are read; then no column comes from a folder. Otherwise only folders called `key=value` are looked "
             "into.",
         ),
-        Option("modifiedAfter", _time_us, None, "Only files changed after this time (`2024-06-01T13:00:00`, UTC).", _BATCH),
+        Option(
+            "modifiedAfter",
+            _time_us,
+            None,
+            "Only files changed after this time (`2024-06-01T13:00:00`, UTC).",
+            _BATCH,
+        ),
         Option("modifiedBefore", _time_us, None, "Only files changed before this time.", _BATCH),
         Option(
             "minFileAge",
@@ -88,9 +109,27 @@ FILES_OPTIONS = OptionTable(
             "Only files that have not been changed for so long: for writers that do not move whole files into place. By the driver's clock.",
             shown_default="`0`",
         ),
-        Option("maxFilesPerTrigger", integer(1), None, "No batch has more files than this. Not together with the next one.", _STREAM),
-        Option("maxBytesPerTrigger", integer(1), None, "No batch has more bytes of files than this, but always one file.", _STREAM),
-        Option("latestFirst", boolean, False, "Newest files first. Refused if more files wait than can be remembered by name.", _STREAM),
+        Option(
+            "maxFilesPerTrigger",
+            integer(1),
+            None,
+            "No batch has more files than this. Not together with the next one.",
+            _STREAM,
+        ),
+        Option(
+            "maxBytesPerTrigger",
+            integer(1),
+            None,
+            "No batch has more bytes of files than this, but always one file.",
+            _STREAM,
+        ),
+        Option(
+            "latestFirst",
+            boolean,
+            False,
+            "Newest files first. Refused if more files wait than can be remembered by name.",
+            _STREAM,
+        ),
         Option(
             "maxFileAge",
             duration_ms,
@@ -108,8 +147,20 @@ FILES_OPTIONS = OptionTable(
             "file that is older than what is remembered counts as new.",
             _STREAM,
         ),
-        Option("cleanSource", one_of("off", "archive", "delete"), "off", "What becomes of a file whose batch is committed.", _STREAM),
-        Option("sourceArchiveDir", text, None, "Where `cleanSource=archive` moves files, keeping their whole path below it.", _STREAM),
+        Option(
+            "cleanSource",
+            one_of("off", "archive", "delete"),
+            "off",
+            "What becomes of a file whose batch is committed.",
+            _STREAM,
+        ),
+        Option(
+            "sourceArchiveDir",
+            text,
+            None,
+            "Where `cleanSource=archive` moves files, keeping their whole path below it.",
+            _STREAM,
+        ),
         Option(
             "stateLocation",
             text,
@@ -137,7 +188,14 @@ FILES_OPTIONS = OptionTable(
             "_corrupt_record",
             "The string column that takes the whole text of such a record, if the schema that you give has it.",
         ),
-        Option("columns", names, None, "Only these columns of the inferred schema, in this order: what is not asked for is not read.", None, "all"),
+        Option(
+            "columns",
+            names,
+            None,
+            "Only these columns of the inferred schema, in this order: what is not asked for is not read.",
+            None,
+            "all",
+        ),
         Option(
             "includeMetadata",
             boolean,
@@ -147,14 +205,50 @@ FILES_OPTIONS = OptionTable(
         Option("header", boolean, False, "CSV: whether the first line of each file names the columns."),
         Option("sep", _one_character, ",", "CSV: between values."),
         Option("quote", _one_or_none, '"', "CSV: around values that hold a separator; empty for no quoting."),
-        Option("escape", _one_or_none, None, "CSV: before a quote inside of quotes.", None, "two quotes stand for one"),
+        Option(
+            "escape",
+            _one_or_none,
+            None,
+            "CSV: before a quote inside of quotes.",
+            None,
+            "two quotes stand for one",
+        ),
         Option("nullValue", str, "", "CSV: what stands for null, beside nothing at all.", None, "empty"),
-        Option("multiLine", boolean, False, "CSV: whether quoted values may hold line ends. Such files are not split, and are read slowly."),
-        Option("inferSchema", boolean, False, "CSV: whether inferred columns have types; otherwise they are strings."),
-        Option("pushFilters", boolean, False, "Parquet, batch: use Spark's filters (needs `spark.sql.python.filterPushdown.enabled=true`).", _BATCH),
-        Option("parallelism", integer(1), None, "How many tasks the cluster runs at once.", shown_default="CPUs of the driver"),
+        Option(
+            "multiLine",
+            boolean,
+            False,
+            "CSV: whether quoted values may hold line ends. Such files are not split, and are read slowly.",
+        ),
+        Option(
+            "inferSchema",
+            boolean,
+            False,
+            "CSV: whether inferred columns have types; otherwise they are strings.",
+        ),
+        Option(
+            "pushFilters",
+            boolean,
+            False,
+            "Parquet, batch: use Spark's filters (needs `spark.sql.python.filterPushdown.enabled=true`).",
+            _BATCH,
+        ),
+        Option(
+            "parallelism",
+            integer(1),
+            None,
+            "How many tasks the cluster runs at once.",
+            shown_default="CPUs of the driver",
+        ),
         Option("minPartitions", integer(1), None, "Cut large files until a batch has about so many tasks."),
-        Option("storageOptions", json_object, {}, 'Settings of the fsspec file system: `{"anon":true}`.', None, "none"),
+        Option(
+            "storageOptions",
+            json_object,
+            {},
+            'Settings of the fsspec file system: `{"anon":true}`.',
+            None,
+            "none",
+        ),
     ]
 )
 """The table that parses, and that `docs/files.md` shows."""
@@ -169,7 +263,10 @@ def selected_paths(options: Mapping[str, Any]) -> tuple[SelectedPath, ...]:
     raw = (*(options["path"] or ()), *(options["paths"] or ()))
     if not raw:
         raise OptionError("is required: .load('/data/in') or .option('path', ...)", option="path")
-    found = tuple(SelectedPath(_absolute(path), options["recursiveFileLookup"], options["pathGlobFilter"]) for path in raw)
+    found = tuple(
+        SelectedPath(_absolute(path), options["recursiveFileLookup"], options["pathGlobFilter"])
+        for path in raw
+    )
     for path in found:
         try:
             path.takes(["any"])
@@ -179,7 +276,10 @@ def selected_paths(options: Mapping[str, Any]) -> tuple[SelectedPath, ...]:
 
 
 def default_parallelism() -> int:
-    """Return the best guess at how many tasks run at once: the driver's CPUs. The source never sees Spark's configuration."""
+    """Return the best guess at how many tasks run at once: the driver's CPUs.
+
+    The source never sees Spark's configuration.
+    """
     return max(1, len(os.sched_getaffinity(0)))
 
 
@@ -187,7 +287,8 @@ def _absolute(path: str) -> str:
     """Return a path that means the same in every process, without a slash at its end."""
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", path):
         return path.rstrip("/") if not path.endswith("://") else path
-    return os.path.abspath(path.removeprefix("file:"))  # noqa: PTH100 - pathlib would drop what a pattern may hold
+    # Pathlib would drop what a pattern may hold.
+    return os.path.abspath(path.removeprefix("file:"))  # noqa: PTH100
 
 
 def render() -> str:

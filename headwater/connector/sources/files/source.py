@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["FilesSource", "configure_files"]
 
 _OPENING_BYTES = 256 << 10
-"""What opening a file costs, as bytes that could be read meanwhile: many small files are spread over tasks like a large one."""
+"""What opening a file costs, as bytes that could be read meanwhile.
+
+Many small files are spread over tasks like a large one.
+"""
 _MOST_PLAN_BYTES = 1 << 20
 _ANY_NUMBER = (1 << 31) - 1
 _BACKOFF = Backoff(deadline_ms=120_000)
@@ -84,19 +87,37 @@ class FilesSource(Source["FileBlock", FileSplit, int]):
         from headwater.readers.files.rows import METADATA_TYPE
 
         if given and self.columns is not None and tuple(schema.names) != self.columns:
-            raise OptionError(f"is for an inferred schema; the one given with .schema(...) has {', '.join(schema.names)}", option="columns")
+            raise OptionError(
+                f"is for an inferred schema; the one given with .schema(...) has {', '.join(schema.names)}",
+                option="columns",
+            )
         if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
-            wanted = spark_schema(pa.schema([pa.field(METADATA_COLUMN, METADATA_TYPE)])).fields[0].dataType.simpleString()
-            raise OptionError(f"the column {METADATA_COLUMN} must be {wanted} in the schema", option="includeMetadata")
+            wanted = (
+                spark_schema(pa.schema([pa.field(METADATA_COLUMN, METADATA_TYPE)]))
+                .fields[0]
+                .dataType.simpleString()
+            )
+            raise OptionError(
+                f"the column {METADATA_COLUMN} must be {wanted} in the schema", option="includeMetadata"
+            )
         if self.metadata and METADATA_COLUMN not in schema.names:
-            raise OptionError(f"needs the column {METADATA_COLUMN} in the schema that is given with .schema(...)", option="includeMetadata")
-        text = None if given else ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in spark_schema(schema).fields)
+            raise OptionError(
+                f"needs the column {METADATA_COLUMN} in the schema that is given with .schema(...)",
+                option="includeMetadata",
+            )
+        text = (
+            None
+            if given
+            else ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in spark_schema(schema).fields)
+        )
         return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
 
     def create_enumerator(self, context: SplitEnumeratorContext[FileSplit, int]) -> FileSplitEnumerator:
         return FileSplitEnumerator(context, self.files)
 
-    def restore_enumerator(self, context: SplitEnumeratorContext[FileSplit, int], checkpoint: Checkpoint[FileSplit, int]) -> FileSplitEnumerator:
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[FileSplit, int], checkpoint: Checkpoint[FileSplit, int]
+    ) -> FileSplitEnumerator:
         """The first `refresh` shows the checkpoint to a new enumerator: nothing else is needed."""
         return self.create_enumerator(context)
 
@@ -113,8 +134,12 @@ class FilesSource(Source["FileBlock", FileSplit, int]):
     def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
         """The folder that all share, once, and for each file the rest of its path, size, time and perhaps etag, in the order of the numbers."""
         ordered = sorted(splits, key=lambda split: split.number)
-        folder = commonprefix([split.file.url for split in ordered]).rpartition("/")[0]  # noqa: RUF071 - cut at a slash right here
-        files: list[JsonValue] = [[split.file.url[len(folder) :], *split.file[1 : 4 if split.file.etag is not None else 3]] for split in ordered]
+        # Cut at a slash right here.
+        folder = commonprefix([split.file.url for split in ordered]).rpartition("/")[0]  # noqa: RUF071
+        files: list[JsonValue] = [
+            [split.file.url[len(folder) :], *split.file[1 : 4 if split.file.etag is not None else 3]]
+            for split in ordered
+        ]
         return {"folder": folder, "files": files}
 
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, FileSplit]:
@@ -163,8 +188,14 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     paths, mode = selected_paths(values), boundedness or Boundedness.BOUNDED
     is_stream = mode is Boundedness.CONTINUOUS_UNBOUNDED
     storage = values["storageOptions"]
-    selection = FileSelection(paths, storage, values["modifiedAfter"], values["modifiedBefore"], values["minFileAge"])
-    limits = BatchLimits(values["maxFilesPerTrigger"], values["maxBytesPerTrigger"], _MOST_PLAN_BYTES) if is_stream else BatchLimits()
+    selection = FileSelection(
+        paths, storage, values["modifiedAfter"], values["modifiedBefore"], values["minFileAge"]
+    )
+    limits = (
+        BatchLimits(values["maxFilesPerTrigger"], values["maxBytesPerTrigger"], _MOST_PLAN_BYTES)
+        if is_stream
+        else BatchLimits()
+    )
     files = FilesSettings(
         selection,
         limits,
@@ -173,11 +204,19 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
         window_ms=values["maxFileAge"],
         on_change=values["onChange"],
         clean=_cleaning(values, [path.root for path in paths]) if is_stream else None,
-        store=open_state_store(values["stateLocation"], storage) if values["stateLocation"] is not None and is_stream else None,
+        store=open_state_store(values["stateLocation"], storage)
+        if values["stateLocation"] is not None and is_stream
+        else None,
         remember=is_stream,
     )
     csv = CsvSettings(
-        values["header"], values["sep"], values["quote"], values["escape"], values["nullValue"], values["multiLine"], values["inferSchema"]
+        values["header"],
+        values["sep"],
+        values["quote"],
+        values["escape"],
+        values["nullValue"],
+        values["multiLine"],
+        values["inferSchema"],
     )
     read = ReadSettings(
         values["format"],
@@ -207,9 +246,15 @@ def _cleaning(values: Mapping[str, Any], roots: Sequence[str]) -> CleanSource | 
     if archive is None:
         raise OptionError("is required for cleanSource=archive", option="sourceArchiveDir")
     if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
-        raise OptionError(f"must not be below what is read ({', '.join(roots)}): archived files would be found again", option="sourceArchiveDir")
+        raise OptionError(
+            f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
+            option="sourceArchiveDir",
+        )
     if {_protocol(archive)} != {_protocol(root) for root in roots}:
-        raise OptionError("must be on the file system of what is read: files are moved, not copied", option="sourceArchiveDir")
+        raise OptionError(
+            "must be on the file system of what is read: files are moved, not copied",
+            option="sourceArchiveDir",
+        )
     return CleanSource(archive, values["storageOptions"])
 
 
@@ -221,5 +266,7 @@ def _protocol(url: str) -> str:
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:
     found = [field for field in schema if field.name.lower() == name.lower()]
     if not found:
-        raise OptionError(f"{name!r} is not a column of these files; there are {', '.join(schema.names)}", option="columns")
+        raise OptionError(
+            f"{name!r} is not a column of these files; there are {', '.join(schema.names)}", option="columns"
+        )
     return found[0]

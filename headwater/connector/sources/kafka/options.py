@@ -8,12 +8,27 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer, json_object, names, one_of, text
+from headwater.connector.options import (
+    Option,
+    OptionTable,
+    boolean,
+    duration_ms,
+    integer,
+    json_object,
+    names,
+    one_of,
+    text,
+)
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
-from headwater.enumerators.kafka.subscription import AssignedPartitions, Subscription, TopicNames, TopicPattern
+from headwater.enumerators.kafka.subscription import (
+    AssignedPartitions,
+    Subscription,
+    TopicNames,
+    TopicPattern,
+)
 
 __all__ = ["KAFKA_OPTIONS", "ending_offsets", "render", "starting_offsets", "subscription"]
 
@@ -36,11 +51,21 @@ def _timeout_ms(raw: str) -> int:
 
 KAFKA_OPTIONS = OptionTable(
     [
-        Option("subscribe", names, None, "Topics to read, with commas between them. One of subscribe, subscribePattern and assign is required."),
         Option(
-            "subscribePattern", _pattern, None, "Read all topics whose whole name matches this regular expression, also those that are created later."
+            "subscribe",
+            names,
+            None,
+            "Topics to read, with commas between them. One of subscribe, subscribePattern and assign is required.",
         ),
-        Option("assign", json_object, None, 'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.'),
+        Option(
+            "subscribePattern",
+            _pattern,
+            None,
+            "Read all topics whose whole name matches this regular expression, also those that are created later.",
+        ),
+        Option(
+            "assign", json_object, None, 'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.'
+        ),
         Option(
             "startingOffsets",
             text,
@@ -67,11 +92,28 @@ KAFKA_OPTIONS = OptionTable(
             "error",
             "What to do with a partition that has no record at or after the time: fail, or begin at its latest or (here only) earliest offset.",
         ),
-        Option("endingOffsets", text, None, "Where a batch read ends: `latest` or JSON (-1 latest; earliest makes no sense).", _BATCH, "`latest`"),
         Option(
-            "endingTimestamp", integer(), None, "End before the first record at or after this time. Beats the next one and endingOffsets.", _BATCH
+            "endingOffsets",
+            text,
+            None,
+            "Where a batch read ends: `latest` or JSON (-1 latest; earliest makes no sense).",
+            _BATCH,
+            "`latest`",
         ),
-        Option("endingOffsetsByTimestamp", json_object, None, "The same by partition. No record at or after the time means latest.", _BATCH),
+        Option(
+            "endingTimestamp",
+            integer(),
+            None,
+            "End before the first record at or after this time. Beats the next one and endingOffsets.",
+            _BATCH,
+        ),
+        Option(
+            "endingOffsetsByTimestamp",
+            json_object,
+            None,
+            "The same by partition. No record at or after the time means latest.",
+            _BATCH,
+        ),
         Option(
             "columns",
             names,
@@ -86,7 +128,9 @@ KAFKA_OPTIONS = OptionTable(
             True,
             "Whether records that are gone before they were read fail the query; otherwise a warning names what is missing.",
         ),
-        Option("minPartitions", integer(1), None, "Cut large partitions until a batch has about so many tasks."),
+        Option(
+            "minPartitions", integer(1), None, "Cut large partitions until a batch has about so many tasks."
+        ),
         Option("maxRecordsPerPartition", integer(1), None, "No task is planned for more records than this."),
         Option(
             "parallelism",
@@ -96,7 +140,11 @@ KAFKA_OPTIONS = OptionTable(
             shown_default="CPUs of the driver",
         ),
         Option(
-            "maxOffsetsPerTrigger", integer(1), None, "No batch is planned for more offsets than this; shared in proportion to the backlog.", _STREAM
+            "maxOffsetsPerTrigger",
+            integer(1),
+            None,
+            "No batch is planned for more offsets than this; shared in proportion to the backlog.",
+            _STREAM,
         ),
         Option(
             "maxBytesPerTrigger",
@@ -107,17 +155,39 @@ KAFKA_OPTIONS = OptionTable(
             _STREAM,
         ),
         Option(
-            "minOffsetsPerTrigger", integer(1), None, "A batch waits until so many offsets are there (not under AvailableNow and Once) ...", _STREAM
+            "minOffsetsPerTrigger",
+            integer(1),
+            None,
+            "A batch waits until so many offsets are there (not under AvailableNow and Once) ...",
+            _STREAM,
         ),
-        Option("maxTriggerDelay", duration_ms, 900_000, "... or until this much time has passed since the last one.", _STREAM, "`15m`"),
-        Option("groupIdPrefix", text, None, "Taken for compatibility: no consumer group is joined.", shown_default="`spark-kafka-source`"),
+        Option(
+            "maxTriggerDelay",
+            duration_ms,
+            900_000,
+            "... or until this much time has passed since the last one.",
+            _STREAM,
+            "`15m`",
+        ),
+        Option(
+            "groupIdPrefix",
+            text,
+            None,
+            "Taken for compatibility: no consumer group is joined.",
+            shown_default="`spark-kafka-source`",
+        ),
         Option(
             "kafkaConsumer.pollTimeoutMs",
             _timeout_ms,
             120_000,
             "How long a task waits for a cluster that gives nothing before it fails (and Spark retries it).",
         ),
-        Option("fetchOffset.numRetries", integer(), 3, "How often an odd answer about offsets is asked for again before it is believed."),
+        Option(
+            "fetchOffset.numRetries",
+            integer(),
+            3,
+            "How often an odd answer about offsets is asked for again before it is believed.",
+        ),
         Option("fetchOffset.retryIntervalMs", duration_ms, 1_000, "How long to wait in between."),
     ],
     prefixes=("kafka.",),
@@ -134,7 +204,10 @@ def subscription(options: Mapping[str, Any]) -> Subscription:
     given = [name for name in ("subscribe", "subscribePattern", "assign") if options[name] is not None]
     if len(given) != 1:
         found = "none is" if not given else f"{' and '.join(given)} are"
-        raise OptionError(f"exactly one of subscribe, subscribePattern and assign must be given; {found}", option=given[0] if given else "subscribe")
+        raise OptionError(
+            f"exactly one of subscribe, subscribePattern and assign must be given; {found}",
+            option=given[0] if given else "subscribe",
+        )
     if given == ["subscribe"]:
         return TopicNames(frozenset(options["subscribe"]))
     if given == ["subscribePattern"]:
@@ -143,12 +216,19 @@ def subscription(options: Mapping[str, Any]) -> Subscription:
 
 
 def starting_offsets(options: Mapping[str, Any], boundedness: Boundedness) -> OffsetsInitializer:
-    """Return where reading begins: startingTimestamp beats startingOffsetsByTimestamp beats startingOffsets."""
+    """Return where reading begins.
+
+    StartingTimestamp beats startingOffsetsByTimestamp beats startingOffsets.
+    """
     no_match = options["startingOffsetsByTimestampStrategy"]
     if options["startingTimestamp"] is not None:
-        return OffsetsInitializer("startingTimestamp", AtTimestamp(options["startingTimestamp"]), no_match=no_match)
+        return OffsetsInitializer(
+            "startingTimestamp", AtTimestamp(options["startingTimestamp"]), no_match=no_match
+        )
     if options["startingOffsetsByTimestamp"] is not None:
-        return OffsetsInitializer("startingOffsetsByTimestamp", None, _timestamps("startingOffsetsByTimestamp", options), no_match)
+        return OffsetsInitializer(
+            "startingOffsetsByTimestamp", None, _timestamps("startingOffsetsByTimestamp", options), no_match
+        )
     raw = options["startingOffsets"] or ("latest" if boundedness is _STREAM else "earliest")
     forbidden = LATEST if boundedness is _BATCH else None
     return _offsets("startingOffsets", raw, forbidden)
@@ -157,9 +237,13 @@ def starting_offsets(options: Mapping[str, Any], boundedness: Boundedness) -> Of
 def ending_offsets(options: Mapping[str, Any]) -> OffsetsInitializer:
     """Return where a batch read ends: endingTimestamp beats endingOffsetsByTimestamp beats endingOffsets."""
     if options["endingTimestamp"] is not None:
-        return OffsetsInitializer("endingTimestamp", AtTimestamp(options["endingTimestamp"]), no_match="latest")
+        return OffsetsInitializer(
+            "endingTimestamp", AtTimestamp(options["endingTimestamp"]), no_match="latest"
+        )
     if options["endingOffsetsByTimestamp"] is not None:
-        return OffsetsInitializer("endingOffsetsByTimestamp", None, _timestamps("endingOffsetsByTimestamp", options), "latest")
+        return OffsetsInitializer(
+            "endingOffsetsByTimestamp", None, _timestamps("endingOffsetsByTimestamp", options), "latest"
+        )
     return _offsets("endingOffsets", options["endingOffsets"] or "latest", EARLIEST)
 
 
@@ -171,14 +255,19 @@ def _offsets(option: str, raw: str, forbidden: int | None) -> OffsetsInitializer
             raise OptionError(f"must not be {raw.lower()} here: the batch would be empty", option=option)
         return OffsetsInitializer(option, spec)
     if not raw.startswith("{"):
-        raise OptionError(f"must be earliest, latest or JSON by topic and partition, not {raw!r}", option=option)
+        raise OptionError(
+            f"must be earliest, latest or JSON by topic and partition, not {raw!r}", option=option
+        )
     try:
         parsed = json_object(raw)
     except ValueError as error:
         raise OptionError(str(error), option=option) from error
     specs = _by_partition(option, parsed, least=EARLIEST)
     if forbidden in specs.values():
-        raise OptionError(f"must not hold {forbidden} ({'latest' if forbidden == LATEST else 'earliest'}) here", option=option)
+        raise OptionError(
+            f"must not hold {forbidden} ({'latest' if forbidden == LATEST else 'earliest'}) here",
+            option=option,
+        )
     return OffsetsInitializer(option, None, specs)
 
 
@@ -190,10 +279,20 @@ def _by_partition(option: str, parsed: Mapping[str, Any], least: int) -> dict[To
     found = {}
     for topic, partitions in parsed.items():
         if not isinstance(partitions, dict) or not partitions:
-            raise OptionError(f'must name the partitions of topic {topic!r}: {{"{topic}":{{"0":...}}}}', option=option)
+            raise OptionError(
+                f'must name the partitions of topic {topic!r}: {{"{topic}":{{"0":...}}}}', option=option
+            )
         for partition, value in partitions.items():
-            if not partition.isdecimal() or isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise OptionError(f"topic {topic!r}, partition {partition!r}: {json.dumps(value)} is not a valid value", option=option)
+            if (
+                not partition.isdecimal()
+                or isinstance(value, bool)
+                or not isinstance(value, int)
+                or value < least
+            ):
+                raise OptionError(
+                    f"topic {topic!r}, partition {partition!r}: {json.dumps(value)} is not a valid value",
+                    option=option,
+                )
             found[TopicPartition(topic, int(partition))] = value
     return found
 
@@ -206,7 +305,9 @@ def _assigned(parsed: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
             or not partitions
             or not all(isinstance(p, int) and not isinstance(p, bool) and p >= 0 for p in partitions)
         ):
-            raise OptionError(f'topic {topic!r} needs a list of partitions: {{"{topic}":[0,1]}}', option="assign")
+            raise OptionError(
+                f'topic {topic!r} needs a list of partitions: {{"{topic}":[0,1]}}', option="assign"
+            )
         found += [(topic, partition) for partition in partitions]
     if not found:
         raise OptionError('must name at least one partition: {"topicA":[0,1]}', option="assign")

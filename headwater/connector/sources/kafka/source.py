@@ -11,7 +11,12 @@ from pyspark.sql.types import StructType
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.planning import PlanningHints, default_parallelism
 from headwater.connector.sources.kafka.columns import KAFKA_TYPE
-from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, ending_offsets, starting_offsets, subscription
+from headwater.connector.sources.kafka.options import (
+    KAFKA_OPTIONS,
+    ending_offsets,
+    starting_offsets,
+    subscription,
+)
 from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
@@ -66,21 +71,30 @@ class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
 
         return kafka_schema(self.columns)
 
-    def create_enumerator(self, context: SplitEnumeratorContext[KafkaPartitionSplit, int]) -> SplitEnumerator[KafkaPartitionSplit, int]:
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[KafkaPartitionSplit, int]
+    ) -> SplitEnumerator[KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
         return KafkaSplitEnumerator(context, self.lookup, fail_on_data_loss=self.fail_on_data_loss)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[KafkaPartitionSplit, int], checkpoint: Checkpoint[KafkaPartitionSplit, int]
+        self,
+        context: SplitEnumeratorContext[KafkaPartitionSplit, int],
+        checkpoint: Checkpoint[KafkaPartitionSplit, int],
     ) -> SplitEnumerator[KafkaPartitionSplit, int]:
-        """Everything that counts is in the positions: a restored enumerator is a new one that is shown a checkpoint."""
+        """Everything that counts is in the positions.
+
+        A restored enumerator is a new one that is shown a checkpoint.
+        """
         return self.create_enumerator(context)
 
     def create_reader(self) -> SplitReader[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.readers.kafka.split_reader import KafkaSplitReader
-        return KafkaSplitReader(self.lookup.client, poll_timeout_ms=self.poll_timeout_ms, fail_on_data_loss=self.fail_on_data_loss)
+        return KafkaSplitReader(
+            self.lookup.client, poll_timeout_ms=self.poll_timeout_ms, fail_on_data_loss=self.fail_on_data_loss
+        )
 
     def create_emitter(self) -> RecordEmitter[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
@@ -88,14 +102,22 @@ class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
         return KafkaRecordEmitter(self.columns, check_crcs=self.lookup.client.check_crcs)
 
     def serialize_splits(self, splits: Iterable[KafkaPartitionSplit]) -> JsonValue:
-        """The topic ids, once a topic: ``{"orders": "5nhXWqzYQlaLqVKmQZcaTA"}``; topic and partition stand in the path."""
+        """The topic ids, once a topic: ``{"orders": "5nhXWqzYQlaLqVKmQZcaTA"}``.
+
+        Topic and partition stand in the path.
+        """
         return {split.topic: split.topic_id for split in splits}
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, KafkaPartitionSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[Path], definitions: JsonValue
+    ) -> Mapping[Path, KafkaPartitionSplit]:
         topic_ids = cast("JsonObject", definitions)
         try:
             return {
-                (topic, partition): KafkaPartitionSplit(topic, int(partition), cast("str | None", topic_ids[topic])) for topic, partition in paths
+                (topic, partition): KafkaPartitionSplit(
+                    topic, int(partition), cast("str | None", topic_ids[topic])
+                )
+                for topic, partition in paths
             }
         except (KeyError, ValueError, TypeError) as error:
             raise OffsetError(f"the checkpoint's offset is not one of the kafka source: {error!r}") from error
@@ -127,7 +149,11 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     values = KAFKA_OPTIONS.parse(options, boundedness)
     mode = boundedness or Boundedness.BOUNDED
     client = ClientConfig.from_options(options)
-    if values["minOffsetsPerTrigger"] and values["maxOffsetsPerTrigger"] and values["minOffsetsPerTrigger"] > values["maxOffsetsPerTrigger"]:
+    if (
+        values["minOffsetsPerTrigger"]
+        and values["maxOffsetsPerTrigger"]
+        and values["minOffsetsPerTrigger"] > values["maxOffsetsPerTrigger"]
+    ):
         raise OptionError("must not be larger than maxOffsetsPerTrigger", option="minOffsetsPerTrigger")
     lookup = LookupSettings(
         client,
@@ -137,13 +163,25 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         num_retries=values["fetchOffset.numRetries"],
         retry_interval_ms=values["fetchOffset.retryIntervalMs"],
     )
-    source = KafkaSource(lookup, _columns(values), values["failOnDataLoss"], values["kafkaConsumer.pollTimeoutMs"], mode)
+    source = KafkaSource(
+        lookup, _columns(values), values["failOnDataLoss"], values["kafkaConsumer.pollTimeoutMs"], mode
+    )
     return ConfiguredSource(
         source,
-        ReadLimits(values["maxOffsetsPerTrigger"], values["maxBytesPerTrigger"], values["minOffsetsPerTrigger"], values["maxTriggerDelay"]),
-        PlanningHints(values["parallelism"] or default_parallelism(), values["minPartitions"] or 1, values["maxRecordsPerPartition"]),
+        ReadLimits(
+            values["maxOffsetsPerTrigger"],
+            values["maxBytesPerTrigger"],
+            values["minOffsetsPerTrigger"],
+            values["maxTriggerDelay"],
+        ),
+        PlanningHints(
+            values["parallelism"] or default_parallelism(),
+            values["minPartitions"] or 1,
+            values["maxRecordsPerPartition"],
+        ),
         Backoff(
-            deadline_ms=(client.default_api_timeout_ms + values["fetchOffset.retryIntervalMs"]) * (1 + values["fetchOffset.numRetries"]),
+            deadline_ms=(client.default_api_timeout_ms + values["fetchOffset.retryIntervalMs"])
+            * (1 + values["fetchOffset.numRetries"]),
             most_ms=max(50, values["fetchOffset.retryIntervalMs"]),
         ),
         spark_schema=StructType([KAFKA_TYPE[name] for name in source.columns]),
@@ -157,7 +195,10 @@ def _columns(values: Mapping[str, object]) -> tuple[str, ...]:
     columns = cast("tuple[str, ...]", values["columns"])
     by_lower = {name.lower(): name for name in every}
     if unknown := [name for name in columns if name.lower() not in by_lower]:
-        raise OptionError(f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(every)}", option="columns")
+        raise OptionError(
+            f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(every)}",
+            option="columns",
+        )
     found = tuple(by_lower[name.lower()] for name in columns)
     if twice := [name for at, name in enumerate(found) if name in found[:at]]:
         raise OptionError(f"{twice[0]!r} comes twice", option="columns")

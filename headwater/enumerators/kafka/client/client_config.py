@@ -1,4 +1,7 @@
-"""What the user's ``kafka.*`` options come to: checked once on the driver, pickled to wherever a connection is opened."""
+"""What the user's ``kafka.*`` options come to.
+
+Checked once on the driver, pickled to wherever a connection is opened.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,13 @@ from typing import Any
 from headwater.core.errors import OptionError, nearest
 from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Mapped, Refused
 from headwater.enumerators.kafka.client.property_values import BrokerAddress
-from headwater.enumerators.kafka.client.security_config import SaslConfig, TlsConfig, check_stores, sasl_config, tls_config
+from headwater.enumerators.kafka.client.security_config import (
+    SaslConfig,
+    TlsConfig,
+    check_stores,
+    sasl_config,
+    tls_config,
+)
 
 __all__ = ["BrokerAddress", "ClientConfig", "SaslConfig", "TlsConfig"]
 
@@ -26,10 +35,12 @@ _naming = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """The settings of every connection of one source. Immutable, hashable, picklable; its repr shows no secret.
+    """The settings of every connection of one source.
 
-    The attributes are Kafka's properties of the same names (``docs/kafka-properties.md``), times in milliseconds, sizes in bytes; a buffer of -1
-    is left to the operating system.
+    Immutable, hashable, picklable; its repr shows no secret.
+
+    The attributes are Kafka's properties of the same names (``docs/kafka-properties.md``), times in
+    milliseconds, sizes in bytes; a buffer of -1 is left to the operating system.
 
     Attributes:
         tls: how to encrypt, None if ``security.protocol`` does not say so.
@@ -60,21 +71,38 @@ class ClientConfig:
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> ClientConfig:
-        """Check all options that begin with ``kafka.``; others are not looked at. Opens nothing. Logs each harmless property once per process.
+        """Check all options that begin with ``kafka.``; others are not looked at.
+
+        Opens nothing. Logs each harmless property once per process.
 
         Raises:
-            OptionError: a property is unknown (the nearest is named), refused, malformed, or clashes with another. Names the option.
+            OptionError: a property is unknown (the nearest is named), refused, malformed, or clashes with
+                another. Names the option.
         """
-        given = {key.lower().removeprefix(_PREFIX): value for key, value in options.items() if key.lower().startswith(_PREFIX)}
+        given = {
+            key.lower().removeprefix(_PREFIX): value
+            for key, value in options.items()
+            if key.lower().startswith(_PREFIX)
+        }
         check_stores(given)
         _check_names(given)
-        values = {name: _value(name, treatment, given.get(name)) for name, treatment in PROPERTIES.items() if isinstance(treatment, Mapped)}
+        values = {
+            name: _value(name, treatment, given.get(name))
+            for name, treatment in PROPERTIES.items()
+            if isinstance(treatment, Mapped)
+        }
         if values["bootstrap.servers"] is None:
             raise OptionError("is required: host:port,host:port", option="kafka.bootstrap.servers")
         protocol = values["security.protocol"]
-        simple = {attribute.name: values[name] for attribute in fields(cls) if (name := attribute.name.replace("_", ".")) in values}
+        simple = {
+            attribute.name: values[name]
+            for attribute in fields(cls)
+            if (name := attribute.name.replace("_", ".")) in values
+        }
         tls = tls_config(values, given) if protocol.endswith("SSL") else None
-        return cls(**simple, tls=tls, sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None)
+        return cls(
+            **simple, tls=tls, sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None
+        )
 
     @property
     def read_committed(self) -> bool:
@@ -85,7 +113,8 @@ class ClientConfig:
     def credentials_key(self) -> bytes:
         """A digest of what makes two connections to one broker interchangeable: security, client id, buffers.
 
-        For keys of caches within one process: it is salted anew in each, and tells nothing of the secrets in it.
+        For keys of caches within one process: it is salted anew in each, and tells nothing of the secrets in
+        it.
         """
         parts = (self.security_protocol, self.client_id, self.receive_buffer_bytes, self.send_buffer_bytes)
         secrets = [value for part in (self.tls, self.sasl) if part for value in part.identity()]
@@ -98,7 +127,9 @@ def _check_names(given: Mapping[str, str]) -> None:
         if treatment is None:
             near = nearest(name, PROPERTIES)
             hint = f"did you mean kafka.{near}?" if near else "docs/kafka-properties.md lists them all"
-            raise OptionError(f"is no property of Kafka's consumer or admin client; {hint}", option=_PREFIX + name)
+            raise OptionError(
+                f"is no property of Kafka's consumer or admin client; {hint}", option=_PREFIX + name
+            )
         if isinstance(treatment, Refused):
             raise OptionError(f"is refused: {treatment.note}", option=_PREFIX + name)
         if isinstance(treatment, Harmless):

@@ -1,4 +1,7 @@
-"""A Kafka cluster as the driver sees it: metadata, offsets and sizes. The only class that the enumerator talks to."""
+"""A Kafka cluster as the driver sees it: metadata, offsets and sizes.
+
+The only class that the enumerator talks to.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,9 @@ _LEADER_NOT_AVAILABLE = 5
 class Cluster:
     """Asks the brokers of one cluster. Opens connections with the first question and keeps one per broker.
 
-    On the driver, on the enumerator's worker thread: every method blocks, each for ``default.api.timeout.ms`` at the most. Not thread-safe. Asks
-    every broker that it knows before it gives up, but does not wait and ask again: a `TransientSourceError` is the caller's to retry.
+    On the driver, on the enumerator's worker thread: every method blocks, each for ``default.api.timeout.ms``
+    at the most. Not thread-safe. Asks every broker that it knows before it gives up, but does not wait and
+    ask again: a `TransientSourceError` is the caller's to retry.
 
     Every method raises:
         TransientSourceError: no broker answers, or a partition is changing its leader.
@@ -53,14 +57,19 @@ class Cluster:
         self._known_at_ms: int | None = None
 
     def metadata(self, topics: Collection[str] | None) -> ClusterMetadata:
-        """Return a fresh snapshot of these topics, or of all that this user may see if None. A topic that does not exist is left out.
+        """Return a fresh snapshot of these topics, or of all that this user may see if None.
 
-        Right after a broker has started, a snapshot of all topics may lack some: "nothing there" is to be asked twice.
+        A topic that does not exist is left out.
+
+        Right after a broker has started, a snapshot of all topics may lack some: "nothing there" is to be
+        asked twice.
 
         Raises:
             UnknownSplitError: a name cannot be a topic's.
         """
-        response = self._ask_any(lambda: metadata_request(topics), Deadline(self._config.default_api_timeout_ms))
+        response = self._ask_any(
+            lambda: metadata_request(topics), Deadline(self._config.default_api_timeout_ms)
+        )
         self._known, self._known_at_ms = read_metadata(response), self._clock.monotonic_ms()
         return self._known
 
@@ -68,14 +77,17 @@ class Cluster:
         """Return the names of all topics that this user may see, sorted, without Kafka's internal ones."""
         return sorted(name for name, topic in self.metadata(None).topics.items() if not topic.is_internal)
 
-    def list_offsets(self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None) -> dict[TopicPartition, int | None]:
+    def list_offsets(
+        self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None
+    ) -> dict[TopicPartition, int | None]:
         """Return an offset for every partition; None where no record is at or after the timestamp.
 
         One request to each leader, all under way at once. Leaders that have moved are looked up anew, once.
 
         Args:
             specs: `EARLIEST`, `LATEST`, or a timestamp in milliseconds since 1970 (at least 0).
-            read_committed: whether `LATEST` means the last stable offset; as ``isolation.level`` says if None.
+            read_committed: whether `LATEST` means the last stable offset; as ``isolation.level`` says if
+                None.
 
         Raises:
             UnknownSplitError: a partition does not exist.
@@ -98,15 +110,23 @@ class Cluster:
         raise TransientSourceError(error.message, source="kafka", split=str(tp))
 
     def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
-        """Return how many bytes each partition of these topics has on its leader's disks. Without segments in tiered storage.
+        """Return how many bytes each partition of these topics has on its leader's disks.
+
+        Without segments in tiered storage.
 
         Raises:
             AuthorizationError: this user may not describe the cluster, as is common: do without.
         """
         deadline = Deadline(self._config.default_api_timeout_ms)
-        partitions = [TopicPartition(name, index) for name, topic in self.metadata(topics).topics.items() for index in topic.partitions]
+        partitions = [
+            TopicPartition(name, index)
+            for name, topic in self.metadata(topics).topics.items()
+            for index in topic.partitions
+        ]
         led, _ = self._by_leader(partitions)
-        answers = self._ask_each({broker: log_dirs_request(tps) for broker, tps in led.items()}, read_log_sizes, deadline)
+        answers = self._ask_each(
+            {broker: log_dirs_request(tps) for broker, tps in led.items()}, read_log_sizes, deadline
+        )
         return {tp: size for sizes in answers for tp, size in sizes.items()}
 
     def close(self) -> None:
@@ -115,20 +135,31 @@ class Cluster:
             connection.close()
         self._connections.clear()
 
-    def _list_offsets(self, specs: Mapping[TopicPartition, int], deadline: Deadline, *, read_committed: bool) -> list[Found]:
+    def _list_offsets(
+        self, specs: Mapping[TopicPartition, int], deadline: Deadline, *, read_committed: bool
+    ) -> list[Found]:
         self._refresh(specs)
         led, leaderless = self._by_leader(specs)
         requests = {
             broker: list_offsets_request(
-                {tp: specs[tp] for tp in epochs}, epochs, read_committed=read_committed, timeout_ms=self._config.request_timeout_ms
+                {tp: specs[tp] for tp in epochs},
+                epochs,
+                read_committed=read_committed,
+                timeout_ms=self._config.request_timeout_ms,
             )
             for broker, epochs in led.items()
         }
-        found = [each for answer in self._ask_each(requests, lambda response: list(read_offsets(response)), deadline) for each in answer]
+        found = [
+            each
+            for answer in self._ask_each(requests, lambda response: list(read_offsets(response)), deadline)
+            for each in answer
+        ]
         for tp, code, _ in found:
             if code and not metadata_is_stale(code):
                 what = f"offsets of topic {tp.topic!r}, partition {tp.partition}"
-                raise from_code(code, what=what, needs=Permission("Describe", "topic", tp.topic), split=str(tp))
+                raise from_code(
+                    code, what=what, needs=Permission("Describe", "topic", tp.topic), split=str(tp)
+                )
         return [*found, *(Found(tp, _LEADER_NOT_AVAILABLE, None) for tp in leaderless)]
 
     def _refresh(self, partitions: Collection[TopicPartition]) -> None:
@@ -138,7 +169,9 @@ class Cluster:
         if stale or any(self._known.partition(tp) is None for tp in partitions):
             self.metadata({tp.topic for tp in partitions})
 
-    def _by_leader(self, partitions: Iterable[TopicPartition]) -> tuple[dict[Broker, dict[TopicPartition, int]], list[TopicPartition]]:
+    def _by_leader(
+        self, partitions: Iterable[TopicPartition]
+    ) -> tuple[dict[Broker, dict[TopicPartition, int]], list[TopicPartition]]:
         """Return who leads which partitions since which epoch, and the partitions that nobody leads now."""
         led: dict[Broker, dict[TopicPartition, int]] = {}
         leaderless: list[TopicPartition] = []
@@ -155,7 +188,10 @@ class Cluster:
         return led, leaderless
 
     def _ask_any(self, request: Callable[[], Any], deadline: Deadline) -> Any:
-        """Ask one broker after the other until one answers: those that are connected, those that are known, those that the user named."""
+        """Ask one broker after the other until one answers.
+
+        Those that are connected, those that are known, those that the user named.
+        """
         known = [broker.address for broker in self._known.brokers.values()]
         failures = []
         for address in dict.fromkeys([*self._connections, *known, *self._config.bootstrap_servers]):
@@ -167,15 +203,22 @@ class Cluster:
         if len(failures) == 1:
             raise failures[0]
         reasons = "; ".join(error.message for error in failures)
-        raise TransientSourceError(f"no broker of the Kafka cluster answers: {reasons}", source="kafka") from failures[-1]
+        raise TransientSourceError(
+            f"no broker of the Kafka cluster answers: {reasons}", source="kafka"
+        ) from failures[-1]
 
-    def _ask_each(self, requests: Mapping[Broker, Any], read: Callable[[Any], T], deadline: Deadline) -> list[T]:
+    def _ask_each(
+        self, requests: Mapping[Broker, Any], read: Callable[[Any], T], deadline: Deadline
+    ) -> list[T]:
         """Send all requests, then take the answers. If one fails, all fail."""
         connections = [self._connection(broker.address) for broker in requests]
         try:
             for connection, request in zip(connections, requests.values(), strict=True):
                 connection.send(request, self._timeout_ms(deadline))
-            return [read(connection.receive(timeout_ms=self._timeout_ms(deadline)).decode()) for connection in connections]
+            return [
+                read(connection.receive(timeout_ms=self._timeout_ms(deadline)).decode())
+                for connection in connections
+            ]
         except BaseException:
             self._known_at_ms = None
             for connection in connections:

@@ -30,15 +30,19 @@ log = logging.getLogger(__name__)
 _HANDSHAKE_FRAME_BYTES = 1 << 19
 _SMALLEST_LIMIT_BYTES = 100 << 20
 _SESSION_SHARE = 0.85
-"""After this share of its session (KIP-368) a connection is opened anew. Java renews between 85 % and 95 %."""
+"""After this share of its session (KIP-368) a connection is opened anew.
+
+Java renews between 85 % and 95 %.
+"""
 
 
 class BrokerConnection:
     """A connection that opens itself with the first question, negotiates versions (KIP-35, KIP-511) and logs in.
 
-    Questions may be sent ahead of answers; answers come in the order of the questions. Not thread-safe: one thread at a time. Every operation ends
-    by a deadline. After any error the connection is closed, and what was in flight is lost; the next question opens it anew. It also opens itself
-    anew, between answers, before a SASL session runs out, and when the broker has closed its end in the meantime.
+    Questions may be sent ahead of answers; answers come in the order of the questions. Not thread-safe: one
+    thread at a time. Every operation ends by a deadline. After any error the connection is closed, and what
+    was in flight is lost; the next question opens it anew. It also opens itself anew, between answers, before
+    a SASL session runs out, and when the broker has closed its end in the meantime.
 
     Every method that talks to the broker raises:
         TransientSourceError: the broker is away, slow, or closed the connection.
@@ -56,7 +60,9 @@ class BrokerConnection:
     def __init__(self, address: BrokerAddress, config: ClientConfig, clock: Clock | None = None) -> None:
         self.address, self.config = address, config
         self._clock = clock or SystemClock()
-        self._limit_bytes = max(_SMALLEST_LIMIT_BYTES, 2 * config.fetch_max_bytes, 2 * config.max_partition_fetch_bytes)
+        self._limit_bytes = max(
+            _SMALLEST_LIMIT_BYTES, 2 * config.fetch_max_bytes, 2 * config.max_partition_fetch_bytes
+        )
         self._transport: Transport | None = None
         self._versions: BrokerVersionData | None = None
         self._in_flight: deque[tuple[int, type[ApiMessage], int]] = deque()
@@ -84,7 +90,9 @@ class BrokerConnection:
         self._open(Deadline(self._timeout_ms(timeout_ms)))
 
     def version_of(self, request: type[ApiMessage] | ApiMessage) -> int:
-        """Return the version that this kind of request will have: the newest that both sides know. Opens the connection if it is not open.
+        """Return the version that this kind of request will have: the newest that both sides know.
+
+        Opens the connection if it is not open.
 
         Raises:
             SourceError: there is none.
@@ -97,7 +105,8 @@ class BrokerConnection:
 
         Args:
             request: of kafka-python, without a version, or with ``min_version`` and ``max_version``.
-            timeout_ms: for both ways together, and for opening the connection; ``request.timeout.ms`` if None.
+            timeout_ms: for both ways together, and for opening the connection; ``request.timeout.ms`` if
+                None.
         """
         assert not self._in_flight, "answers to earlier questions come first"
         deadline = Deadline(self._timeout_ms(timeout_ms))
@@ -128,14 +137,19 @@ class BrokerConnection:
         return self._receive(buffer or self._own_buffer, Deadline(self._timeout_ms(timeout_ms)))
 
     def is_readable(self, timeout_ms: int = 0) -> bool:
-        """Wait until an answer begins to arrive, and return whether it does. Also true when the broker has closed the connection.
+        """Wait until an answer begins to arrive, and return whether it does.
+
+        Also true when the broker has closed the connection.
 
         Reads nothing and closes nothing: to wait in slices, or on several connections with `fileno`.
         """
         return self._transport is not None and self._transport.is_readable(timeout_ms)
 
     def fileno(self) -> int:
-        """Return the socket's descriptor for a selector; with TLS ask `is_readable` first, as bytes may have been read ahead. -1 if closed."""
+        """Return the socket's descriptor for a selector.
+
+        With TLS ask `is_readable` first, as bytes may have been read ahead. -1 if closed.
+        """
         return -1 if self._transport is None else self._transport.fileno()
 
     def close(self) -> None:
@@ -154,7 +168,9 @@ class BrokerConnection:
         if self._transport is not None:
             return
         config = self.config
-        settings = SocketSettings(config.socket_connection_setup_timeout_ms, config.receive_buffer_bytes, config.send_buffer_bytes)
+        settings = SocketSettings(
+            config.socket_connection_setup_timeout_ms, config.receive_buffer_bytes, config.send_buffer_bytes
+        )
         tls = ssl_context(config.tls) if config.tls else None
         with self._closing_on_error("connecting to"):
             self._transport = open_transport(self.address, settings, deadline, tls=tls)
@@ -163,7 +179,10 @@ class BrokerConnection:
         log.debug("connected to the Kafka broker %s", self.address)
 
     def _is_spent(self, transport: Transport) -> bool:
-        """Whether the SASL session runs out, or the broker has closed its end: an idle connection has nothing else to say."""
+        """Whether the SASL session runs out, or the broker has closed its end.
+
+        An idle connection has nothing else to say.
+        """
         session_ends = self._renew_at_ms is not None and self._clock.monotonic_ms() >= self._renew_at_ms
         return session_ends or transport.is_readable(0)
 
@@ -175,17 +194,23 @@ class BrokerConnection:
             response = self._api_versions(min(newest, known.get(ApiVersionsRequest.API_KEY, 0)), deadline)
         if response.error_code:
             raise from_code(response.error_code, what=f"versions of the Kafka broker {self.address}")
-        return BrokerVersionData(api_versions={api.api_key: (api.min_version, api.max_version) for api in response.api_keys})
+        return BrokerVersionData(
+            api_versions={api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        )
 
     def _api_versions(self, version: int, deadline: Deadline) -> Any:
-        request = ApiVersionsRequest(version=version, client_software_name="headwater", client_software_version=_software_version())
+        request = ApiVersionsRequest(
+            version=version, client_software_name="headwater", client_software_version=_software_version()
+        )
         return self._ask(request, deadline)
 
     def _log_in(self, deadline: Deadline) -> int | None:
         """Prove who we are and return when to do it again."""
         if self.config.sasl is None:
             return None
-        lifetime_ms = authenticate(lambda request: self._ask(self._versioned(request), deadline), self.config.sasl, self.address)
+        lifetime_ms = authenticate(
+            lambda request: self._ask(self._versioned(request), deadline), self.config.sasl, self.address
+        )
         return self._clock.monotonic_ms() + int(lifetime_ms * _SESSION_SHARE) if lifetime_ms else None
 
     def _ask(self, request: ApiMessage, deadline: Deadline) -> Any:
@@ -210,12 +235,21 @@ class BrokerConnection:
         request.with_header(correlation_id=self._next_id, client_id=self.config.client_id)
         with self._closing_on_error("writing to"):
             self._transport.send(request.encode(framed=True, header=True), deadline)
-        self._in_flight.append((self._next_id, ResponseClassRegistry.get_response_class(request.header)[None], request.API_VERSION))
+        self._in_flight.append(
+            (
+                self._next_id,
+                ResponseClassRegistry.get_response_class(request.header)[None],
+                request.API_VERSION,
+            )
+        )
         return self._next_id
 
     def _receive(self, buffer: ReceiveBuffer, deadline: Deadline, limit_bytes: int | None = None) -> Reply:
         if self._transport is None or not self._in_flight:
-            raise TransientSourceError(f"the connection to the Kafka broker {self.address} was closed; nothing is in flight", source="kafka")
+            raise TransientSourceError(
+                f"the connection to the Kafka broker {self.address} was closed; nothing is in flight",
+                source="kafka",
+            )
         with self._closing_on_error("reading from"):
             self._transport.receive_into(self._head, deadline)
             frame = buffer.take(self._checked_size(limit_bytes or self._limit_bytes))
@@ -241,10 +275,14 @@ class BrokerConnection:
         head = bytes(self._head)
         if head[:2] == b"\x15\x03":  # a TLS record that holds an alert
             raise SourceError(
-                f"the Kafka broker {self.address} speaks TLS there: set kafka.security.protocol to SSL or SASL_SSL, or mend the port", source="kafka"
+                f"the Kafka broker {self.address} speaks TLS there: set kafka.security.protocol to SSL or SASL_SSL, or mend the port",
+                source="kafka",
             )
         if limit_bytes == _HANDSHAKE_FRAME_BYTES or size < 4:
-            raise SourceError(f"what listens at {self.address} is no Kafka broker: it answers {head!r}; mend kafka.bootstrap.servers", source="kafka")
+            raise SourceError(
+                f"what listens at {self.address} is no Kafka broker: it answers {head!r}; mend kafka.bootstrap.servers",
+                source="kafka",
+            )
         raise SourceError(
             f"the Kafka broker {self.address} sends a frame of {size} bytes, more than {limit_bytes}. If there are records this large, raise "
             "kafka.fetch.max.bytes to that size",
@@ -257,12 +295,15 @@ class BrokerConnection:
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if correlation_id != expected:
             raise CorruptRecordError(
-                f"the Kafka broker {self.address} answers question {correlation_id}, but the next one due is {expected}", source="kafka"
+                f"the Kafka broker {self.address} answers question {correlation_id}, but the next one due is {expected}",
+                source="kafka",
             )
         try:
             return Reply(correlation_id, response_class, version, frame)
         except LookupError as error:
-            raise CorruptRecordError(f"the Kafka broker {self.address} sends a header that is cut short", source="kafka") from error
+            raise CorruptRecordError(
+                f"the Kafka broker {self.address} sends a header that is cut short", source="kafka"
+            ) from error
 
 
 def _software_version() -> str:

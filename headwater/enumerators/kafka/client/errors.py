@@ -74,7 +74,11 @@ class Permission:
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.operation} on {self.resource} {self.name!r}" if self.name else f"{self.operation} on the {self.resource}"
+        return (
+            f"{self.operation} on {self.resource} {self.name!r}"
+            if self.name
+            else f"{self.operation} on the {self.resource}"
+        )
 
     @property
     def grant(self) -> str:
@@ -89,11 +93,21 @@ def kind_of(error: type[Exception]) -> type[HeadwaterError]:
 
 
 def metadata_is_stale(code: int) -> bool:
-    """Whether a broker's answer means that the partition may live elsewhere by now: look at the metadata anew and ask again."""
+    """Whether a broker's answer means that the partition may live elsewhere by now.
+
+    Look at the metadata anew and ask again.
+    """
     return bool(kafka_errors.for_code(code).invalid_metadata)
 
 
-def from_code(code: int, *, what: str, needs: Permission | None = None, split: str | None = None, position: object = None) -> SourceError:
+def from_code(
+    code: int,
+    *,
+    what: str,
+    needs: Permission | None = None,
+    split: str | None = None,
+    position: object = None,
+) -> SourceError:
     """Return a broker's error code as an error, to be raised.
 
     Args:
@@ -135,7 +149,11 @@ def from_os_error(error: OSError, address: BrokerAddress, *, doing: str) -> Sour
 def _explain(error: Any, code: int, needs: Permission | None) -> str:
     named = f"the broker answered {error.message or 'an unknown error'} ({code})"
     if issubclass(error, kafka_errors.AuthorizationError):
-        return f"{named}: this user lacks the permission {needs}. Grant it: {needs.grant}" if needs else f"{named}: this user lacks a permission"
+        return (
+            f"{named}: this user lacks the permission {needs}. Grant it: {needs.grant}"
+            if needs
+            else f"{named}: this user lacks a permission"
+        )
     if error is kafka_errors.IllegalSaslStateError:
         return f"{named}: this listener knows no SASL; mend kafka.security.protocol or the port in kafka.bootstrap.servers"
     # Of those that are worth asking again the name says more than kafka-python's description.
@@ -171,7 +189,10 @@ def _of_tls(error: ssl.SSLError) -> tuple[type[SourceError], str]:
             f"it refused our certificate, or the lack of one ({reason}); see kafka.ssl.keystore.location or kafka.ssl.keystore.key",
         )
     if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
-        return SourceError, f"it does not speak TLS there ({reason}); mend kafka.security.protocol, or the port in kafka.bootstrap.servers"
+        return (
+            SourceError,
+            f"it does not speak TLS there ({reason}); mend kafka.security.protocol, or the port in kafka.bootstrap.servers",
+        )
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return TransientSourceError, (
             "it closed the connection during TLS. It may be restarting; if it always does this, the listener does not speak TLS: see "

@@ -14,14 +14,20 @@ __all__ = ["ReceiveBuffer", "Reply"]
 
 _SMALLEST_BYTES = 1 << 16
 _VIEW_BYTES = 1 << 12
-"""Longer fields of bytes stay views when a reply is decoded without copying. Topic names, hosts and UUIDs are all shorter."""
+"""Longer fields of bytes stay views when a reply is decoded without copying.
+
+Topic names, hosts and UUIDs are all shorter.
+"""
 
 
 class ReceiveBuffer:
-    """Memory that one frame after the other is read into. It grows to the next power of two and never shrinks.
+    """Memory that one frame after the other is read into.
 
-    Fresh memory costs a page fault for every 4 KB, which is dearer than the reading itself. What was read last is overwritten by the next frame:
-    who reads on while an earlier frame is still in use has two of these. Not thread-safe.
+    It grows to the next power of two and never shrinks.
+
+    Fresh memory costs a page fault for every 4 KB, which is dearer than the reading itself. What was read
+    last is overwritten by the next frame: who reads on while an earlier frame is still in use has two of
+    these. Not thread-safe.
     """
 
     __slots__ = ("_memory",)
@@ -43,7 +49,8 @@ class Reply:
         correlation_id: which question it answers.
         response_class: kafka-python's class for it.
         version: of the protocol.
-        body: what follows the header. A view of the receive buffer: valid until the next frame is read into that.
+        body: what follows the header. A view of the receive buffer: valid until the next frame is read into
+            that.
     """
 
     __slots__ = ("body", "correlation_id", "response_class", "version")
@@ -61,7 +68,9 @@ class Reply:
         return self._decoded(lambda: self.response_class.decode(self.body, version=self.version))
 
     def decode_views(self) -> Any:
-        """Return the response with its long fields of bytes, such as record sets, as views of the frame: a few microseconds whatever their size.
+        """Return the response with its long fields of bytes, such as record sets, as views of the frame.
+
+        A few microseconds whatever their size.
 
         Raises:
             CorruptRecordError: the bytes are no such response.
@@ -79,13 +88,17 @@ class Reply:
             return decode()
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
             raise CorruptRecordError(
-                f"{len(self.body)} bytes from the broker are no {self.response_class.name} of version {self.version}: {error}", source="kafka"
+                f"{len(self.body)} bytes from the broker are no {self.response_class.name} of version {self.version}: {error}",
+                source="kafka",
             ) from error
 
 
 @lru_cache(maxsize=256)
 def _view_decoder(response_class: Any, version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
-    """Return kafka-python's generated decoder with another idea of ``bytes``: it takes every field of bytes, and would copy record sets."""
+    """Return kafka-python's generated decoder with another idea of ``bytes``.
+
+    It takes every field of bytes, and would copy record sets.
+    """
     flexible = response_class.flexible_version_q(version)
     compiled = response_class._struct.compiled_decode_from(  # noqa: SLF001 - the public decode copies
         version, compact=flexible, tagged=flexible, data_class=response_class[None]
@@ -98,12 +111,18 @@ def _view_if_long(field: memoryview) -> memoryview | bytes:
 
 
 def _has_tags(response_class: Any, version: int) -> bool:
-    """Whether the header ends with tagged fields (KIP-482). ApiVersions' never does: its version may not be known to the client (KIP-511)."""
+    """Whether the header ends with tagged fields (KIP-482).
+
+    ApiVersions' never does: its version may not be known to the client (KIP-511).
+    """
     return response_class.name != "ApiVersionsResponse" and bool(response_class.flexible_version_q(version))
 
 
 def _header_size(frame: memoryview, *, flexible: bool) -> int:
-    """Return where the body begins: after the correlation id and, if flexible, the tagged fields, none of which is known."""
+    """Return where the body begins.
+
+    After the correlation id and, if flexible, the tagged fields, none of which is known.
+    """
     position = 4
     if flexible:
         count, position = _varint(frame, position)

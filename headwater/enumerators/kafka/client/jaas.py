@@ -1,4 +1,7 @@
-"""Kafka's ``sasl.jaas.config``: one login module with its options, as ``org.apache.kafka.common.security.JaasConfig`` reads it."""
+"""Kafka's ``sasl.jaas.config``.
+
+One login module with its options, as ``org.apache.kafka.common.security.JaasConfig`` reads it.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,9 @@ def parse(written: str) -> JaasEntry:
     """
     tokens = _tokens(written)
     if len(tokens) < 3 or tokens[-1] != (";", True):
-        raise ValueError('it must be: <login module> required name="value" ... ; (with the semicolon at the end)')
+        raise ValueError(
+            'it must be: <login module> required name="value" ... ; (with the semicolon at the end)'
+        )
     module, flag, *rest = tokens[:-1]
     if module[1] or flag[1] or flag[0].lower() not in _FLAGS:
         raise ValueError(f"after the login module comes one of {', '.join(_FLAGS)}")

@@ -18,14 +18,23 @@ _WITH_ISOLATION = 2
 
 
 class Found(NamedTuple):
-    """One partition's answer: an error code that is not 0, or an offset, or None where no record is at or after the timestamp."""
+    """One partition's answer.
+
+    An error code that is not 0, or an offset, or None where no record is at or after the timestamp.
+    """
 
     partition: TopicPartition
     error_code: int
     offset: int | None
 
 
-def list_offsets_request(specs: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int], *, read_committed: bool, timeout_ms: int) -> Any:
+def list_offsets_request(
+    specs: Mapping[TopicPartition, int],
+    epochs: Mapping[TopicPartition, int],
+    *,
+    read_committed: bool,
+    timeout_ms: int,
+) -> Any:
     """Return the request for partitions that one broker leads.
 
     Args:
@@ -38,7 +47,13 @@ def list_offsets_request(specs: Mapping[TopicPartition, int], epochs: Mapping[To
     partition_type = topic_type.ListOffsetsPartition
     topics = [
         topic_type(
-            name=topic, partitions=[partition_type(partition_index=tp.partition, current_leader_epoch=epochs[tp], timestamp=specs[tp]) for tp in tps]
+            name=topic,
+            partitions=[
+                partition_type(
+                    partition_index=tp.partition, current_leader_epoch=epochs[tp], timestamp=specs[tp]
+                )
+                for tp in tps
+            ],
         )
         for topic, tps in groupby(sorted(specs), key=lambda tp: tp.topic)
     ]

@@ -27,7 +27,9 @@ def log_dirs_request(partitions: Collection[TopicPartition]) -> Any:
 
 
 def read_log_sizes(response: Any) -> dict[TopicPartition, int]:
-    """Return the bytes of each partition. Segments in tiered storage do not count, nor do logs that are being moved between disks.
+    """Return the bytes of each partition.
+
+    Segments in tiered storage do not count, nor do logs that are being moved between disks.
 
     Raises:
         AuthorizationError: this user may not describe the cluster.
@@ -38,7 +40,9 @@ def read_log_sizes(response: Any) -> dict[TopicPartition, int]:
             raise from_code(code, what="sizes of the logs", needs=_NEEDS)
     if not response.results:
         # Older brokers show a user who may not see them no disks at all.
-        raise from_code(kafka_errors.ClusterAuthorizationFailedError.errno, what="sizes of the logs", needs=_NEEDS)
+        raise from_code(
+            kafka_errors.ClusterAuthorizationFailedError.errno, what="sizes of the logs", needs=_NEEDS
+        )
     return {
         TopicPartition(topic.name, partition.partition_index): partition.partition_size
         for result in response.results

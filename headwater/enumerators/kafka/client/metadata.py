@@ -13,7 +13,14 @@ from headwater.enumerators.kafka.client.errors import Permission, from_code
 from headwater.enumerators.kafka.client.property_values import BrokerAddress
 from headwater.enumerators.kafka.client.topic_partition import TopicPartition
 
-__all__ = ["Broker", "ClusterMetadata", "PartitionMetadata", "TopicMetadata", "metadata_request", "read_metadata"]
+__all__ = [
+    "Broker",
+    "ClusterMetadata",
+    "PartitionMetadata",
+    "TopicMetadata",
+    "metadata_request",
+    "read_metadata",
+]
 
 
 class Broker(NamedTuple):
@@ -42,7 +49,8 @@ class TopicMetadata:
 
     Attributes:
         name: the topic's.
-        topic_id: of this incarnation (KIP-516), a UUID in its usual text form; None where the brokers are older than Kafka 2.8.
+        topic_id: of this incarnation (KIP-516), a UUID in its usual text form; None where the brokers are
+            older than Kafka 2.8.
         is_internal: whether it is Kafka's own, such as ``__consumer_offsets``.
         partitions: by number, in order.
     """
@@ -92,20 +100,32 @@ def read_metadata(response: Any) -> ClusterMetadata:
     """
     if response.error_code:
         raise from_code(response.error_code, what="metadata of the Kafka cluster")
-    brokers = {broker.node_id: Broker(broker.node_id, BrokerAddress(broker.host, broker.port), broker.rack) for broker in response.brokers}
+    brokers = {
+        broker.node_id: Broker(broker.node_id, BrokerAddress(broker.host, broker.port), broker.rack)
+        for broker in response.brokers
+    }
     topics = {topic.name: _topic(topic) for topic in response.topics if _exists(topic)}
     return ClusterMetadata(response.cluster_id, brokers, topics)
 
 
 def _exists(topic: Any) -> bool:
-    if topic.error_code in (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.UnknownTopicIdError.errno):
+    if topic.error_code in (
+        kafka_errors.UnknownTopicOrPartitionError.errno,
+        kafka_errors.UnknownTopicIdError.errno,
+    ):
         return False
     if topic.error_code:
-        raise from_code(topic.error_code, what=f"metadata of topic {topic.name!r}", needs=Permission("Describe", "topic", topic.name))
+        raise from_code(
+            topic.error_code,
+            what=f"metadata of topic {topic.name!r}",
+            needs=Permission("Describe", "topic", topic.name),
+        )
     return True
 
 
 def _topic(topic: Any) -> TopicMetadata:
     found = sorted((p.partition_index, p.leader_id, p.leader_epoch) for p in topic.partitions)
     partitions = {index: PartitionMetadata(leader, epoch) for index, leader, epoch in found}
-    return TopicMetadata(topic.name, str(topic.topic_id) if topic.topic_id else None, topic.is_internal, partitions)
+    return TopicMetadata(
+        topic.name, str(topic.topic_id) if topic.topic_id else None, topic.is_internal, partitions
+    )

@@ -1,4 +1,7 @@
-"""Connections that outlive tasks: a Python worker process keeps those to the brokers from one micro-batch to the next."""
+"""Connections that outlive tasks.
+
+A Python worker process keeps those to the brokers from one micro-batch to the next.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ class _Idle(NamedTuple):
 class ConnectionPool:
     """Lends connections, and keeps those that come back for whoever wants the same broker with the same settings.
 
-    Thread-safe; a connection that is lent belongs to one thread. One that nobody has wanted for ``connections.max.idle.ms`` is closed, also when no
-    task comes again: a daemon thread sees to that for as long as there is something to close. After a fork the child begins with none.
+    Thread-safe; a connection that is lent belongs to one thread. One that nobody has wanted for
+    ``connections.max.idle.ms`` is closed, also when no task comes again: a daemon thread sees to that for as
+    long as there is something to close. After a fork the child begins with none.
 
     Args:
         most_idle: how many are kept; the longest idle are closed beyond that.
@@ -47,7 +51,10 @@ class ConnectionPool:
         return len(self._idle)
 
     def borrow(self, config: ClientConfig, address: BrokerAddress) -> BrokerConnection:
-        """Return a connection that is idle, or a new one, which opens with its first question. It must come back through `give_back`."""
+        """Return a connection that is idle, or a new one, which opens with its first question.
+
+        It must come back through `give_back`.
+        """
         with self._lock:
             for i in reversed(range(len(self._idle))):
                 if (self._idle[i].config, self._idle[i].address) == (config, address):
@@ -77,7 +84,10 @@ class ConnectionPool:
             self.give_back(connection)
 
     def close_idle(self) -> int | None:
-        """Close what has been idle for too long; return the milliseconds until there is something to close again, None if nothing is left."""
+        """Close what has been idle for too long.
+
+        Return the milliseconds until there is something to close again, None if nothing is left.
+        """
         now_ms = self._clock.monotonic_ms()
         with self._lock:
             expired = [idle for idle in self._idle if idle.until_ms <= now_ms]
@@ -99,7 +109,9 @@ class ConnectionPool:
     def _watch(self) -> None:
         """Start the thread that closes idle connections, if none runs. Under the lock."""
         if self._watcher is None:
-            self._watcher = threading.Thread(target=self._close_in_time, name="kafka-idle-connections", daemon=True)
+            self._watcher = threading.Thread(
+                target=self._close_in_time, name="kafka-idle-connections", daemon=True
+            )
             self._watcher.start()
 
     def _close_in_time(self) -> None:
@@ -108,7 +120,10 @@ class ConnectionPool:
             self._clock.wait(never, min(wait_ms, _WATCH_MS))
 
     def _forked(self) -> None:
-        """Forget, in the child, what belongs to the parent. The lock may be held by a thread that the child does not have."""
+        """Forget, in the child, what belongs to the parent.
+
+        The lock may be held by a thread that the child does not have.
+        """
         abandoned = self._idle
         self._lock, self._idle, self._watcher = threading.Lock(), [], None
         for idle in abandoned:

@@ -1,6 +1,10 @@
-"""THE table of ``kafka.*``: what becomes of every property of Kafka's Java consumer and admin client (4.1), and of the three that are ours.
+"""THE table of ``kafka.*``.
 
-``docs/kafka-properties.md`` is this table; ``python -m headwater.enumerators.kafka.client.properties`` prints it.
+What becomes of every property of Kafka's Java consumer and admin client (4.1), and of the three that are
+ours.
+
+``docs/kafka-properties.md`` is this table; ``python -m headwater.enumerators.kafka.client.properties`` prints
+it.
 """
 
 from __future__ import annotations
@@ -31,21 +35,30 @@ class Mapped:
     note: str = ""
 
     def value_of(self, given: str | None) -> Any:
-        """Return the checked value, the default's if none is given, None if there is neither. Raises ValueError."""
+        """Return the checked value, the default's if none is given, None if there is neither.
+
+        Raises ValueError.
+        """
         written = self.default if given is None else given
         return None if written is None else self.parse(written)
 
 
 @dataclass(frozen=True, slots=True)
 class Harmless:
-    """A property that changes nothing here and whose absence changes no row: named once in the log, then ignored. ``note`` says why."""
+    """A property that changes nothing here and whose absence changes no row.
+
+    Named once in the log, then ignored. ``note`` says why.
+    """
 
     note: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A property that would be broken silently if it were ignored. ``note`` says why, and what to write instead."""
+    """A property that would be broken silently if it were ignored.
+
+    ``note`` says why, and what to write instead.
+    """
 
     note: str
 
@@ -62,7 +75,9 @@ _JVM = "a setting of the JVM's security providers; TLS is OpenSSL here"
 _KERBEROS = "belongs to Kerberos (GSSAPI), which is refused"
 _JVM_LOGIN = "the login is not refreshed in the background here: each new connection logs in anew"
 _JVM_CLASS = "names a Java class, which cannot run here"
-_FETCHED = "fetches tokens in Java; let kafka.sasl.oauthbearer.token.provider=package.module:function return one"
+_FETCHED = (
+    "fetches tokens in Java; let kafka.sasl.oauthbearer.token.provider=package.module:function return one"
+)
 _RETRIES = "a question that fails for the moment is asked again until a deadline, with waits that grow from 50 ms to 2 s"
 _VALIDATE = "tokens are validated by the broker, not by this client"
 
@@ -75,16 +90,24 @@ PROPERTIES: Mapping[str, Property] = {
     "bootstrap.servers": Mapped(values.addresses, note="required"),
     "check.crcs": Mapped(values.boolean, "true"),
     "client.dns.lookup": Mapped(
-        values.one_of("use_all_dns_ips"), "use_all_dns_ips", "the other choice exists for Kerberos; name the brokers in kafka.bootstrap.servers"
+        values.one_of("use_all_dns_ips"),
+        "use_all_dns_ips",
+        "the other choice exists for Kerberos; name the brokers in kafka.bootstrap.servers",
     ),
     "client.id": Mapped(values.text, "headwater", "Java has no default; brokers show it in logs and quotas"),
-    "client.rack": Mapped(values.text, "", "fetches go to the nearest replica if the brokers select by rack (KIP-392)"),
+    "client.rack": Mapped(
+        values.text, "", "fetches go to the nearest replica if the brokers select by rack (KIP-392)"
+    ),
     "config.providers": Refused("a value is taken as written; resolve ${...} before it becomes an option"),
     "connections.max.idle.ms": Mapped(_MS, "540000"),
     "default.api.timeout.ms": Mapped(_INT, "60000", "how long one look-up of metadata or offsets may take"),
-    "enable.auto.commit": Refused("Spark's checkpoint holds the positions; nothing is committed to a consumer group"),
+    "enable.auto.commit": Refused(
+        "Spark's checkpoint holds the positions; nothing is committed to a consumer group"
+    ),
     "enable.metrics.push": Harmless(_NO_METRICS),
-    "exclude.internal.topics": Harmless("subscribePattern never matches Kafka's internal topics, as with Spark's own source"),
+    "exclude.internal.topics": Harmless(
+        "subscribePattern never matches Kafka's internal topics, as with Spark's own source"
+    ),
     "fetch.max.bytes": Mapped(_INT, "52428800", "an upper bound; the reader asks for less at a time"),
     "fetch.max.wait.ms": Mapped(_INT, "500"),
     "fetch.min.bytes": Mapped(_INT, "1"),
@@ -96,35 +119,54 @@ PROPERTIES: Mapping[str, Property] = {
     "interceptor.classes": Refused("Java interceptors cannot run here; transform the DataFrame instead"),
     "internal.leave.group.on.close": Harmless(_NO_GROUP),
     "internal.throw.on.fetch.stable.offset.unsupported": Harmless(_NO_GROUP),
-    "isolation.level": Mapped(values.one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"),
+    "isolation.level": Mapped(
+        values.one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"
+    ),
     "key.deserializer": Refused("keys arrive as binary; decode the column key with DataFrame functions"),
-    "max.partition.fetch.bytes": Mapped(_INT, "4194304", "an upper bound; a larger record is fetched all the same. Java's default is 1048576"),
+    "max.partition.fetch.bytes": Mapped(
+        _INT, "4194304", "an upper bound; a larger record is fetched all the same. Java's default is 1048576"
+    ),
     "max.poll.interval.ms": Harmless(_NO_GROUP),
-    "max.poll.records": Harmless("records are read by the fetch, not by the poll; limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"),
+    "max.poll.records": Harmless(
+        "records are read by the fetch, not by the poll; limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"
+    ),
     "metadata.max.age.ms": Mapped(_MS, "300000"),
-    "metadata.recovery.rebootstrap.trigger.ms": Harmless("when no known broker answers, kafka.bootstrap.servers are asked again at once"),
-    "metadata.recovery.strategy": Harmless("when no known broker answers, kafka.bootstrap.servers are asked again at once"),
+    "metadata.recovery.rebootstrap.trigger.ms": Harmless(
+        "when no known broker answers, kafka.bootstrap.servers are asked again at once"
+    ),
+    "metadata.recovery.strategy": Harmless(
+        "when no known broker answers, kafka.bootstrap.servers are asked again at once"
+    ),
     "metric.reporters": Harmless(_NO_METRICS),
     "metrics.num.samples": Harmless(_NO_METRICS),
     "metrics.recording.level": Harmless(_NO_METRICS),
     "metrics.sample.window.ms": Harmless(_NO_METRICS),
     "partition.assignment.strategy": Harmless(_NO_GROUP),
     "rebalance.timeout.ms": Harmless(_NO_GROUP),
-    "receive.buffer.bytes": Mapped(_BUFFER, "-1", "Java has 65536; -1 lets the operating system tune it, which is faster"),
+    "receive.buffer.bytes": Mapped(
+        _BUFFER, "-1", "Java has 65536; -1 lets the operating system tune it, which is faster"
+    ),
     "reconnect.backoff.max.ms": Mapped(_MS, "1000", "between the attempts of a task"),
     "reconnect.backoff.ms": Mapped(_MS, "50", "between the attempts of a task"),
     "request.timeout.ms": Mapped(_INT, "30000"),
     "retries": Harmless(_RETRIES),
     "retry.backoff.max.ms": Harmless(_RETRIES),
     "retry.backoff.ms": Harmless(_RETRIES),
-    "sasl.client.callback.handler.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
-    "sasl.jaas.config": Mapped(values.verbatim, note="PlainLoginModule, ScramLoginModule, and extensions of OAuthBearerLoginModule are understood"),
+    "sasl.client.callback.handler.class": Refused(
+        f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"
+    ),
+    "sasl.jaas.config": Mapped(
+        values.verbatim,
+        note="PlainLoginModule, ScramLoginModule, and extensions of OAuthBearerLoginModule are understood",
+    ),
     "sasl.kerberos.kinit.cmd": Harmless(_KERBEROS),
     "sasl.kerberos.min.time.before.relogin": Harmless(_KERBEROS),
     "sasl.kerberos.service.name": Harmless(_KERBEROS),
     "sasl.kerberos.ticket.renew.jitter": Harmless(_KERBEROS),
     "sasl.kerberos.ticket.renew.window.factor": Harmless(_KERBEROS),
-    "sasl.login.callback.handler.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
+    "sasl.login.callback.handler.class": Refused(
+        f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"
+    ),
     "sasl.login.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
     "sasl.login.connect.timeout.ms": Harmless(_JVM_LOGIN),
     "sasl.login.read.timeout.ms": Harmless(_JVM_LOGIN),
@@ -135,7 +177,8 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.login.retry.backoff.max.ms": Harmless(_JVM_LOGIN),
     "sasl.login.retry.backoff.ms": Harmless(_JVM_LOGIN),
     "sasl.mechanism": Mapped(
-        values.text, note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; required with SASL. Java's default, GSSAPI, is refused"
+        values.text,
+        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; required with SASL. Java's default, GSSAPI, is refused",
     ),
     "sasl.oauthbearer.assertion.algorithm": Refused(_FETCHED),
     "sasl.oauthbearer.assertion.claim.aud": Refused(_FETCHED),
@@ -169,43 +212,72 @@ PROPERTIES: Mapping[str, Property] = {
         note="ours: package.module:function, importable on driver and executors; called without arguments for each new connection, "
         "returns a token (a str) that is still valid; may keep it between calls",
     ),
-    "sasl.password": Mapped(values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"),
-    "sasl.username": Mapped(values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"),
-    "security.protocol": Mapped(values.one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", upper=True), "PLAINTEXT"),
+    "sasl.password": Mapped(
+        values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
+    ),
+    "sasl.username": Mapped(
+        values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
+    ),
+    "security.protocol": Mapped(
+        values.one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", upper=True), "PLAINTEXT"
+    ),
     "security.providers": Harmless(_JVM),
     "send.buffer.bytes": Mapped(_BUFFER, "-1", "Java has 131072; -1 lets the operating system tune it"),
     "session.timeout.ms": Harmless(_NO_GROUP),
     "share.acknowledgement.mode": Harmless("share groups are not used"),
-    "socket.connection.setup.timeout.max.ms": Harmless("every attempt to connect gets kafka.socket.connection.setup.timeout.ms"),
+    "socket.connection.setup.timeout.max.ms": Harmless(
+        "every attempt to connect gets kafka.socket.connection.setup.timeout.ms"
+    ),
     "socket.connection.setup.timeout.ms": Mapped(_MS, "10000"),
-    "ssl.cipher.suites": Refused("OpenSSL knows ciphers by other names; restrict them at the broker, or in the hosts' openssl.cnf"),
+    "ssl.cipher.suites": Refused(
+        "OpenSSL knows ciphers by other names; restrict them at the broker, or in the hosts' openssl.cnf"
+    ),
     "ssl.enabled.protocols": Mapped(values.protocols, "TLSv1.2,TLSv1.3"),
     "ssl.endpoint.identification.algorithm": Mapped(
-        values.one_of("https", "", lower=True), "https", "empty: the host's name in the broker's certificate is not checked"
+        values.one_of("https", "", lower=True),
+        "https",
+        "empty: the host's name in the broker's certificate is not checked",
     ),
-    "ssl.engine.factory.class": Refused(f"{_JVM_CLASS}; give certificates as PEM, see kafka.ssl.truststore.type"),
+    "ssl.engine.factory.class": Refused(
+        f"{_JVM_CLASS}; give certificates as PEM, see kafka.ssl.truststore.type"
+    ),
     "ssl.key.password": Mapped(values.verbatim),
     "ssl.keymanager.algorithm": Harmless(_JVM),
     "ssl.keystore.certificate.chain": Mapped(values.verbatim, note="PEM, with ssl.keystore.type=PEM"),
     "ssl.keystore.key": Mapped(values.verbatim, note="PEM, with ssl.keystore.type=PEM"),
-    "ssl.keystore.location": Mapped(values.text, note="a PEM file with key and certificates, on driver and executors"),
-    "ssl.keystore.password": Refused("a PEM key store has no password of its own, its key has: use kafka.ssl.key.password"),
+    "ssl.keystore.location": Mapped(
+        values.text, note="a PEM file with key and certificates, on driver and executors"
+    ),
+    "ssl.keystore.password": Refused(
+        "a PEM key store has no password of its own, its key has: use kafka.ssl.key.password"
+    ),
     "ssl.keystore.type": Mapped(
-        values.one_of("PEM", "JKS", "PKCS12", upper=True), "JKS", "a key store must be PEM; others are refused with the command that converts them"
+        values.one_of("PEM", "JKS", "PKCS12", upper=True),
+        "JKS",
+        "a key store must be PEM; others are refused with the command that converts them",
     ),
     "ssl.protocol": Mapped(
-        values.one_of("TLSv1.2", "TLSv1.3", "TLS"), "TLSv1.3", "the highest version offered; kafka.ssl.enabled.protocols says which are"
+        values.one_of("TLSv1.2", "TLSv1.3", "TLS"),
+        "TLSv1.3",
+        "the highest version offered; kafka.ssl.enabled.protocols says which are",
     ),
     "ssl.provider": Harmless(_JVM),
     "ssl.secure.random.implementation": Harmless(_JVM),
     "ssl.trustmanager.algorithm": Harmless(_JVM),
     "ssl.truststore.certificates": Mapped(values.verbatim, note="PEM, with ssl.truststore.type=PEM"),
-    "ssl.truststore.location": Mapped(values.text, note="a PEM file, on driver and executors; without any, the hosts' own authorities are trusted"),
+    "ssl.truststore.location": Mapped(
+        values.text,
+        note="a PEM file, on driver and executors; without any, the hosts' own authorities are trusted",
+    ),
     "ssl.truststore.password": Refused("a PEM trust store has no password: leave it out"),
     "ssl.truststore.type": Mapped(
-        values.one_of("PEM", "JKS", "PKCS12", upper=True), "JKS", "a trust store must be PEM; others are refused with the command that converts them"
+        values.one_of("PEM", "JKS", "PKCS12", upper=True),
+        "JKS",
+        "a trust store must be PEM; others are refused with the command that converts them",
     ),
-    "value.deserializer": Refused("values arrive as binary; decode the column value with DataFrame functions"),
+    "value.deserializer": Refused(
+        "values arrive as binary; decode the column value with DataFrame functions"
+    ),
 }
 """By Kafka's name, without the prefix ``kafka.``; sorted."""
 

@@ -7,10 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["BrokerAddress", "Parser", "addresses", "boolean", "integer", "one_of", "protocols", "text", "verbatim"]
+__all__ = [
+    "BrokerAddress",
+    "Parser",
+    "addresses",
+    "boolean",
+    "integer",
+    "one_of",
+    "protocols",
+    "text",
+    "verbatim",
+]
 
 Parser: TypeAlias = Callable[[str], Any]
-"""Returns the value, or raises ValueError with a sentence that goes on from "option 'kafka.x': "; the sentence never holds a secret."""
+"""Returns the value, or raises ValueError with a sentence that goes on from "option 'kafka.x': ".
+
+The sentence never holds a secret.
+"""
 
 _ADDRESS = re.compile(r"(?:[\w.%-]*://)?\[?(?P<host>[\w.%:-]+)\]?:(?P<port>[0-9]{1,5})", re.ASCII)
 """What Java's client takes, IPv6 with and without brackets."""
@@ -70,7 +83,9 @@ def one_of(*choices: str, lower: bool = False, upper: bool = False) -> Parser:
         word = value.strip()
         word = word.lower() if lower else word.upper() if upper else word
         if word not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(choice or '(empty)' for choice in choices)}")
+            raise ValueError(
+                f"{value!r} is not one of {', '.join(choice or '(empty)' for choice in choices)}"
+            )
         return word
 
     return parse
@@ -86,7 +101,10 @@ def protocols(value: str) -> tuple[str, ...]:
 
 
 def addresses(value: str) -> tuple[BrokerAddress, ...]:
-    """Take a list of brokers: host:port,host:port. A protocol before the host (PLAINTEXT://host:port) is left out, as Kafka does."""
+    """Take a list of brokers: host:port,host:port.
+
+    A protocol before the host (PLAINTEXT://host:port) is left out, as Kafka does.
+    """
     found = tuple(_address(entry.strip()) for entry in value.split(",") if entry.strip())
     if not found:
         raise ValueError("it names no broker; write host:port,host:port")

@@ -25,14 +25,19 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 def ssl_context(config: TlsConfig) -> ssl.SSLContext:
-    """Return a new TLS context. Reads files: on the host that connects, at the moment it connects, so that renewed certificates are seen.
+    """Return a new TLS context.
+
+    Reads files: on the host that connects, at the moment it connects, so that renewed certificates are seen.
 
     Raises:
         OptionError: a file is missing, a certificate or key cannot be read, or its password is wrong.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = config.check_hostname
-    context.minimum_version, context.maximum_version = _VERSIONS[config.protocols[0]], _VERSIONS[config.protocols[-1]]
+    context.minimum_version, context.maximum_version = (
+        _VERSIONS[config.protocols[0]],
+        _VERSIONS[config.protocols[-1]],
+    )
     _trust(context, config)
     if config.certificate_path or config.certificate:
         _identify(context, config)
@@ -51,14 +56,19 @@ def authenticate(ask: Callable[[Any], Any], config: SaslConfig, address: BrokerA
         How long the broker believes it, in milliseconds (KIP-368); 0 if without end.
 
     Raises:
-        AuthenticationError: wrong credentials, or a mechanism that the broker does not offer. Names mechanism, user and option, never a secret.
+        AuthenticationError: wrong credentials, or a mechanism that the broker does not offer. Names
+            mechanism, user and option, never a secret.
         OptionError: the token provider cannot be loaded.
     """
-    who = f"{config.mechanism} log-in to the Kafka broker {address}" + (f" as {config.username!r}" if config.username else "")
+    who = f"{config.mechanism} log-in to the Kafka broker {address}" + (
+        f" as {config.username!r}" if config.username else ""
+    )
     handshake = ask(SaslHandshakeRequest(mechanism=config.mechanism, min_version=1))
     if handshake.error_code and handshake.mechanisms:
         offered = ", ".join(sorted(handshake.mechanisms))
-        raise AuthenticationError(f"{who}: the broker offers {offered}; mend kafka.sasl.mechanism", source="kafka")
+        raise AuthenticationError(
+            f"{who}: the broker offers {offered}; mend kafka.sasl.mechanism", source="kafka"
+        )
     if handshake.error_code:
         raise from_code(handshake.error_code, what=who)
     try:
@@ -66,8 +76,11 @@ def authenticate(ask: Callable[[Any], Any], config: SaslConfig, address: BrokerA
     except HeadwaterError:
         raise
     except (ValueError, LookupError) as error:
-        # What kafka-python's mechanisms make of an answer that only a broker without our credentials would give.
-        raise AuthenticationError(f"{who}: the broker's answer proves nothing ({error}); see {config.option}", source="kafka") from error
+        # What kafka-python's mechanisms make of an answer that only a broker without our credentials would
+        # give.
+        raise AuthenticationError(
+            f"{who}: the broker's answer proves nothing ({error}); see {config.option}", source="kafka"
+        ) from error
 
 
 def _exchange(ask: Callable[[Any], Any], mechanism: Any, who: str, config: SaslConfig) -> int:
@@ -75,7 +88,9 @@ def _exchange(ask: Callable[[Any], Any], mechanism: Any, who: str, config: SaslC
     while not mechanism.is_done():
         response = ask(SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes()))
         if response.error_code:
-            raise AuthenticationError(f"{who} failed: {response.error_message or 'refused'}; see {config.option}", source="kafka")
+            raise AuthenticationError(
+                f"{who} failed: {response.error_message or 'refused'}; see {config.option}", source="kafka"
+            )
         mechanism.receive(response.auth_bytes)
         lifetime_ms = response.session_lifetime_ms
     if not mechanism.is_authenticated():
@@ -90,7 +105,9 @@ def _mechanism(config: SaslConfig) -> Any:
     username = config.username
     if config.mechanism.startswith("SCRAM"):
         username = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, saslname
-    return make(sasl_mechanism=config.mechanism, sasl_plain_username=username, sasl_plain_password=config.password)
+    return make(
+        sasl_mechanism=config.mechanism, sasl_plain_username=username, sasl_plain_password=config.password
+    )
 
 
 class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # kafka-python has no types
@@ -106,9 +123,14 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # kafka-pytho
         except HeadwaterError:
             raise
         except Exception as error:
-            raise AuthenticationError(f"{self._option}={self._named} raised {type(error).__name__}", source="kafka") from error
+            raise AuthenticationError(
+                f"{self._option}={self._named} raised {type(error).__name__}", source="kafka"
+            ) from error
         if not isinstance(token, str) or not token:
-            raise AuthenticationError(f"{self._option}={self._named} returned {type(token).__name__}, not a token (str)", source="kafka")
+            raise AuthenticationError(
+                f"{self._option}={self._named} returned {type(token).__name__}, not a token (str)",
+                source="kafka",
+            )
         return token
 
     def extensions(self) -> dict[str, str]:
@@ -122,7 +144,9 @@ def _load(config: SaslConfig) -> Callable[[], object]:
         for name in function.split("."):
             found = getattr(found, name)
     except (ImportError, AttributeError) as error:
-        raise OptionError(f"{config.token_provider} cannot be loaded in this process: {error}", option=config.option) from error
+        raise OptionError(
+            f"{config.token_provider} cannot be loaded in this process: {error}", option=config.option
+        ) from error
     return found  # type: ignore[no-any-return]
 
 
@@ -130,11 +154,17 @@ def _trust(context: ssl.SSLContext, config: TlsConfig) -> None:
     if not config.authorities_path and not config.authorities:
         context.load_default_certs()
         return
-    option = "kafka.ssl.truststore.location" if config.authorities_path else "kafka.ssl.truststore.certificates"
+    option = (
+        "kafka.ssl.truststore.location" if config.authorities_path else "kafka.ssl.truststore.certificates"
+    )
     try:
-        context.load_verify_locations(cafile=config.authorities_path, cadata=_lines(config.authorities) if config.authorities else None)
+        context.load_verify_locations(
+            cafile=config.authorities_path, cadata=_lines(config.authorities) if config.authorities else None
+        )
     except (OSError, ValueError) as error:
-        raise OptionError(f"holds no PEM certificates that can be read on this host: {_reason(error)}", option=option) from None
+        raise OptionError(
+            f"holds no PEM certificates that can be read on this host: {_reason(error)}", option=option
+        ) from None
 
 
 def _identify(context: ssl.SSLContext, config: TlsConfig) -> None:
@@ -149,13 +179,22 @@ def _identify(context: ssl.SSLContext, config: TlsConfig) -> None:
             context.load_cert_chain(file.name, password=lambda: config.key_password or "")
     except (OSError, ValueError) as error:
         option = "kafka.ssl.keystore.location" if config.certificate_path else "kafka.ssl.keystore.key"
-        raise OptionError(f"holds no PEM key and certificate that fit kafka.ssl.key.password: {_reason(error)}", option=option) from None
+        raise OptionError(
+            f"holds no PEM key and certificate that fit kafka.ssl.key.password: {_reason(error)}",
+            option=option,
+        ) from None
 
 
 def _lines(pem: str) -> str:
-    """Give PEM its lines back: in options it is often written in one, which Java reads and OpenSSL does not."""
+    """Give PEM its lines back.
+
+    In options it is often written in one, which Java reads and OpenSSL does not.
+    """
     blocks = _PEM_BLOCK.findall(pem.replace("\\n", "\n"))
-    return "\n".join(f"-----BEGIN {kind}-----\n{_wrap(body)}\n-----END {kind}-----" for kind, body in blocks) or pem
+    return (
+        "\n".join(f"-----BEGIN {kind}-----\n{_wrap(body)}\n-----END {kind}-----" for kind, body in blocks)
+        or pem
+    )
 
 
 def _wrap(body: str) -> str:

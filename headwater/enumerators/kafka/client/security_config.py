@@ -1,4 +1,7 @@
-"""TLS and SASL as settings: what ``kafka.ssl.*`` and ``kafka.sasl.*`` come to. Reads no file and opens nothing."""
+"""TLS and SASL as settings: what ``kafka.ssl.*`` and ``kafka.sasl.*`` come to.
+
+Reads no file and opens nothing.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,9 @@ class SaslConfig(_Settings):
 
 
 def check_stores(given: Mapping[str, str]) -> None:
-    """Refuse Java's own key and trust stores, each with the commands that convert it. First of all checks: the rest would only confuse.
+    """Refuse Java's own key and trust stores, each with the commands that convert it.
+
+    First of all checks: the rest would only confuse.
 
     Raises:
         OptionError: ``ssl.truststore.location`` or ``ssl.keystore.location`` is not declared to be PEM.
@@ -125,14 +130,22 @@ def tls_config(values: Mapping[str, Any], given: Mapping[str, str]) -> TlsConfig
     """
     for store, inline in (("truststore", "ssl.truststore.certificates"), ("keystore", "ssl.keystore.key")):
         if values[inline] and given.get(f"ssl.{store}.location", "").strip():
-            raise OptionError(f"clashes with kafka.ssl.{store}.location: give one of them", option=f"kafka.{inline}")
+            raise OptionError(
+                f"clashes with kafka.ssl.{store}.location: give one of them", option=f"kafka.{inline}"
+            )
         if values[inline] and values[f"ssl.{store}.type"] != "PEM":
             raise OptionError(f"needs kafka.ssl.{store}.type=PEM", option=f"kafka.{inline}")
     if bool(values["ssl.keystore.key"]) != bool(values["ssl.keystore.certificate.chain"]):
-        raise OptionError("kafka.ssl.keystore.key and kafka.ssl.keystore.certificate.chain need each other", option="kafka.ssl.keystore.key")
+        raise OptionError(
+            "kafka.ssl.keystore.key and kafka.ssl.keystore.certificate.chain need each other",
+            option="kafka.ssl.keystore.key",
+        )
     highest = values["ssl.protocol"]
     return TlsConfig(
-        protocols=tuple(p for p in sorted(values["ssl.enabled.protocols"]) if highest == "TLS" or p <= highest) or (highest,),
+        protocols=tuple(
+            p for p in sorted(values["ssl.enabled.protocols"]) if highest == "TLS" or p <= highest
+        )
+        or (highest,),
         check_hostname=values["ssl.endpoint.identification.algorithm"] == "https",
         authorities_path=values["ssl.truststore.location"] or None,
         authorities=values["ssl.truststore.certificates"] or None,
@@ -155,21 +168,32 @@ def sasl_config(values: Mapping[str, Any], protocol: str) -> SaslConfig:
         return _oauth_config(values["sasl.oauthbearer.token.provider"], entry)
     written = values["sasl.username"], values["sasl.password"]
     if entry and any(written):
-        raise OptionError("clashes with kafka.sasl.username and kafka.sasl.password: give one or the others", option="kafka.sasl.jaas.config")
+        raise OptionError(
+            "clashes with kafka.sasl.username and kafka.sasl.password: give one or the others",
+            option="kafka.sasl.jaas.config",
+        )
     option = "kafka.sasl.jaas.config" if entry else "kafka.sasl.username and kafka.sasl.password"
     username, password = (entry.options.get("username"), entry.options.get("password")) if entry else written
     if not username or not password:
         wanted = f"{_MODULES[mechanism]} required username=... password=...;"
-        raise OptionError(f"{mechanism} needs a user and a password: {wanted} or kafka.sasl.username and kafka.sasl.password", option=option)
+        raise OptionError(
+            f"{mechanism} needs a user and a password: {wanted} or kafka.sasl.username and kafka.sasl.password",
+            option=option,
+        )
     if entry and entry.options.get("tokenauth", "").lower() == "true":
-        raise OptionError("delegation tokens (tokenauth) are not supported; give a user and a password", option=option)
+        raise OptionError(
+            "delegation tokens (tokenauth) are not supported; give a user and a password", option=option
+        )
     return SaslConfig(mechanism, username, password, option=option)
 
 
 def _mechanism(given: str | None, protocol: str) -> str:
     offered = ", ".join(_MODULES)
     if not given:
-        raise OptionError(f"is required with kafka.security.protocol={protocol}: one of {offered}", option="kafka.sasl.mechanism")
+        raise OptionError(
+            f"is required with kafka.security.protocol={protocol}: one of {offered}",
+            option="kafka.sasl.mechanism",
+        )
     if given.upper() not in _MODULES:
         reason = _REFUSED.get(given.upper(), f"offered are {offered}")
         raise OptionError(f"{given!r} is refused: {reason}", option="kafka.sasl.mechanism")
@@ -185,7 +209,8 @@ def _jaas_entry(written: str | None, mechanism: str) -> jaas.JaasEntry | None:
         raise OptionError(str(error), option="kafka.sasl.jaas.config") from None
     if entry.module_name != _MODULES[mechanism]:
         raise OptionError(
-            f"names {entry.module_name}, but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}", option="kafka.sasl.jaas.config"
+            f"names {entry.module_name}, but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}",
+            option="kafka.sasl.jaas.config",
         )
     return entry
 
@@ -194,7 +219,18 @@ def _oauth_config(provider: str | None, entry: jaas.JaasEntry | None) -> SaslCon
     option = "kafka.sasl.oauthbearer.token.provider"
     module, _, function = (provider or "").partition(":")
     if not all(part.isidentifier() for part in [*module.split("."), *function.split(".")]):
-        raise OptionError("OAUTHBEARER needs it: package.module:function, a function without arguments that returns a token", option=option)
+        raise OptionError(
+            "OAUTHBEARER needs it: package.module:function, a function without arguments that returns a token",
+            option=option,
+        )
     options = entry.options if entry else {}
-    extensions = tuple(sorted((name.removeprefix("extension_"), value) for name, value in options.items() if name.startswith("extension_")))
-    return SaslConfig("OAUTHBEARER", token_provider=f"{module}:{function}", extensions=extensions, option=option)
+    extensions = tuple(
+        sorted(
+            (name.removeprefix("extension_"), value)
+            for name, value in options.items()
+            if name.startswith("extension_")
+        )
+    )
+    return SaslConfig(
+        "OAUTHBEARER", token_provider=f"{module}:{function}", extensions=extensions, option=option
+    )

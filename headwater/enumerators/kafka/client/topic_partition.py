@@ -10,7 +10,10 @@ EARLIEST = -2
 """The first record that is still there."""
 
 LATEST = -1
-"""The offset that the next record will get; with read_committed the last stable offset: the first record of the oldest open transaction."""
+"""The offset that the next record will get; with read_committed the last stable offset.
+
+The first record of the oldest open transaction.
+"""
 
 
 class TopicPartition(NamedTuple):

@@ -53,7 +53,10 @@ class SocketSettings:
 
 
 class Transport:
-    """A connected socket. Raises OSError as the system does, TimeoutError at a deadline, ConnectionResetError at the end of the stream.
+    """A connected socket.
+
+    Raises OSError as the system does, TimeoutError at a deadline, ConnectionResetError at the end of the
+    stream.
 
     After any error its state is unknown: close it. Used by one thread at a time.
     """
@@ -73,7 +76,11 @@ class Transport:
             raise deadline.passed() from None
 
     def receive_into(self, view: memoryview, deadline: Deadline) -> None:
-        """Fill the whole view. One call of the system, as a rule: it waits for all bytes, which costs a third less than taking them as they come."""
+        """Fill the whole view.
+
+        One call of the system, as a rule: it waits for all bytes, which costs a third less than taking them
+        as they come.
+        """
         while view:
             self._set_timeout(socket.SO_RCVTIMEO, deadline)
             try:
@@ -82,7 +89,10 @@ class Transport:
                 raise deadline.passed() from None
 
     def is_readable(self, timeout_ms: int) -> bool:
-        """Wait until there is something to read, or the end of the stream, or an error; return whether there is."""
+        """Wait until there is something to read, or the end of the stream, or an error.
+
+        Return whether there is.
+        """
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(timeout_ms))
@@ -119,7 +129,9 @@ class _TlsTransport(Transport):
         return self._socket.pending() > 0 or super().is_readable(timeout_ms)
 
 
-def open_transport(address: BrokerAddress, settings: SocketSettings, deadline: Deadline, *, tls: ssl.SSLContext | None = None) -> Transport:
+def open_transport(
+    address: BrokerAddress, settings: SocketSettings, deadline: Deadline, *, tls: ssl.SSLContext | None = None
+) -> Transport:
     """Connect to the first of the host's addresses that answers, and shake hands if there is TLS.
 
     Raises:
@@ -165,9 +177,13 @@ def _resolve(address: BrokerAddress) -> list[Any]:
 def _prepare(attempt: socket.socket, settings: SocketSettings) -> None:
     attempt.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     attempt.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, size in ((socket.SO_RCVBUF, settings.receive_buffer_bytes), (socket.SO_SNDBUF, settings.send_buffer_bytes)):
+    for option, size in (
+        (socket.SO_RCVBUF, settings.receive_buffer_bytes),
+        (socket.SO_SNDBUF, settings.send_buffer_bytes),
+    ):
         if size > 0:
-            with contextlib.suppress(OSError):  # a size that the system does not allow is a wish not granted, as in Java
+            # A size that the system does not allow is a wish not granted, as in Java.
+            with contextlib.suppress(OSError):
                 attempt.setsockopt(socket.SOL_SOCKET, option, size)
 
 

@@ -1,1 +1,4 @@
-"""One epoch of barrier mode inside a task: barriers, alignment, the feedback loop, and the reader that joins them."""
+"""One epoch of barrier mode inside a task.
+
+Barriers, alignment, the feedback loop, and the reader that joins them.
+"""

@@ -21,7 +21,10 @@ class Cut(enum.Enum):
     """Copy the state, then read on."""
 
     OVERTAKE = "overtake"
-    """Let the barrier overtake in the channels where it is missing; copy the state and what was overtaken. The epoch is over."""
+    """Let the barrier overtake in the channels where it is missing; copy the state and what was overtaken.
+
+    The epoch is over.
+    """
 
     COMPLETE = "complete"
     """All barriers came: copy the state, unless that was done. The epoch is over."""
@@ -30,7 +33,8 @@ class Cut(enum.Enum):
 class BarrierHandler:
     """Flink's ``CheckpointBarrierHandler`` for one epoch. One thread, no I/O, no waiting.
 
-    A channel whose barrier was read gives nothing more by itself (`PipelinedSubpartition`): that is the blocking of an aligned barrier.
+    A channel whose barrier was read gives nothing more by itself (`PipelinedSubpartition`): that is the
+    blocking of an aligned barrier.
 
     Args:
         channels: how many there are.
@@ -40,7 +44,9 @@ class BarrierHandler:
         metrics: gets start delay and alignment time.
     """
 
-    def __init__(self, channels: int, mode: AlignmentMode, timeout_ms: int | None, clock: Clock, metrics: EpochMetrics) -> None:
+    def __init__(
+        self, channels: int, mode: AlignmentMode, timeout_ms: int | None, clock: Clock, metrics: EpochMetrics
+    ) -> None:
         self._pending = set(range(channels))
         self._mode, self._clock, self._metrics = mode, clock, metrics
         self._timeout_ms = timeout_ms if mode is AlignmentMode.ALIGNED else None
@@ -65,7 +71,10 @@ class BarrierHandler:
         return self._arrived(channel, None)
 
     def on_time(self, triggered_ms: int) -> Cut:
-        """Time has passed since the trigger. After the time-out of the alignment the barrier overtakes, wherever it is."""
+        """Time has passed since the trigger.
+
+        After the time-out of the alignment the barrier overtakes, wherever it is.
+        """
         return self._overtake() if self.left_ms(triggered_ms) == 0 else Cut.NOTHING
 
     def left_ms(self, triggered_ms: int) -> int | None:
@@ -94,5 +103,7 @@ class BarrierHandler:
 
     def _complete(self, cut: Cut) -> Cut:
         self._is_over = True
-        self._metrics.alignment_ms = 0 if self._first_ms is None else self._clock.monotonic_ms() - self._first_ms
+        self._metrics.alignment_ms = (
+            0 if self._first_ms is None else self._clock.monotonic_ms() - self._first_ms
+        )
         return cut

@@ -1,4 +1,7 @@
-"""Asynchronous I/O between fetching and emitting: what was fetched is the input of calls, and what they answer are the rows."""
+"""Asynchronous I/O between fetching and emitting.
+
+What was fetched is the input of calls, and what they answer are the rows.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,17 @@ class AsyncCalls:
     """Requests go in, rows come out, many are in flight. The task's thread.
 
     Args:
-        function: an asynchronous function of a request (a dict with the columns of the fetched row) that returns one row of the source's schema
-            as a dict, several as a list, or None.
+        function: an asynchronous function of a request (a dict with the columns of the fetched row) that
+            returns one row of the source's schema as a dict, several as a list, or None.
         settings: see there. A call that failed for good fails the task, or is dropped.
         schema: of the source.
     """
 
     def __init__(self, function: Any, settings: AsyncSettings, schema: pa.Schema) -> None:
         if settings.on_failure not in {OnFailure.FAIL, OnFailure.DROP}:
-            raise OptionError("inside a source a failed call fails the task or is dropped", option="on_failure")
+            raise OptionError(
+                "inside a source a failed call fails the task or is dropped", option="on_failure"
+            )
         self._operator = AsyncWaitOperator(function, settings)
         self._schema = schema
         self._waiting: deque[JsonValue] = deque()
@@ -66,7 +71,10 @@ class AsyncCalls:
             yield from self._rows(outputs)
 
     def drain(self, timeout_ms: int | None) -> Iterator[pa.RecordBatch]:
-        """Yield rows until nothing is in flight, or the time is over. All requests have been asked by then."""
+        """Yield rows until nothing is in flight, or the time is over.
+
+        All requests have been asked by then.
+        """
         if self._is_open:
             for outputs in self._operator.drain(None if timeout_ms is None else timeout_ms / 1000):
                 yield from self._rows(outputs)

@@ -1,4 +1,8 @@
-"""Claims: of all attempts that read one place of an epoch (retries, speculation, the two scans of a self-join), one decides what the epoch holds."""
+"""Claims.
+
+Of all attempts that read one place of an epoch (retries, speculation, the two scans of a self-join), one
+decides what the epoch holds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,10 @@ BEAT_MS: Final = 2_000
 """How often an attempt gives a sign of life."""
 
 STALE_MS: Final = 15_000
-"""An attempt that gave none for so long, on the watcher's own clock, is taken for dead. Hosts' clocks are never compared."""
+"""An attempt that gave none for so long, on the watcher's own clock, is taken for dead.
+
+Hosts' clocks are never compared.
+"""
 
 _FIRST_POLL_MS, _MOST_POLL_MS = 5, 250
 
@@ -45,7 +52,10 @@ class ClaimWatch:
         return self._number
 
     def at_work(self) -> bool:
-        """Whether the newest claim's attempt may still be reading: it has neither given up, nor is its process dead, nor silent for too long."""
+        """Whether the newest claim's attempt may still be reading.
+
+        It has neither given up, nor is its process dead, nor silent for too long.
+        """
         number = self.newest()
         if not number or self._place.over(number) is not None:
             return False
@@ -84,7 +94,9 @@ class Claim:
             FencedError: somebody has.
         """
         if self._fenced.is_set():
-            raise FencedError(f"another attempt has taken over place {self.place.number} of epoch {self.place.epoch}: this one gave no sign of life")
+            raise FencedError(
+                f"another attempt has taken over place {self.place.number} of epoch {self.place.epoch}: this one gave no sign of life"
+            )
 
     def beat(self) -> None:
         """Give a sign of life, and look whether somebody has taken over."""
@@ -95,14 +107,17 @@ class Claim:
 
     def keep_alive(self) -> None:
         """Go on beating on a thread of its own, until `end`."""
-        self._thread = threading.Thread(target=self._beat_until_ended, name="headwater-heartbeat", daemon=True)
+        self._thread = threading.Thread(
+            target=self._beat_until_ended, name="headwater-heartbeat", daemon=True
+        )
         self._thread.start()
 
     def end(self, reason: str | None = None) -> None:
         """Stop beating.
 
         Args:
-            reason: why the attempt gives up without a manifest, so that nobody waits for it; None if it published one.
+            reason: why the attempt gives up without a manifest, so that nobody waits for it; None if it
+                published one.
         """
         self._ended.set()
         if self._thread is not None:
@@ -120,7 +135,10 @@ class Claim:
 
 
 class Entrance:
-    """How an attempt comes to a place: it reads first, or it waits for whoever does, or it follows a manifest. One thread."""
+    """How an attempt comes to a place.
+
+    It reads first, or it waits for whoever does, or it follows a manifest. One thread.
+    """
 
     def __init__(self, place: Place, clock: Clock) -> None:
         self._place, self._clock = place, clock
@@ -128,7 +146,10 @@ class Entrance:
         self._attempt = dumps({"attempt": secrets.token_hex(8), "process": this_process()}).encode()
 
     def enter(self) -> Claim | bytes:
-        """Return the claim if this attempt is to read, or the manifest that it has to follow. Waits while another attempt reads."""
+        """Return the claim if this attempt is to read, or the manifest that it has to follow.
+
+        Waits while another attempt reads.
+        """
         never, poll_ms = threading.Event(), _FIRST_POLL_MS
         while (entered := self.step()) is None:
             self._clock.wait(never, poll_ms)
@@ -147,5 +168,7 @@ class Entrance:
         if self._place.put_claim(number, self._attempt) != self._attempt:
             return None
         if number > 1:
-            log.warning("attempt %d takes over place %d of epoch %s", number, self._place.number, self._place.epoch)
+            log.warning(
+                "attempt %d takes over place %d of epoch %s", number, self._place.number, self._place.epoch
+            )
         return Claim(self._place, number, self._clock)

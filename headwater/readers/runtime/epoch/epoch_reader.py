@@ -49,25 +49,32 @@ _CALLS_S = 0.05
 
 
 class EpochReader:
-    """Reads one epoch of one task: fetchers -> channels -> (calls) -> emitter, and from the emitter back to the fetchers.
+    """Reads one epoch of one task.
 
-    Iterate it once, on the task's thread; then ask for `state`. Everything is closed when the iteration ends, fails, or is left early: no thread,
-    socket or file outlives it. The emitted batches are all that `state` counts as read, except for what it holds in flight.
+    Fetchers -> channels -> (calls) -> emitter, and from the emitter back to the fetchers.
+
+    Iterate it once, on the task's thread; then ask for `state`. Everything is closed when the iteration ends,
+    fails, or is left early: no thread, socket or file outlives it. The emitted batches are all that `state`
+    counts as read, except for what it holds in flight.
 
     Args:
         source: makes readers and emitter.
         starts: the splits of this task, each with its position; ``stop`` is not looked at.
         barrier: where the epoch is cut.
         mode: what happens between the first and the last barrier.
-        alignment_timeout_ms: for ALIGNED: after this time from the trigger the barrier overtakes; None: never.
-        stop_at: read again exactly what an earlier reading with the same ``starts`` and ``restored`` emitted, wherever ``barrier`` is.
+        alignment_timeout_ms: for ALIGNED: after this time from the trigger the barrier overtakes; None:
+            never.
+        stop_at: read again exactly what an earlier reading with the same ``starts`` and ``restored`` emitted,
+            wherever ``barrier`` is.
         restored: what the last epoch left in flight: emitted first.
-        budget_bytes: how much may lie between fetchers and emitter; what each fetcher has just fetched, or the emitter is at, comes on top.
+        budget_bytes: how much may lie between fetchers and emitter; what each fetcher has just fetched, or
+            the emitter is at, comes on top.
         threads: how many fetchers, and how many splits each has at a time.
         events: of the enumerator, for each reader.
         calls: asynchronous calls through which all rows go, if the source has any.
-        on_snapshot: called once, on the task's thread, when the state is copied at the barrier: early in AT_LEAST_ONCE, where rows still follow
-            that this state does not count, and at the end in the other modes. Not called for a reader that is left early, nor with ``stop_at``.
+        on_snapshot: called once, on the task's thread, when the state is copied at the barrier: early in
+            AT_LEAST_ONCE, where rows still follow that this state does not count, and at the end in the other
+            modes. Not called for a reader that is left early, nor with ``stop_at``.
         clock: time.
         metrics: written while reading.
     """
@@ -95,29 +102,46 @@ class EpochReader:
         self._source, self._calls, self._threads, self._events = source, calls, threads, events
         self._replay = None if stop_at is None else Replay(source.name, starts, restored, stop_at)
         self._stop_at, self._on_snapshot = stop_at, None if stop_at is not None else on_snapshot
-        ranges = [SplitRange(p.split, p.start, None) for p in starts] if self._replay is None else self._replay.ranges(starts)
+        ranges = (
+            [SplitRange(p.split, p.start, None) for p in starts]
+            if self._replay is None
+            else self._replay.ranges(starts)
+        )
         self._has_limit = stop_at is None and barrier != Barrier()
         self._loop = FeedbackLoop()
         schema = source.schema() if calls is None else None
         self._node = EmitterNode(source, ranges, self._loop, self._replay, self._clock, schema=schema)
-        self._trigger = BarrierTrigger(barrier if stop_at is None else Barrier(), [p.split.path for p in ranges], self._clock, self._on_trigger)
+        self._trigger = BarrierTrigger(
+            barrier if stop_at is None else Barrier(),
+            [p.split.path for p in ranges],
+            self._clock,
+            self._on_trigger,
+        )
         mode = mode if stop_at is None else AlignmentMode.ALIGNED
         self._alignment_timeout_ms = alignment_timeout_ms if stop_at is None else None
-        self._handler = BarrierHandler(threads.fetchers, mode, self._alignment_timeout_ms, self._clock, self.metrics)
+        self._handler = BarrierHandler(
+            threads.fetchers, mode, self._alignment_timeout_ms, self._clock, self.metrics
+        )
         self._attempt = uuid.uuid4().hex
         self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId(f"fetched/{source.name}", self._attempt), threads.fetchers, BufferPool(budget_bytes)
+            ResultPartitionId(f"fetched/{source.name}", self._attempt),
+            threads.fetchers,
+            BufferPool(budget_bytes),
         )
         self._gate = InputGate(self._partition, self._clock)
         self._manager = SplitFetcherManager(threads, ranges, self._loop.take, self._gate.wake_up)
-        self._restored, self._requests = RestoredRows(restored, self._replay), [request for held in restored for request in held.requests]
+        self._restored, self._requests = (
+            RestoredRows(restored, self._replay),
+            [request for held in restored for request in held.requests],
+        )
         self._captured: dict[Path, tuple[JsonValue, list[pa.RecordBatch]]] = {}
         self._final: EpochState | None = None
         self._is_failed = False
         self._batches: weakref.ref[Generator[pa.RecordBatch, None, None]] | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        # Only whoever iterates holds the generator: where it is dropped half-way, everything is closed at once.
+        # Only whoever iterates holds the generator: where it is dropped half-way, everything is closed at
+        # once.
         if self._batches is None:
             batches = self._run()
             self._batches = weakref.ref(batches)
@@ -125,7 +149,10 @@ class EpochReader:
         return self._batches() or iter(())
 
     def close(self) -> None:
-        """Leave early: everything is closed, and `state` is what was emitted so far. Idempotent; means nothing after the end."""
+        """Leave early: everything is closed, and `state` is what was emitted so far.
+
+        Idempotent; means nothing after the end.
+        """
         batches = self._batches() if self._batches is not None else None
         if batches is not None:
             batches.close()
@@ -139,7 +166,9 @@ class EpochReader:
             ContractError: the iteration is still under way, or has failed.
         """
         if self._final is None or self._is_failed:
-            raise ContractError("the state of an epoch is known when its iteration has ended or was closed, and not after an error")
+            raise ContractError(
+                "the state of an epoch is known when its iteration has ended or was closed, and not after an error"
+            )
         return self._final
 
     def _run(self) -> Generator[pa.RecordBatch, None, None]:
@@ -164,7 +193,14 @@ class EpochReader:
         if requests:
             yield from self._ask(requests)
         waits = bool(self._threads.threads)
-        work = FetcherWork(self._source.create_reader, self._partition, self._trigger, self._manager.take, self._threads.splits_per_thread, waits)
+        work = FetcherWork(
+            self._source.create_reader,
+            self._partition,
+            self._trigger,
+            self._manager.take,
+            self._threads.splits_per_thread,
+            waits,
+        )
         self._manager.start(work, self._events, self._source.name)
         cut = Cut.NOTHING
         while cut not in {Cut.COMPLETE, Cut.OVERTAKE}:
@@ -224,7 +260,11 @@ class EpochReader:
             return
         if self._calls is not None and self._calls.is_busy:
             return
-        left_ms = self._handler.left_ms(self._trigger.triggered_ms) if self._trigger.is_due else self._trigger.left_ms()
+        left_ms = (
+            self._handler.left_ms(self._trigger.triggered_ms)
+            if self._trigger.is_due
+            else self._trigger.left_ms()
+        )
         self._gate.wait(left_ms)
 
     def _emit(self, fetched: Fetched) -> pa.RecordBatch | None:
@@ -248,13 +288,18 @@ class EpochReader:
 
     def _ask(self, requests: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         if self._calls is None:
-            raise ContractError(f"source {self._source.name} has requests in flight and nothing that makes them")
+            raise ContractError(
+                f"source {self._source.name} has requests in flight and nothing that makes them"
+            )
         self._calls.put(r for r in requests if self._replay is None or self._replay.was_answered(r))
         yield from self._calls.make_room()
         yield from self._calls.poll()
 
     def _overtake(self) -> None:
-        """Let the barrier overtake where it is missing; what it overtook goes through the emitter, but its rows or requests into the snapshot."""
+        """Let the barrier overtake where it is missing.
+
+        What it overtook goes through the emitter, but its rows or requests into the snapshot.
+        """
         barrier = CheckpointBarrier(self._trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
             for element in self._partition.overtake(channel, barrier):
@@ -292,7 +337,9 @@ class EpochReader:
 
     def _in_flight(self) -> list[InFlight]:
         held = self._restored.left()
-        held += [InFlight(path, start, write_batches(batches)) for path, (start, batches) in self._captured.items()]
+        held += [
+            InFlight(path, start, write_batches(batches)) for path, (start, batches) in self._captured.items()
+        ]
         requests = self._requests + (self._calls.unanswered() if self._calls is not None else [])
         return held + ([InFlight((), None, b"", tuple(requests))] if requests else [])
 

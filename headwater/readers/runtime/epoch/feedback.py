@@ -15,8 +15,8 @@ __all__ = ["FeedbackLoop"]
 class FeedbackLoop:
     """A channel that begins at the task's thread and ends at whichever fetcher has room.
 
-    It is not bounded, since the emitter must never wait for the fetchers, which wait for the emitter: whoever fills it looks at its length and
-    cuts the epoch in time.
+    It is not bounded, since the emitter must never wait for the fetchers, which wait for the emitter: whoever
+    fills it looks at its length and cuts the epoch in time.
     """
 
     def __init__(self) -> None:
@@ -30,16 +30,24 @@ class FeedbackLoop:
         self._channel.add(Buffer(found, 0, None))
 
     def take(self) -> SplitRange[Any, Any] | None:
-        """Return the next split to begin with, None if there is none, or the barrier is in the loop. Any fetcher."""
+        """Return the next split to begin with, None if there is none, or the barrier is in the loop.
+
+        Any fetcher.
+        """
         element = self._channel.poll()
         return element.payload if isinstance(element, Buffer) else None
 
     def waiting(self) -> list[Path]:
         """Return what nobody has begun with, and leave it there."""
-        return [element.payload.split.path for element in self._channel.waiting() if isinstance(element, Buffer)]
+        return [
+            element.payload.split.path for element in self._channel.waiting() if isinstance(element, Buffer)
+        ]
 
     def cut(self, barrier: CheckpointBarrier) -> list[Path]:
-        """Put the barrier into the loop and log what comes out before it does; nothing can be taken afterwards. The task's thread."""
+        """Put the barrier into the loop and log what comes out before it does.
+
+        Nothing can be taken afterwards. The task's thread.
+        """
         self._channel.add(barrier)
         log: list[Path] = []
         while isinstance(element := self._channel.poll(), Buffer):

@@ -40,7 +40,9 @@ class InputGate(Generic[T]):
         return None
 
     def wait(self, timeout_ms: int | None) -> None:
-        """Wait until something may have come, somebody woke this up, or the time is over. To be called after `poll` returned None.
+        """Wait until something may have come, somebody woke this up, or the time is over.
+
+        To be called after `poll` returned None.
 
         It may return though nothing came; it never sleeps through something that came after that `poll`.
         """

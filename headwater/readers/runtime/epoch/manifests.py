@@ -24,7 +24,8 @@ class Manifest:
     """What a place came to.
 
     Attributes:
-        state: the snapshot of whoever read it; None if nobody did, and nobody may any more: the driver has sealed it.
+        state: the snapshot of whoever read it; None if nobody did, and nobody may any more: the driver has
+            sealed it.
         metrics: of the reading, for people; what was read does not depend on it.
         size_bytes: of the stored object.
     """
@@ -50,7 +51,8 @@ def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> M
         where: names the object in errors.
 
     Raises:
-        StateLocationError: it was cut short or changed, or is from a later version. Nothing may be written over it: what was read is not known.
+        StateLocationError: it was cut short or changed, or is from a later version. Nothing may be written
+            over it: what was read is not known.
     """
     head = _HEAD.match(data)
     body = data[head.end() :] if head else b""
@@ -60,12 +62,16 @@ def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> M
             "the backup that was taken with the checkpoint, or begin with a new checkpoint and a new stateLocation"
         )
     if int(head.group(1)) != _VERSION:
-        raise StateLocationError(f"the manifest of {where} has version {int(head.group(1))}, this headwater reads {_VERSION}: install a later one")
+        raise StateLocationError(
+            f"the manifest of {where} has version {int(head.group(1))}, this headwater reads {_VERSION}: install a later one"
+        )
     whole = cast("dict[str, Any]", json.loads(body))
     try:
         state = None if whole["state"] is None else EpochState.from_json(source, whole["state"])
     except OffsetError as error:
-        raise StateLocationError(f"the manifest of {where} does not belong to source {source.name}: {error}") from error
+        raise StateLocationError(
+            f"the manifest of {where} does not belong to source {source.name}: {error}"
+        ) from error
     return Manifest(state, whole["metrics"], len(data))
 
 

@@ -14,7 +14,8 @@ class EpochMetrics:
     Attributes:
         rows: emitted.
         fetches: how often a reader was asked.
-        start_delay_ms: from the trigger to the first barrier at the emitter: how long the fetched data held it up.
+        start_delay_ms: from the trigger to the first barrier at the emitter: how long the fetched data held
+            it up.
         alignment_ms: from the first barrier to the last one, or to the overtaking.
         in_flight_bytes: Arrow rows that were stored with the state because the barrier overtook them.
         snapshot_ms: how long copying the state took; writing it is not counted.

@@ -23,7 +23,9 @@ __all__ = ["EmitterNode"]
 
 
 class EmitterNode:
-    """Emits record after record, whole or not at all, and takes down what each says about splits. The task's thread.
+    """Emits record after record, whole or not at all, and takes down what each says about splits.
+
+    The task's thread.
 
     Args:
         source: makes the emitter.
@@ -50,15 +52,20 @@ class EmitterNode:
         self.stopped: list[Path] = []
 
     def emit(self, fetched: Fetched) -> pa.RecordBatch | None:
-        """Return the rows of one record, with the state advanced past all of it; None if it has none, or its split is done.
+        """Return the rows of one record, with the state advanced past all of it.
 
-        Splits that have come to their stop are added to ``stopped``: they are not to be fetched from any more.
+        None if it has none, or its split is done.
+
+        Splits that have come to their stop are added to ``stopped``: they are not to be fetched from any
+        more.
         """
         state = self.progress.state(fetched.path)
         if state is None:
             return None
         before, record = state.position, fetched.record
-        batches = [batch for batch in (*self._emitter.emit(record, state), *self._emitter.flush()) if batch.num_rows]
+        batches = [
+            batch for batch in (*self._emitter.emit(record, state), *self._emitter.flush()) if batch.num_rows
+        ]
         if self._schema is not None:
             for batch in batches:
                 check_schema(self._source, self._schema, batch, fetched.path)

@@ -18,7 +18,9 @@ from headwater.readers.runtime.fetchers.shape import ThreadShape
 __all__ = ["open_epoch_reader"]
 
 
-def open_epoch_reader(source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext) -> EpochReading:
+def open_epoch_reader(
+    source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext
+) -> EpochReading:
     """Return the reader of one task. Opens nothing: that comes with the first batch."""
     stop_at = context.stop_at
     scans = SharedScans(task.folder, task.place) if task.share_scans else None

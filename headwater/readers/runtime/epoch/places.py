@@ -1,4 +1,7 @@
-"""A task's place in an epoch: the objects by which its attempts, and the driver, agree on who reads and what was read."""
+"""A task's place in an epoch.
+
+The objects by which its attempts, and the driver, agree on who reads and what was read.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ class Place:
         00003.claim-1     the first attempt, and which process it is
         00003.beat-1      its last sign of life
         00003.over-1      it gave up, and why
-        00003.snapshot    an early snapshot: how far the first attempt can be followed if it dies (at-least-once mode)
-        00003.claim-2     who took over: from here on the first attempt is fenced
+        00003.snapshot    an early snapshot: how far the first attempt can be followed if it dies
+        (at-least-once mode) 00003.claim-2     who took over: from here on the first attempt is fenced
         00003.manifest    what was read, or that nothing was; the first one counts for ever
 
     Attributes:

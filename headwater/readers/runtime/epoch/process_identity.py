@@ -14,7 +14,10 @@ _PROC = Path("/proc")
 
 
 def this_process() -> JsonObject:
-    """Return who this process is: its id, when it began, and the host and process namespace in which the id means something."""
+    """Return who this process is.
+
+    Its id, when it began, and the host and process namespace in which the id means something.
+    """
     return {"host": _host(), "pid": os.getpid(), "started": _started(os.getpid())}
 
 
@@ -35,7 +38,10 @@ def _host() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when a living process began, in ticks since the host did; None if there is no such process, or nothing to ask."""
+    """Return when a living process began, in ticks since the host did.
+
+    None if there is no such process, or nothing to ask.
+    """
     try:
         stat = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,7 @@
-"""The split states of a task in barrier mode: owned by its thread, seeded when a split is added, frozen for the snapshot."""
+"""The split states of a task in barrier mode.
+
+Owned by its thread, seeded when a split is added, frozen for the snapshot.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,9 @@ class EpochProgress:
         if path in self._status or path in self._ended:
             return None
         if path not in self._states:
-            raise ContractError(f"records of split {'-'.join(path)} came, which is not registered with this task")
+            raise ContractError(
+                f"records of split {'-'.join(path)} came, which is not registered with this task"
+            )
         return self._states[path]
 
     def add_found(self, found: FoundSplit, stop: JsonValue = None) -> SplitRange[Any, Any] | None:
@@ -83,7 +88,9 @@ class EpochProgress:
         waiting = [self._found[path] for path in loop_log]
         not_begun = {found.split.path for found in waiting}
         return EpochState(
-            tuple(self._progress(path, state) for path, state in self._states.items() if path not in not_begun),
+            tuple(
+                self._progress(path, state) for path, state in self._states.items() if path not in not_begun
+            ),
             tuple(waiting),
             tuple(in_flight),
             tuple(self._events),

@@ -25,23 +25,40 @@ class Replay:
         stop_at: the state at its end.
     """
 
-    def __init__(self, source: str, starts: Sequence[SplitRange[Any, Any]], restored: Sequence[InFlight], stop_at: EpochState) -> None:
+    def __init__(
+        self,
+        source: str,
+        starts: Sequence[SplitRange[Any, Any]],
+        restored: Sequence[InFlight],
+        stop_at: EpochState,
+    ) -> None:
         self._source = source
         carried = {(held.path, dumps(held.start)) for held in restored}
         self._left = {(held.path, dumps(held.start)): held for held in stop_at.in_flight}
         self._stops: dict[Path, JsonValue] = {piece.split.path: piece.start for piece in starts}
         self._stops.update((p.split.path, p.position) for p in stop_at.progress)
         self._stops.update((found.split.path, found.start) for found in stop_at.found)
-        self._stops.update((held.path, held.start) for held in stop_at.in_flight if held.rows and (held.path, dumps(held.start)) not in carried)
+        self._stops.update(
+            (held.path, held.start)
+            for held in stop_at.in_flight
+            if held.rows and (held.path, dumps(held.start)) not in carried
+        )
         self._unanswered = Counter(dumps(request) for held in stop_at.in_flight for request in held.requests)
 
     def ranges(self, starts: Sequence[SplitRange[Any, Any]]) -> list[SplitRange[Any, Any]]:
         """Return what is to be read of the splits that the task was given, without those of which nothing was."""
         stops = self._stops
-        return [SplitRange(p.split, p.start, stops[p.split.path]) for p in starts if stops[p.split.path] != p.start]
+        return [
+            SplitRange(p.split, p.start, stops[p.split.path])
+            for p in starts
+            if stops[p.split.path] != p.start
+        ]
 
     def stop_of(self, found: FoundSplit) -> tuple[bool, JsonValue]:
-        """Return whether a split that was found is to be read, and where it stops; None if it was read to its end."""
+        """Return whether a split that was found is to be read, and where it stops.
+
+        None if it was read to its end.
+        """
         path = found.split.path
         return path not in self._stops or self._stops[path] != found.start, self._stops.get(path)
 
@@ -79,12 +96,18 @@ class Replay:
             )
 
     def emitted_batches(self, restored: InFlight, batches: int) -> int:
-        """Return how many of the restored batches were emitted the first time: what is left over is always the end."""
+        """Return how many of the restored batches were emitted the first time.
+
+        What is left over is always the end.
+        """
         left = self._left.get((restored.path, dumps(restored.start)))
         return batches - (len(read_batches(left.rows)) if left is not None else 0)
 
     def was_answered(self, request: JsonValue) -> bool:
-        """Whether a request is to be made. Each that was left open is skipped once; equal ones are the same."""
+        """Whether a request is to be made.
+
+        Each that was left open is skipped once; equal ones are the same.
+        """
         key = dumps(request)
         if self._unanswered[key] > 0:
             self._unanswered[key] -= 1

@@ -28,10 +28,14 @@ class RestoredRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows; a batch counts as emitted when it is yielded."""
         for held, batches in self._left:
-            emitted = len(batches) if self._replay is None else self._replay.emitted_batches(held, len(batches))
+            emitted = (
+                len(batches) if self._replay is None else self._replay.emitted_batches(held, len(batches))
+            )
             for _ in range(emitted):
                 yield batches.pop(0)
 
     def left(self) -> list[InFlight]:
         """Return what was not emitted."""
-        return [InFlight(held.path, held.start, write_batches(batches)) for held, batches in self._left if batches]
+        return [
+            InFlight(held.path, held.start, write_batches(batches)) for held, batches in self._left if batches
+        ]

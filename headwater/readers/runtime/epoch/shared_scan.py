@@ -1,4 +1,7 @@
-"""Two scans of one epoch on one host: the first one's rows lie in a blocking partition, and the second reads them from there."""
+"""Two scans of one epoch on one host.
+
+The first one's rows lie in a blocking partition, and the second reads them from there.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,14 @@ _FORGOTTEN_S = 24 * 3600
 
 
 class SharedScans:
-    """Where the tasks of one epoch on one host keep and find each other's rows: files below the host's folder for temporary ones.
+    """Where the tasks of one epoch on one host keep and find each other's rows.
 
-    A file is named by what its rows are: the epoch, the place, and a digest of the state that they led to. So whoever finds a file by the state
-    of a manifest finds exactly the rows of that manifest. Files of earlier epochs of the query are deleted by the first task of a later one, those
-    of queries that have kept nothing for a day by whoever comes next.
+    Files below the host's folder for temporary ones.
+
+    A file is named by what its rows are: the epoch, the place, and a digest of the state that they led to. So
+    whoever finds a file by the state of a manifest finds exactly the rows of that manifest. Files of earlier
+    epochs of the query are deleted by the first task of a later one, those of queries that have kept nothing
+    for a day by whoever comes next.
 
     Args:
         epoch: the epoch's folder in the state location, ``query/epoch``.
@@ -76,14 +82,18 @@ class SharedScans:
         digest = hashlib.sha256(dumps(state.to_json(source)).encode()).hexdigest()
         return self.folder / f"{self._place}-{digest}.arrow"
 
-    def find(self, source: Source[Any, Any, Any], state: EpochState) -> Generator[pa.RecordBatch, None, None] | None:
+    def find(
+        self, source: Source[Any, Any, Any], state: EpochState
+    ) -> Generator[pa.RecordBatch, None, None] | None:
         """Return the rows that led to a state, None if nobody on this host has kept them."""
         file = self.file(source, state)
         return read_file(file) if file.is_file() else None
 
 
 class SharingReader:
-    """An `EpochReader` whose rows are kept for other scans of the same epoch. The same methods, the same promises.
+    """An `EpochReader` whose rows are kept for other scans of the same epoch.
+
+    The same methods, the same promises.
 
     Rows that cannot be kept (a full disk) are not shared, and the reader goes on.
 
@@ -122,12 +132,16 @@ class SharingReader:
             if self._partition is None and self._is_whole:
                 self._scans.prepare()
                 name = ResultPartitionId(f"rows-{self._attempt}", self._attempt)
-                self._partition = BlockingResultPartition(name, 1, BufferPool(_IN_MEMORY_BYTES), self._scans.folder)
+                self._partition = BlockingResultPartition(
+                    name, 1, BufferPool(_IN_MEMORY_BYTES), self._scans.folder
+                )
                 PROCESS_PARTITIONS.register(self._partition)
             if self._partition is not None:
                 self._partition.add(0, batch, batch.nbytes)
         except OSError:
-            log.warning("rows of epoch %s are not kept for other scans", self._scans.folder.name, exc_info=True)
+            log.warning(
+                "rows of epoch %s are not kept for other scans", self._scans.folder.name, exc_info=True
+            )
             self._give_up()
 
     def _share(self) -> None:

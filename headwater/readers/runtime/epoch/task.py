@@ -1,4 +1,7 @@
-"""One task of an epoch: claims its place and reads up to the barrier, or follows the manifest of whoever did."""
+"""One task of an epoch.
+
+Claims its place and reads up to the barrier, or follows the manifest of whoever did.
+"""
 
 from __future__ import annotations
 
@@ -97,12 +100,18 @@ OpenReader: TypeAlias = Callable[[BarrierSource[Any, Any], EpochTask, ReadingCon
 
 
 def read_epoch(
-    source: BarrierSource[Any, Any], task: EpochTask, store: StateStore | None, open_reader: OpenReader, clock: Clock | None = None
+    source: BarrierSource[Any, Any],
+    task: EpochTask,
+    store: StateStore | None,
+    open_reader: OpenReader,
+    clock: Clock | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the rows of one place of an epoch. On an executor, on the task's thread; ends after the place's manifest is published.
+    """Yield the rows of one place of an epoch.
 
-    The first attempt that comes to the place decides how far the epoch goes. Whoever comes later reads exactly that. An attempt that is left
-    early (LIMIT) publishes what it had emitted by then.
+    On an executor, on the task's thread; ends after the place's manifest is published.
+
+    The first attempt that comes to the place decides how far the epoch goes. Whoever comes later reads
+    exactly that. An attempt that is left early (LIMIT) publishes what it had emitted by then.
 
     Args:
         source: what to read.
@@ -143,7 +152,10 @@ class _Run:
             yield from reading
 
     def rows_as_published(self, place: Place, found: bytes) -> Iterator[pa.RecordBatch]:
-        """Read exactly what a manifest says; nothing if the place was sealed: then the next epoch begins where this one did."""
+        """Read exactly what a manifest says; nothing if the place was sealed.
+
+        Then the next epoch begins where this one did.
+        """
         state = decode_manifest(found, self.source, f"place {place.number} of epoch {place.epoch}").state
         if state is not None:
             context = ReadingContext(self.clock, stop_at=state, restored=self._restored(place.store))
@@ -167,7 +179,9 @@ class _Run:
         metrics = EpochMetrics()
         publisher = _Publisher(self.source, claim, metrics)
         early = publisher.write_early if self.task.mode is AlignmentMode.AT_LEAST_ONCE else None
-        context = ReadingContext(self.clock, restored=self._restored(claim.place.store), on_snapshot=early, metrics=metrics)
+        context = ReadingContext(
+            self.clock, restored=self._restored(claim.place.store), on_snapshot=early, metrics=metrics
+        )
         with closing(self._open(context)) as reading:
             try:
                 for batch in reading:
@@ -189,23 +203,33 @@ class _Run:
             data = Place(store, folder, number).manifest()
             where = f"place {number} of epoch {folder} in {store}"
             if data is None:
-                raise StateLocationError(f"the manifest of {where} is gone, and with it rows in flight: restore stateLocation from its backup")
+                raise StateLocationError(
+                    f"the manifest of {where} is gone, and with it rows in flight: restore stateLocation from its backup"
+                )
             state = decode_manifest(data, self.source, where).state
             found += state.in_flight if state else ()
         return tuple(found)
 
 
 class _Publisher:
-    """Writes what one attempt read: at the end as the manifest, and before that, while rows still flow, for whoever takes over if it dies."""
+    """Writes what one attempt read.
+
+    At the end as the manifest, and before that, while rows still flow, for whoever takes over if it dies.
+    """
 
     def __init__(self, source: BarrierSource[Any, Any], claim: Claim, metrics: EpochMetrics) -> None:
         self._source, self._claim, self._metrics = source, claim, metrics
         self._thread: threading.Thread | None = None
 
     def write_early(self, state: EpochState) -> None:
-        """Write a snapshot that is cut before the last row is emitted, on a thread of its own. A failure only costs the one who takes over time."""
+        """Write a snapshot that is cut before the last row is emitted, on a thread of its own.
+
+        A failure only costs the one who takes over time.
+        """
         snapshot = self._encode(state)
-        self._thread = threading.Thread(target=self._claim.place.put_snapshot, args=(snapshot,), name="headwater-snapshot", daemon=True)
+        self._thread = threading.Thread(
+            target=self._claim.place.put_snapshot, args=(snapshot,), name="headwater-snapshot", daemon=True
+        )
         self._thread.start()
 
     def publish(self, state: EpochState) -> None:
@@ -218,8 +242,14 @@ class _Publisher:
             self._thread.join()
         place, ours = self._claim.place, self._encode(state)
         counts = place.publish(ours)
-        if counts != ours and decode_manifest(counts, self._source, f"place {place.number} of epoch {place.epoch}").state != state:
-            raise FencedError(f"another attempt published place {place.number} of epoch {place.epoch} first, with other positions")
+        if (
+            counts != ours
+            and decode_manifest(counts, self._source, f"place {place.number} of epoch {place.epoch}").state
+            != state
+        ):
+            raise FencedError(
+                f"another attempt published place {place.number} of epoch {place.epoch} first, with other positions"
+            )
 
     def _encode(self, state: EpochState) -> bytes:
         metrics: dict[str, JsonValue] = {

@@ -68,12 +68,17 @@ class SplitFetcherManager:
         self._work = work
         self._fetchers = [SplitFetcher(index, work, events) for index in range(self._shape.fetchers)]
         for fetcher in self._fetchers[: self._shape.threads]:
-            thread = threading.Thread(target=self._run, args=(fetcher,), name=f"{name}-fetcher-{fetcher.index}", daemon=True)
+            thread = threading.Thread(
+                target=self._run, args=(fetcher,), name=f"{name}-fetcher-{fetcher.index}", daemon=True
+            )
             self._threads.append(thread)
             thread.start()
 
     def take(self) -> SplitRange[Any, Any] | None:
-        """Return the next split to begin with: first what the task was given, then, while no limit is reached, what was found. Any fetcher."""
+        """Return the next split to begin with.
+
+        First what the task was given, then, while no limit is reached, what was found. Any fetcher.
+        """
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -90,7 +95,10 @@ class SplitFetcherManager:
                 fetcher.wake_up()
 
     def notify_trigger(self) -> None:
-        """A limit is reached, or the barrier is due: fetches that nobody needs any more are woken up. Any thread."""
+        """A limit is reached, or the barrier is due: fetches that nobody needs any more are woken up.
+
+        Any thread.
+        """
         for fetcher in self._fetchers:
             if self._work.trigger.is_due or not self._work.trigger.unserved(fetcher.assigned):
                 fetcher.wake_up()
@@ -121,7 +129,9 @@ class SplitFetcherManager:
             raise failures[0]
 
     def close(self) -> None:
-        """End every fetcher: readers are woken up and closed, threads joined. Idempotent, and never raises: what fails then is logged.
+        """End every fetcher: readers are woken up and closed, threads joined.
+
+        Idempotent, and never raises: what fails then is logged.
 
         A thread whose reader does not come back from its fetch in time is left behind, and said so.
         """
@@ -137,14 +147,18 @@ class SplitFetcherManager:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 log.error(
-                    "%s did not return from SplitReader.fetch within %d ms after wake_up; it is left behind", thread.name, self._close_timeout_ms
+                    "%s did not return from SplitReader.fetch within %d ms after wake_up; it is left behind",
+                    thread.name,
+                    self._close_timeout_ms,
                 )
 
     def _run(self, fetcher: SplitFetcher) -> None:
         try:
             fetcher.run()
         except BaseException as error:  # noqa: BLE001 - goes to the task's thread
-            error.add_note(f"raised by fetcher {fetcher.index} of {len(self._fetchers)}, which reads {self._names(fetcher)}")
+            error.add_note(
+                f"raised by fetcher {fetcher.index} of {len(self._fetchers)}, which reads {self._names(fetcher)}"
+            )
             with self._lock:
                 self._failures.append(error)
             self._on_error()

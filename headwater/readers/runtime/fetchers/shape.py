@@ -14,8 +14,9 @@ class ThreadShape:
     """FLIP-27's thread models as two numbers.
 
     Attributes:
-        threads: fetchers with a thread, and a reader, each. 0: one fetcher without a thread, run by the task's own whenever it has nothing to emit:
-            no hand-over between threads, but also nothing that wakes up a blocked fetch.
+        threads: fetchers with a thread, and a reader, each. 0: one fetcher without a thread, run by the
+            task's own whenever it has nothing to emit: no hand-over between threads, but also nothing that
+            wakes up a blocked fetch.
         splits_per_thread: how many splits a reader has at a time; None: all there are.
     """
 

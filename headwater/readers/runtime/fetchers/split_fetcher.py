@@ -57,10 +57,13 @@ class _Pending:
 
 
 class SplitFetcher:
-    """Does one thing at a time: `step` runs a task, puts an element into the channel, takes a split, or fetches.
+    """Does one thing at a time.
 
-    Tasks come first, in their order; then what was fetched goes into the channel; then the barrier, if it is due; only then is more fetched. What
-    was fetched survives every interruption. Once its barrier is in the channel, a fetcher fetches no more.
+    `step` runs a task, puts an element into the channel, takes a split, or fetches.
+
+    Tasks come first, in their order; then what was fetched goes into the channel; then the barrier, if it is
+    due; only then is more fetched. What was fetched survives every interruption. Once its barrier is in the
+    channel, a fetcher fetches no more.
 
     Every method but `step`, `run` and `finish` may be called by any thread.
 
@@ -142,7 +145,10 @@ class SplitFetcher:
             reader.close()
 
     def step(self) -> bool:
-        """Do one thing; return whether there may be more to do. Waits only for room in the channel, and in the reader's fetch."""
+        """Do one thing; return whether there may be more to do.
+
+        Waits only for room in the channel, and in the reader's fetch.
+        """
         if self._tasks:
             self._tasks.popleft()(self._open())
             return True
@@ -190,7 +196,10 @@ class SplitFetcher:
             self._paused = (self._paused | set(to_pause)) - set(to_resume)
 
     def _is_read(self, path: Path) -> bool:
-        """Whether the reader still has a split: one that it called done has left it, though not yet this fetcher."""
+        """Whether the reader still has a split.
+
+        One that it called done has left it, though not yet this fetcher.
+        """
         return path in self._assigned and path not in self._pending.leaving
 
     def _remove_served(self) -> None:
@@ -211,7 +220,11 @@ class SplitFetcher:
         reader, trigger = self._open(), self._work.trigger
         trigger.begin_fetch()
         with self._changed:
-            if self._tasks or self._is_stopped or (trigger.is_reached and not trigger.unserved(self._assigned)):
+            if (
+                self._tasks
+                or self._is_stopped
+                or (trigger.is_reached and not trigger.unserved(self._assigned))
+            ):
                 return True  # whoever wanted that came too early to wake up the fetch
             self._is_fetching, self._was_woken = True, False
         try:
@@ -224,7 +237,9 @@ class SplitFetcher:
         return True
 
     def _accept(self, fetched: RecordsWithSplitIds[EpochRecord]) -> None:
-        caught_up, events = (fetched.caught_up, fetched.events) if isinstance(fetched, EpochRecords) else ({}, ())
+        caught_up, events = (
+            (fetched.caught_up, fetched.events) if isinstance(fetched, EpochRecords) else ({}, ())
+        )
         named = {*fetched.records, *fetched.finished, *caught_up}
         self._check(named, fetched.finished, caught_up)
         pending = self._pending
@@ -242,11 +257,17 @@ class SplitFetcher:
         nothing_there = not named and not self._was_woken
         pending.served.update(self._assigned.keys() - self._paused if nothing_there else named)
 
-    def _check(self, named: set[Path], finished: frozenset[Path], caught_up: Mapping[Path, int | None]) -> None:
+    def _check(
+        self, named: set[Path], finished: frozenset[Path], caught_up: Mapping[Path, int | None]
+    ) -> None:
         if unknown := named - self._assigned.keys():
-            raise ContractError(f"SplitReader.fetch spoke of split {'-'.join(min(unknown))}, which it was not given or has finished")
+            raise ContractError(
+                f"SplitReader.fetch spoke of split {'-'.join(min(unknown))}, which it was not given or has finished"
+            )
         if both := finished & caught_up.keys():
-            raise ContractError(f"SplitReader.fetch called split {'-'.join(min(both))} both finished and caught up")
+            raise ContractError(
+                f"SplitReader.fetch called split {'-'.join(min(both))} both finished and caught up"
+            )
 
     def _hand_over(self) -> bool:
         """Put the next element into the channel, waiting for room unless there is something else to do."""
@@ -264,7 +285,8 @@ class SplitFetcher:
     def _settle(self) -> None:
         """Say what follows from the last fetch, now that all of it is in the channel.
 
-        Splits that are done leave: idle is never seen before what it follows. And what was fetched counts: a barrier that overtakes finds it.
+        Splits that are done leave: idle is never seen before what it follows. And what was fetched counts: a
+        barrier that overtakes finds it.
         """
         pending = self._pending
         if pending.leaving or pending.served:

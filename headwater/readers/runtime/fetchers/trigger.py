@@ -15,8 +15,9 @@ __all__ = ["BarrierTrigger"]
 class BarrierTrigger:
     """Counts what all fetchers of a task fetch. Any thread may call any method.
 
-    Once a limit is *reached*, no split is fetched from that has been already; the barrier is *due* when every split that was ready had its turn.
-    So a split whose first fetch takes long cannot starve, however small the limits are.
+    Once a limit is *reached*, no split is fetched from that has been already; the barrier is *due* when every
+    split that was ready had its turn. So a split whose first fetch takes long cannot starve, however small
+    the limits are.
 
     Args:
         barrier: the limits.
@@ -25,7 +26,9 @@ class BarrierTrigger:
         on_change: called when a limit is reached, and when the barrier is due, each once; not under a lock.
     """
 
-    def __init__(self, barrier: Barrier, ready: Iterable[Path], clock: Clock, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, barrier: Barrier, ready: Iterable[Path], clock: Clock, on_change: Callable[[], None]
+    ) -> None:
         self._barrier, self._clock, self._on_change = barrier, clock, on_change
         self._lock = threading.Lock()
         self._unserved = set(ready)
@@ -59,7 +62,8 @@ class BarrierTrigger:
         """A fetch has returned.
 
         Args:
-            served: the splits that had their turn: all that it could have brought something of, if it brought nothing.
+            served: the splits that had their turn: all that it could have brought something of, if it brought
+                nothing.
             rows: how many it brought.
             row_bytes: how large they are.
         """
@@ -83,7 +87,10 @@ class BarrierTrigger:
         self.fetched((), 0, 0)
 
     def left_ms(self) -> int | None:
-        """Return the time until the duration is over; None if there is no such limit, it is over, or nothing was fetched yet."""
+        """Return the time until the duration is over.
+
+        None if there is no such limit, it is over, or nothing was fetched yet.
+        """
         if self._barrier.duration_ms is None or self._began_ms is None or self._is_reached:
             return None
         return max(0, self._began_ms + self._barrier.duration_ms - self._clock.monotonic_ms())
@@ -98,7 +105,11 @@ class BarrierTrigger:
         return (
             (barrier.rows is not None and self._rows >= barrier.rows)
             or (barrier.row_bytes is not None and self._row_bytes >= barrier.row_bytes)
-            or (barrier.duration_ms is not None and began_ms is not None and self._clock.monotonic_ms() >= began_ms + barrier.duration_ms)
+            or (
+                barrier.duration_ms is not None
+                and began_ms is not None
+                and self._clock.monotonic_ms() >= began_ms + barrier.duration_ms
+            )
         )
 
     def _update(self, reached: bool) -> bool:

@@ -15,7 +15,12 @@ import pyarrow.ipc
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.buffer_pool import Buffer
 from headwater.readers.runtime.partitions.events import EndOfPartition, Event
-from headwater.readers.runtime.partitions.subpartition import Element, Listener, ResultSubpartition, ResultSubpartitionView
+from headwater.readers.runtime.partitions.subpartition import (
+    Element,
+    Listener,
+    ResultSubpartition,
+    ResultSubpartitionView,
+)
 
 __all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "ReadAheadView", "read_file"]
 
@@ -26,7 +31,9 @@ _READ_AHEAD = 2
 
 
 class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
-    """Flink's ``SpillableSubpartition``, with one Arrow IPC file. Once there is a file, every later buffer goes there too.
+    """Flink's ``SpillableSubpartition``, with one Arrow IPC file.
+
+    Once there is a file, every later buffer goes there too.
 
     Args:
         index: its place in the partition.
@@ -74,7 +81,10 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         return accepted
 
     def spill(self) -> None:
-        """Write everything to the file and give the memory back. Idempotent; nothing to do when all is produced."""
+        """Write everything to the file and give the memory back.
+
+        Idempotent; nothing to do when all is produced.
+        """
         with self._lock:
             if self._is_spilled or self._is_finished or self._is_released:
                 return
@@ -91,12 +101,15 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             self._is_finished = True
             self._close_writer()
 
-    def create_view(self, on_available: Listener, *, read_ahead: bool = False) -> ResultSubpartitionView[pa.RecordBatch]:
+    def create_view(
+        self, on_available: Listener, *, read_ahead: bool = False
+    ) -> ResultSubpartitionView[pa.RecordBatch]:
         """Return a view of all elements from the first one.
 
         Args:
             on_available: see `ResultSubpartition.create_view`.
-            read_ahead: let a thread of the view's own read the file, two batches ahead, instead of mapping it into memory.
+            read_ahead: let a thread of the view's own read the file, two batches ahead, instead of mapping it
+                into memory.
 
         Raises:
             ContractError: not all is produced yet, or it is released.
@@ -105,7 +118,11 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             if self._is_released or not self._is_finished:
                 state = "released" if self._is_released else "not finished"
                 raise ContractError(f"subpartition {self.index} is blocking and {state}: it cannot be read")
-            source: _Batches = _File(self._file) if self._is_spilled and self._count else _Memory([buffer.payload for buffer in self._buffers])
+            source: _Batches = (
+                _File(self._file)
+                if self._is_spilled and self._count
+                else _Memory([buffer.payload for buffer in self._buffers])
+            )
             order = self._order
         on_available()
         if read_ahead and isinstance(source, _File):
@@ -175,9 +192,14 @@ class BlockingSubpartitionView(ResultSubpartitionView[pa.RecordBatch]):
 
 
 class ReadAheadView(BlockingSubpartitionView):
-    """Reads the file on a thread of its own, two batches ahead of the consumer. The thread ends with the last batch, or with the release."""
+    """Reads the file on a thread of its own, two batches ahead of the consumer.
 
-    def __init__(self, parent: BlockingSubpartition, order: Order, batches: _File, on_available: Listener) -> None:
+    The thread ends with the last batch, or with the release.
+    """
+
+    def __init__(
+        self, parent: BlockingSubpartition, order: Order, batches: _File, on_available: Listener
+    ) -> None:
         super().__init__(parent, order, batches)
         self._on_available = on_available
         self._read_already: queue.Queue[pa.RecordBatch | BaseException] = queue.Queue(_READ_AHEAD)
@@ -186,7 +208,9 @@ class ReadAheadView(BlockingSubpartitionView):
     def start(self) -> None:
         """Begin to read, unless that was done. The first `next` does."""
         if self._thread is None and not self._is_released:
-            self._thread = threading.Thread(target=self._run, name=f"read-ahead-{self._parent.index}", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, name=f"read-ahead-{self._parent.index}", daemon=True
+            )
             self._thread.start()
 
     def next(self) -> Element[pa.RecordBatch] | None:

@@ -17,7 +17,9 @@ __all__ = ["BlockingResultPartition"]
 
 
 class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
-    """Never waits: when the pool has no room for a buffer, everything goes to files. Consumers are notified when all is produced.
+    """Never waits: when the pool has no room for a buffer, everything goes to files.
+
+    Consumers are notified when all is produced.
 
     Args:
         partition_id: its name.
@@ -38,7 +40,9 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
         on_consumable: Callable[[ResultPartitionId], None] | None = None,
     ) -> None:
         stem = str(partition_id).replace("/", "_")
-        self._blocking = tuple(BlockingSubpartition(index, folder / f"{stem}-{index}.arrow") for index in range(subpartitions))
+        self._blocking = tuple(
+            BlockingSubpartition(index, folder / f"{stem}-{index}.arrow") for index in range(subpartitions)
+        )
         super().__init__(partition_id, self._blocking, pool, on_consumable)
 
     @property
@@ -68,6 +72,8 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
         super().finish()
         self._notify_consumable()
 
-    def create_view(self, index: int, on_available: Listener, *, read_ahead: bool = False) -> ResultSubpartitionView[pa.RecordBatch]:
+    def create_view(
+        self, index: int, on_available: Listener, *, read_ahead: bool = False
+    ) -> ResultSubpartitionView[pa.RecordBatch]:
         """Return one more view of a subpartition; see `BlockingSubpartition.create_view`."""
         return self._blocking[index].create_view(on_available, read_ahead=read_ahead)

@@ -20,8 +20,9 @@ def _never() -> bool:
 class BufferPool:
     """A budget of bytes, shared by all subpartitions of one result partition. Any thread may call any method.
 
-    A buffer is let in while less than the budget is in use, whatever its size: Arrow batches are not cut here, and one that is larger than the
-    whole budget must get through too. So at most the budget and one buffer more are ever in use.
+    A buffer is let in while less than the budget is in use, whatever its size: Arrow batches are not cut
+    here, and one that is larger than the whole budget must get through too. So at most the budget and one
+    buffer more are ever in use.
 
     Args:
         budget_bytes: at least 1.

@@ -6,7 +6,11 @@ import threading
 from typing import Any
 
 from headwater.core.errors import ContractError, PartitionNotFoundError
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionLocation, ResultPartitionType
+from headwater.readers.runtime.partitions.partition_id import (
+    ResultPartitionId,
+    ResultPartitionLocation,
+    ResultPartitionType,
+)
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
 from headwater.readers.runtime.partitions.subpartition import Listener, ResultSubpartitionView
 
@@ -39,7 +43,9 @@ class ResultPartitionManager:
         if partition.type is ResultPartitionType.PIPELINED:
             partition.release_when_consumed(self.release)
 
-    def create_view(self, partition_id: ResultPartitionId, index: int, on_available: Listener) -> ResultSubpartitionView[Any]:
+    def create_view(
+        self, partition_id: ResultPartitionId, index: int, on_available: Listener
+    ) -> ResultSubpartitionView[Any]:
         """Return a view of a subpartition.
 
         Raises:
@@ -48,12 +54,18 @@ class ResultPartitionManager:
         with self._lock:
             partition = self._partitions.get(partition_id)
         if partition is None:
-            raise PartitionNotFoundError(f"result partition {partition_id} is not in this process: not produced yet, or released")
+            raise PartitionNotFoundError(
+                f"result partition {partition_id} is not in this process: not produced yet, or released"
+            )
         return partition.create_view(index, on_available)
 
     def locate(self, partition_id: ResultPartitionId) -> ResultPartitionLocation:
         """Return whether a partition is here. Of one in a state store, `SegmentLog.locate` knows."""
-        return ResultPartitionLocation.LOCAL if partition_id in self._partitions else ResultPartitionLocation.UNKNOWN
+        return (
+            ResultPartitionLocation.LOCAL
+            if partition_id in self._partitions
+            else ResultPartitionLocation.UNKNOWN
+        )
 
     def release(self, partition_id: ResultPartitionId) -> None:
         """Release one partition. One that is not here is fine."""

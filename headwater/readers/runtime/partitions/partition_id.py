@@ -18,7 +18,9 @@ class ResultPartitionType(enum.Enum):
     """Not bounded: over the budget it goes to a file. Read when it is finished, by any number."""
 
     PIPELINED_PERSISTENT = "pipelined-persistent"
-    """Numbered segments in a state store, kept from checkpoint to checkpoint. Read while it is produced, by any process, after any checkpoint
+    """Numbered segments in a state store, kept from checkpoint to checkpoint.
+
+    Read while it is produced, by any process, after any checkpoint
     that is not released."""
 
 
@@ -37,7 +39,9 @@ class ResultPartitionLocation(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResultPartitionId:
-    """Which partition, produced by which attempt: a task that is tried again never reads what the dead attempt left.
+    """Which partition, produced by which attempt.
+
+    A task that is tried again never reads what the dead attempt left.
 
     Attributes:
         partition: what is produced, for example ``epoch-12/task-3``.

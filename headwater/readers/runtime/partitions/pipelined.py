@@ -9,7 +9,12 @@ from typing import TypeVar
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.buffer_pool import Buffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
-from headwater.readers.runtime.partitions.subpartition import Element, Listener, ResultSubpartition, ResultSubpartitionView
+from headwater.readers.runtime.partitions.subpartition import (
+    Element,
+    Listener,
+    ResultSubpartition,
+    ResultSubpartitionView,
+)
 
 __all__ = ["PipelinedSubpartition", "PipelinedSubpartitionView"]
 
@@ -19,8 +24,9 @@ T = TypeVar("T")
 class PipelinedSubpartition(ResultSubpartition[T]):
     """Flink's ``PipelinedSubpartition``: one view, told when the first element comes into an empty queue.
 
-    A barrier that is read in its place blocks the view until `PipelinedSubpartitionView.resume`: what lies behind belongs to the next epoch. One
-    that overtook blocks nothing: what it overtook is still to be read, if anybody wants it.
+    A barrier that is read in its place blocks the view until `PipelinedSubpartitionView.resume`: what lies
+    behind belongs to the next epoch. One that overtook blocks nothing: what it overtook is still to be read,
+    if anybody wants it.
     """
 
     def __init__(self, index: int) -> None:
@@ -46,7 +52,9 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             if accepted:
                 self._elements.append(element)
                 self._backlog += isinstance(element, Buffer)
-            listener = self._on_available if accepted and len(self._elements) == 1 and not self._is_blocked else None
+            listener = (
+                self._on_available if accepted and len(self._elements) == 1 and not self._is_blocked else None
+            )
         if not accepted and isinstance(element, Buffer):
             element.recycle()
         if listener is not None:
@@ -54,7 +62,10 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         return accepted
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
-        """Put a barrier before everything else, and return what it overtook, in order: what is in flight. Everything stays where it is."""
+        """Put a barrier before everything else, and return what it overtook, in order: what is in flight.
+
+        Everything stays where it is.
+        """
         with self._lock:
             if self._is_released:
                 return ()
@@ -76,7 +87,9 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         with self._lock:
             self._is_finished = True
 
-    def create_view(self, on_available: Listener, on_released: Listener | None = None) -> PipelinedSubpartitionView[T]:
+    def create_view(
+        self, on_available: Listener, on_released: Listener | None = None
+    ) -> PipelinedSubpartitionView[T]:
         """Return the one view.
 
         Args:
@@ -90,7 +103,9 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             if self._is_released:
                 raise ContractError(f"subpartition {self.index} is released and cannot be read")
             if self._on_available is not None:
-                raise ContractError(f"subpartition {self.index} is pipelined: it is read once, and somebody reads it already")
+                raise ContractError(
+                    f"subpartition {self.index} is pipelined: it is read once, and somebody reads it already"
+                )
             self._on_available = on_available
             has_data = bool(self._elements)
         if has_data:

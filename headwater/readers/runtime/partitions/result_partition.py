@@ -12,7 +12,12 @@ from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition, PipelinedSubpartitionView
-from headwater.readers.runtime.partitions.subpartition import Element, Listener, ResultSubpartition, ResultSubpartitionView
+from headwater.readers.runtime.partitions.subpartition import (
+    Element,
+    Listener,
+    ResultSubpartition,
+    ResultSubpartitionView,
+)
 
 __all__ = ["PipelinedResultPartition", "ResultPartition"]
 
@@ -98,7 +103,9 @@ class ResultPartition(ABC, Generic[T]):
             self._pending -= 1
             pending = self._pending
         if pending < 0:
-            raise ContractError(f"subpartition {index} of {self.partition_id} was consumed, but all references are given back already")
+            raise ContractError(
+                f"subpartition {index} of {self.partition_id} was consumed, but all references are given back already"
+            )
         if pending == 0 and self._on_consumed is not None:
             self._on_consumed(self.partition_id)
 
@@ -133,10 +140,14 @@ class PipelinedResultPartition(ResultPartition[T]):
         pool: BufferPool,
         on_consumable: Callable[[ResultPartitionId], None] | None = None,
     ) -> None:
-        self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(PipelinedSubpartition(index) for index in range(subpartitions))
+        self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(
+            PipelinedSubpartition(index) for index in range(subpartitions)
+        )
         super().__init__(partition_id, self._pipelined, pool, on_consumable)
 
-    def add(self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False) -> bool:
+    def add(
+        self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False
+    ) -> bool:
         """Put a buffer into a subpartition, waiting for room.
 
         Args:

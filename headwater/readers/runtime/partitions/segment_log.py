@@ -31,7 +31,8 @@ class _Record:
     checkpoint: int | None = None
 
     def encode(self) -> bytes:
-        # The random part tells equal records of one attempt apart: whoever reads back what was put knows who put it.
+        # The random part tells equal records of one attempt apart: whoever reads back what was put knows who
+        # put it.
         head: JsonObject = {
             "kind": self.kind,
             "attempt": self.attempt,
@@ -58,9 +59,10 @@ class _Record:
 class SegmentLog:
     """Numbered segments of Arrow batches in a state store, written by one attempt at a time, read by any process at any time.
 
-    Every record of the log is put under the next number, if that is absent. So a new attempt that begins with `take_over` fences the old one: the
-    old one's next record finds its number taken, or, where that was released meanwhile, later numbers behind it. What was appended before stays,
-    and belongs to the log whoever wrote it.
+    Every record of the log is put under the next number, if that is absent. So a new attempt that begins with
+    `take_over` fences the old one: the old one's next record finds its number taken, or, where that was
+    released meanwhile, later numbers behind it. What was appended before stays, and belongs to the log
+    whoever wrote it.
 
     One thread writes. A view is independent of the writer, and of other views.
 
@@ -78,7 +80,9 @@ class SegmentLog:
         self._is_fenced = False
 
     def take_over(self) -> int:
-        """Become the writer: from now on every other attempt is refused. Returns the number of the next segment.
+        """Become the writer: from now on every other attempt is refused.
+
+        Returns the number of the next segment.
 
         Raises:
             StateLocationError: the store cannot be reached.
@@ -122,23 +126,34 @@ class SegmentLog:
             return self.view(0)
         marked = self._number_of(checkpoint)
         if marked is None:
-            raise ContractError(f"segment log {self._folder} has nothing after checkpoint {checkpoint}: it was never marked, or is released")
+            raise ContractError(
+                f"segment log {self._folder} has nothing after checkpoint {checkpoint}: it was never marked, or is released"
+            )
         return self.view(marked + 1)
 
     def view(self, first: int, stop: int | None = None) -> SegmentLogView:
-        """Return a view of the segments from a number to before another one, which are known to be there; None: as far as there are any."""
+        """Return a view of the segments from a number to before another one, which are known to be there.
+
+        None: as far as there are any.
+        """
         return SegmentLogView(self._store, self._folder, first, stop)
 
     def notify_checkpoint_complete(self, checkpoint: int) -> None:
-        """Release what lies before the mark of a complete checkpoint: nobody reads "after" an earlier one again. Idempotent."""
+        """Release what lies before the mark of a complete checkpoint.
+
+        Nobody reads "after" an earlier one again. Idempotent.
+        """
         marked = self._number_of(checkpoint)
         if marked is not None:
             self.release_before(marked)
 
     def release_before(self, number: int) -> None:
-        """Delete the records before a number, the first ones first, so that what is left has no gap. Idempotent.
+        """Delete the records before a number, the first ones first, so that what is left has no gap.
 
-        The very last record stays: it keeps the numbers going, without which a fenced attempt could come back.
+        Idempotent.
+
+        The very last record stays: it keeps the numbers going, without which a fenced attempt could come
+        back.
         """
         for released in _numbers(self._store, self._folder)[:-1]:
             if released < number:
@@ -152,7 +167,11 @@ class SegmentLog:
         """Return where a consumer finds the log: with its writer, in the store, or nowhere yet."""
         if self._next is not None and not self._is_fenced:
             return ResultPartitionLocation.LOCAL
-        return ResultPartitionLocation.REMOTE if self._store.list(self._folder) else ResultPartitionLocation.UNKNOWN
+        return (
+            ResultPartitionLocation.REMOTE
+            if self._store.list(self._folder)
+            else ResultPartitionLocation.UNKNOWN
+        )
 
     def _put(self, record: _Record) -> int:
         if self._next is None:
@@ -162,8 +181,11 @@ class SegmentLog:
         if not won or self.end() != number + 1:
             self._is_fenced = True
             if won and self._store.get(self._name(number - 1)) is None:
-                self._store.delete(self._name(number))  # its place had been released; else it stays: who took over behind it may have read it
-            raise FencedError(f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {number}")
+                # Its place had been released; else it stays: who took over behind it may have read it.
+                self._store.delete(self._name(number))
+            raise FencedError(
+                f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {number}"
+            )
         self._next = number + 1
         return number
 
@@ -190,7 +212,9 @@ class SegmentLogView:
         self.position = first
 
     def segments(self) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Yield the segments that are there now, each with its number; may be called again later for what came meanwhile.
+        """Yield the segments that are there now, each with its number.
+
+        May be called again later for what came meanwhile.
 
         Raises:
             StateLocationError: a segment is not what was written, or one in between is missing.
@@ -217,7 +241,9 @@ class SegmentLogView:
             yield from batches
 
     def _gone(self) -> StateLocationError:
-        return StateLocationError(f"segment {self.position} of {self._folder} is gone: released, or deleted by somebody else, before it was read")
+        return StateLocationError(
+            f"segment {self.position} of {self._folder} is gone: released, or deleted by somebody else, before it was read"
+        )
 
 
 def _name(folder: str, number: int) -> str:
@@ -227,7 +253,8 @@ def _name(folder: str, number: int) -> str:
 def _numbers(store: StateStore, folder: str) -> list[int]:
     """Return the numbers of the records, in order, from the last gap on.
 
-    What lies before a gap was put there by a fenced attempt where all was released already: it counts for nothing.
+    What lies before a gap was put there by a fenced attempt where all was released already: it counts for
+    nothing.
     """
     numbers = [int(name) for name in store.list(folder)]
     first = len(numbers) - 1

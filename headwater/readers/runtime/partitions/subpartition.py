@@ -21,7 +21,9 @@ class ResultSubpartitionView(ABC, Generic[T]):
 
     @abstractmethod
     def next(self) -> Element[T] | None:
-        """Return the next buffer or event, None if there is none now. Never blocks on a producer. None for ever after a release.
+        """Return the next buffer or event, None if there is none now.
+
+        Never blocks on a producer. None for ever after a release.
 
         Whoever gets a buffer recycles it when done. The last element is an `EndOfPartition`.
         """
@@ -32,7 +34,9 @@ class ResultSubpartitionView(ABC, Generic[T]):
 
 
 class ResultSubpartition(ABC, Generic[T]):
-    """Holds the elements for one consumer (Flink's ``ResultSubpartition``). Produced on one thread, consumed on another.
+    """Holds the elements for one consumer (Flink's ``ResultSubpartition``).
+
+    Produced on one thread, consumed on another.
 
     Args:
         index: its place in the partition.
@@ -64,7 +68,8 @@ class ResultSubpartition(ABC, Generic[T]):
         """Return a view.
 
         Args:
-            on_available: called, on any thread, when there is something to read after there was nothing, and when the subpartition is released.
+            on_available: called, on any thread, when there is something to read after there was nothing, and
+                when the subpartition is released.
 
         Raises:
             ContractError: this kind of subpartition cannot be read now, or not by one more.

@@ -28,7 +28,10 @@ class RecentKeys:
             del self._keys[next(iter(self._keys))]
 
     def first_deliveries(self, keys: Sequence[bytes | None]) -> list[int]:
-        """Return which of these messages are new: neither in the window nor before among themselves. A message without a key is always new."""
+        """Return which of these messages are new: neither in the window nor before among themselves.
+
+        A message without a key is always new.
+        """
         seen: set[bytes] = set()
         fresh = []
         for at, key in enumerate(keys):

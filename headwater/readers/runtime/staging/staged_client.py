@@ -39,7 +39,10 @@ class StagedClient(ABC, Generic[TokenT]):
 
     @abstractmethod
     def open(self, split: Split) -> None:
-        """Connect. Called once, before anything else. A connection of an earlier attempt is to lose its right to the queue by this.
+        """Connect.
+
+        Called once, before anything else. A connection of an earlier attempt is to lose its right to the
+        queue by this.
 
         Raises:
             SourceError: the outside does not let us in.
@@ -47,7 +50,9 @@ class StagedClient(ABC, Generic[TokenT]):
 
     @abstractmethod
     def poll(self, timeout_ms: int, most: int) -> Delivery[TokenT] | None:
-        """Return the next messages, at most so many; None if none came in time, or after `wake_up`. Nothing is acknowledged by this.
+        """Return the next messages, at most so many; None if none came in time, or after `wake_up`.
+
+        Nothing is acknowledged by this.
 
         Raises:
             TransientSourceError: the connection is lost. Spark retries the task.
@@ -55,7 +60,10 @@ class StagedClient(ABC, Generic[TokenT]):
 
     @abstractmethod
     def acknowledge(self, tokens: Sequence[TokenT]) -> None:
-        """Let the outside forget messages: they are durable here. Must not raise if the connection is lost: then they come again."""
+        """Let the outside forget messages: they are durable here.
+
+        Must not raise if the connection is lost: then they come again.
+        """
 
     def wake_up(self) -> None:
         """Make a blocked `poll` return soon. Other threads call this."""

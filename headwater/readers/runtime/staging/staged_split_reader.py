@@ -23,7 +23,10 @@ __all__ = ["StagedSplitReader", "Staging", "segment_log"]
 
 _KEY: Final = "__key"
 _LOOK_BACK: Final = 64
-"""How many segments before the end are read first for their keys; more and more if they hold too few messages."""
+"""How many segments before the end are read first for their keys.
+
+More and more if they hold too few messages.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,11 @@ def segment_log(staging: Staging, path: Path, attempt: str) -> SegmentLog:
 class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
     """A position is the number of the next segment.
 
-    A split without a stop is read by the one attempt that has claimed it. It becomes the log's writer, which fences whoever wrote before; hands on
-    what the log holds already; then, again and again: takes messages from the outside, drops those that were delivered before, appends the rest as
-    one segment, and acknowledges them all when the segment is durable. A crash before that brings the messages again, to the next attempt.
+    A split without a stop is read by the one attempt that has claimed it. It becomes the log's writer, which
+    fences whoever wrote before; hands on what the log holds already; then, again and again: takes messages
+    from the outside, drops those that were delivered before, appends the rest as one segment, and
+    acknowledges them all when the segment is durable. A crash before that brings the messages again, to the
+    next attempt.
 
     A split with a stop is read from the log alone.
 
@@ -72,7 +77,9 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
 
     def handle_splits_changes(self, added: Sequence[SplitRange[Any, int]]) -> None:
         for piece in added:
-            self._open[piece.split.path] = self._again(piece) if piece.stop is not None else self._first(piece.split, piece.start)
+            self._open[piece.split.path] = (
+                self._again(piece) if piece.stop is not None else self._first(piece.split, piece.start)
+            )
 
     def handle_splits_removal(self, removed: Sequence[Path]) -> None:
         for path in removed:
@@ -112,7 +119,9 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
     def _again(self, piece: SplitRange[Any, int]) -> Iterator[EpochRecords]:
         """Read what the log holds, up to where the first reading came."""
         path = piece.split.path
-        for number, batches in segment_log(self._staging, path, "reader").view(piece.start, piece.stop).segments():
+        for number, batches in (
+            segment_log(self._staging, path, "reader").view(piece.start, piece.stop).segments()
+        ):
             yield EpochRecords({path: [_record(batches, number + 1)]})
         yield EpochRecords(finished=frozenset([path]))
 
@@ -135,7 +144,11 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
             fresh = known.first_deliveries(delivery.keys)
             if fresh:
                 keys = [delivery.keys[at] for at in fresh]
-                rows = delivery.rows.take(pa.array(fresh, pa.int64())) if len(fresh) < len(delivery.keys) else delivery.rows
+                rows = (
+                    delivery.rows.take(pa.array(fresh, pa.int64()))
+                    if len(fresh) < len(delivery.keys)
+                    else delivery.rows
+                )
                 segment = rows.append_column(_KEY, pa.array(keys, pa.binary()))
                 number = log.append([segment])
                 known.add(keys)
@@ -155,7 +168,9 @@ class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
         while end > begin and len(keys) < self._staging.remembered_keys:
             first = max(begin, end - step)
             batches = log.view(first, end).batches()
-            keys = [key for batch in batches for key in cast("list[bytes | None]", batch.column(_KEY).to_pylist())] + keys
+            keys = [
+                key for batch in batches for key in cast("list[bytes | None]", batch.column(_KEY).to_pylist())
+            ] + keys
             end, step = first, 2 * step
         return keys
 

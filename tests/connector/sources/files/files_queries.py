@@ -25,8 +25,13 @@ Drop = Callable[..., Path]
 """Moves a whole file into the inbox: its name, its modification time in seconds, its text."""
 
 
-def configure(options: dict[str, str], mode: Boundedness, schema: pa.Schema | None = None) -> ConfiguredSource:
-    """Make the source of these options as Spark would: the schema is inferred by one instance and bound to another."""
+def configure(
+    options: dict[str, str], mode: Boundedness, schema: pa.Schema | None = None
+) -> ConfiguredSource:
+    """Make the source of these options as Spark would.
+
+    The schema is inferred by one instance and bound to another.
+    """
     options = {key.lower(): value for key, value in options.items()}
     asked = schema if schema is not None else configure_files(options, None).source.schema()
     return bind_schema(configure_files(options, mode), spark_schema(asked), given=schema is not None)
@@ -37,7 +42,9 @@ def batch(schema: pa.Schema | None = None, **options: str) -> pa.Table:
     return batch_and_tasks(schema, **options)[0]
 
 
-def batch_and_tasks(schema: pa.Schema | None = None, **options: str) -> tuple[pa.Table, list[ReadTask[Any, Any]]]:
+def batch_and_tasks(
+    schema: pa.Schema | None = None, **options: str
+) -> tuple[pa.Table, list[ReadTask[Any, Any]]]:
     """The rows of a batch read, and how it was cut."""
     configured = configure(options, Boundedness.BOUNDED, schema)
     coordinator = _coordinator(configured)
@@ -51,7 +58,9 @@ def batch_and_tasks(schema: pa.Schema | None = None, **options: str) -> tuple[pa
 class Query:
     """A streaming query: each `step` is a micro-batch; `log` holds the offsets, and outlives `restart`."""
 
-    def __init__(self, schema: pa.Schema | None = None, *, available_now: bool = False, **options: str) -> None:
+    def __init__(
+        self, schema: pa.Schema | None = None, *, available_now: bool = False, **options: str
+    ) -> None:
         self.options, self.log, self._schema = options, list[JsonObject](), schema
         self._open(available_now=available_now)
 
@@ -69,7 +78,9 @@ class Query:
         start = self.log[-2] if len(self.log) > 1 else self.coordinator.initial_offset()
         return read(self._configured, self.coordinator.tasks(start, self.log[-1]))
 
-    def restart(self, schema: pa.Schema | None = None, *, available_now: bool = False, **changes: str) -> None:
+    def restart(
+        self, schema: pa.Schema | None = None, *, available_now: bool = False, **changes: str
+    ) -> None:
         """Go on from the log in a new process, with other options."""
         self.close()
         self.options |= changes
@@ -96,7 +107,9 @@ def read(configured: ConfiguredSource, tasks: Sequence[ReadTask[Any, Any]]) -> p
     """Read tasks as an executor would: from pickles."""
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
     assert isinstance(source, FilesSource)
-    return pa.Table.from_batches([rows for task in tasks for rows in read_ranges(source, task.ranges)], source.schema())
+    return pa.Table.from_batches(
+        [rows for task in tasks for rows in read_ranges(source, task.ranges)], source.schema()
+    )
 
 
 def text(inbox: Path, **options: Any) -> Query:

@@ -65,7 +65,9 @@ def test_available_now_ends_at_what_was_there_when_it_began(inbox: Path, drop: D
         assert values(query.step()) == ["d"]
 
 
-def test_a_plan_that_would_not_fit_into_the_offset_is_cut(inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_that_would_not_fit_into_the_offset_is_cut(
+    inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("headwater.connector.sources.files.source._MOST_PLAN_BYTES", 1_000)
     for number in range(20):
         drop(f"{number:03}", NOW_S)
@@ -107,7 +109,9 @@ def test_late_files_inside_the_window_are_read_and_those_outside_are_reported(
     assert "/late" in caplog.text
 
 
-def test_with_more_names_than_fit_the_window_is_the_last_files(inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_more_names_than_fit_the_window_is_the_last_files(
+    inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
     with text(inbox) as query:
         query.step()
@@ -127,9 +131,14 @@ def test_a_burst_of_equal_times_is_refused_or_kept_at_the_state_location(
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
     for number in range(25):
         drop(f"f{number:02}", NOW_S)
-    with text(inbox, available_now=True) as query, pytest.raises(SourceError, match=r"same modification time.*stateLocation"):
+    with (
+        text(inbox, available_now=True) as query,
+        pytest.raises(SourceError, match=r"same modification time.*stateLocation"),
+    ):
         query.step()
-    with text(inbox, maxFilesPerTrigger="7", available_now=True, stateLocation=str(tmp_path / "state")) as query:
+    with text(
+        inbox, maxFilesPerTrigger="7", available_now=True, stateLocation=str(tmp_path / "state")
+    ) as query:
         assert [len(values(query.step())) for _ in range(4)] == [7, 7, 7, 4]
         elsewhere: list[dict[str, Any]] = [{}, {"stateLocation": str(tmp_path / "elsewhere")}]
         for options in elsewhere:
@@ -150,7 +159,10 @@ def test_latest_first_is_refused_if_the_backlog_is_longer_than_what_can_be_remem
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
     for number in range(11):
         drop(f"f{number:02}", NOW_S + number)
-    with text(inbox, latestFirst="true") as query, pytest.raises(OptionError, match="11 files wait, and only 10"):
+    with (
+        text(inbox, latestFirst="true") as query,
+        pytest.raises(OptionError, match="11 files wait, and only 10"),
+    ):
         query.step()
     (inbox / "f00").unlink()
     with text(inbox, latestFirst="true", maxFilesPerTrigger="3") as query:
@@ -161,7 +173,9 @@ def test_latest_first_is_refused_if_the_backlog_is_longer_than_what_can_be_remem
             assert len(values(query.step())) == 2
 
 
-def test_a_changed_file_is_an_error_or_ignored_or_read_again(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_file_is_an_error_or_ignored_or_read_again(
+    inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
+) -> None:
     for on_change in ("error", "ignore", "read"):
         drop("a", NOW_S)
         with text(inbox, onChange=on_change) as query:
@@ -178,7 +192,9 @@ def test_a_changed_file_is_an_error_or_ignored_or_read_again(inbox: Path, drop: 
                 assert query.step() is None
 
 
-def test_a_file_that_vanished_or_changed_under_a_planned_batch(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_vanished_or_changed_under_a_planned_batch(
+    inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
+) -> None:
     drop("a", NOW_S)
     drop("b", NOW_S)
     with text(inbox) as query:
@@ -213,7 +229,9 @@ def test_only_committed_files_are_deleted(inbox: Path, drop: Drop) -> None:
         assert list(inbox.iterdir()) == []
 
 
-def test_a_file_that_changed_since_it_was_read_is_not_deleted(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_changed_since_it_was_read_is_not_deleted(
+    inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
+) -> None:
     with text(inbox, cleanSource="delete", onChange="ignore", available_now=True) as query:
         drop("a", NOW_S)
         query.step()

@@ -21,11 +21,25 @@ pytestmark = pytest.mark.usefixtures("patience")
 def test_folders_are_columns_and_so_is_what_is_known_of_the_file(inbox: Path, drop: Drop) -> None:
     drop("year=2024/name=a%20b/x.csv", NOW_S, "1\n")
     drop("year=2025/name=__HIVE_DEFAULT_PARTITION__/x.csv", NOW_S, "2\n")
-    rows = batch(format="csv", path=str(inbox), inferSchema="true", includeMetadata="true", columns="_c0,year,name,_metadata")
-    assert sorted(zip(*(rows.column(at).to_pylist() for at in range(3)), strict=True)) == [(1, 2024, "a b"), (2, 2025, None)]
+    rows = batch(
+        format="csv",
+        path=str(inbox),
+        inferSchema="true",
+        includeMetadata="true",
+        columns="_c0,year,name,_metadata",
+    )
+    assert sorted(zip(*(rows.column(at).to_pylist() for at in range(3)), strict=True)) == [
+        (1, 2024, "a b"),
+        (2, 2025, None),
+    ]
     about: Any = rows.column("_metadata").to_pylist()[0]
     assert about["file_path"] == f"file://{inbox}/year={rows.column('year')[0]}/name=a%20b/x.csv"
-    assert (about["file_name"], about["file_size"], about["file_block_start"], about["file_block_length"]) == ("x.csv", 2, 0, 2)
+    assert (
+        about["file_name"],
+        about["file_size"],
+        about["file_block_start"],
+        about["file_block_length"],
+    ) == ("x.csv", 2, 0, 2)
     assert int(about["file_modification_time"].timestamp()) == NOW_S
     assert batch(format="csv", path=str(inbox), recursiveFileLookup="true").column_names == ["_c0"]
     wrong = pa.schema([pa.field("n", pa.int64()), pa.field("name", pa.int32())])
@@ -36,11 +50,24 @@ def test_folders_are_columns_and_so_is_what_is_known_of_the_file(inbox: Path, dr
 def test_several_paths_patterns_and_name_filters(inbox: Path, drop: Drop) -> None:
     for name in ("a/x.txt", "b/y.txt", "c/z.log"):
         drop(name, NOW_S)
-    assert sorted(values(batch(format="text", path=json.dumps([f"{inbox}/a", f"{inbox}/c"])))) == ["a/x.txt", "c/z.log"]
+    assert sorted(values(batch(format="text", path=json.dumps([f"{inbox}/a", f"{inbox}/c"])))) == [
+        "a/x.txt",
+        "c/z.log",
+    ]
     assert values(batch(format="text", paths=json.dumps([f"{inbox}/{{b,d}}/*.txt"]))) == ["b/y.txt"]
     assert values(batch(format="text", path=f"{inbox}/*", pathGlobFilter="*.log")) == ["c/z.log"]
     assert values(batch(format="text", path=f"file:{inbox}/a/x.txt")) == ["a/x.txt"]
-    assert values(batch(format="text", path=str(inbox), recursiveFileLookup="true", modifiedBefore="1999-01-01T00:00:00")) == []
+    assert (
+        values(
+            batch(
+                format="text",
+                path=str(inbox),
+                recursiveFileLookup="true",
+                modifiedBefore="1999-01-01T00:00:00",
+            )
+        )
+        == []
+    )
     with pytest.raises(UnknownSplitError, match="no such file"):
         batch(VALUE, format="text", path=f"{inbox}/nowhere")
 
@@ -51,13 +78,17 @@ def test_an_inferred_schema_is_kept_in_the_offset(inbox: Path, drop: Drop) -> No
         query.step()
         drop("b.json", NOW_S - 1, '{"x":"text","y":2}\n')
         query.restart()
-        with pytest.raises(OptionError, match=r"began with the inferred schema `x` bigint; .* now is `x` string, `y` bigint"):
+        with pytest.raises(
+            OptionError, match=r"began with the inferred schema `x` bigint; .* now is `x` string, `y` bigint"
+        ):
             query.step()
         query.restart(pa.schema([pa.field("x", pa.int64())]))
         assert query.step().to_pylist() == [{"x": None}]  # type: ignore[union-attr]
 
 
-def test_other_paths_after_a_restart_are_warned_of(inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_paths_after_a_restart_are_warned_of(
+    inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
+) -> None:
     drop("a", NOW_S)
     drop("sub/b", NOW_S)
     with text(inbox) as query:
@@ -78,9 +109,15 @@ def test_no_file_to_infer_from_asks_for_a_schema(inbox: Path) -> None:
 
 def test_columnar_files_that_do_not_fit_are_an_error_that_names_file_and_column(inbox: Path) -> None:
     pq.write_table(pa.table({"n": ["x"], "S": ["y"]}), inbox / "f.parquet")
-    with pytest.raises(CorruptRecordError, match=r"'n' is string in this file and int64 in the schema.*f\.parquet"):
+    with pytest.raises(
+        CorruptRecordError, match=r"'n' is string in this file and int64 in the schema.*f\.parquet"
+    ):
         batch(pa.schema([pa.field("n", pa.int64())]), format="parquet", path=str(inbox))
-    rows = batch(pa.schema([pa.field("s", pa.string())]).append(pa.field("gone", pa.int32())), format="parquet", path=str(inbox))
+    rows = batch(
+        pa.schema([pa.field("s", pa.string())]).append(pa.field("gone", pa.int32())),
+        format="parquet",
+        path=str(inbox),
+    )
     assert rows.to_pylist() == [{"s": "y", "gone": None}]
     (inbox / "f.parquet").write_text("no parquet at all")
     with pytest.raises(CorruptRecordError, match=r"no parquet file.*f\.parquet"):

@@ -34,11 +34,17 @@ def fs(s3: S3Server) -> Iterator[Any]:
         fs.rm(URL, recursive=True)
 
 
-def test_a_stream_reads_each_object_once_and_deletes_what_is_committed(s3: S3Server, fs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_reads_each_object_once_and_deletes_what_is_committed(
+    s3: S3Server, fs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(listing, "_PAGE_FILES", 2)
     for number in range(5):
         fs.pipe(f"{URL}/day={number % 2}/{number}.json", json.dumps({"n": number}).encode())
-    options: dict[str, Any] = {"format": "json", "path": URL, "storageOptions": json.dumps(s3.storage_options)}
+    options: dict[str, Any] = {
+        "format": "json",
+        "path": URL,
+        "storageOptions": json.dumps(s3.storage_options),
+    }
     with Query(available_now=True, maxFilesPerTrigger="3", cleanSource="delete", **options) as query:
         s3.throttle(2)
         rows = [row for _ in range(2) for row in query.step().to_pylist()]  # type: ignore[union-attr]
@@ -51,9 +57,15 @@ def test_a_stream_reads_each_object_once_and_deletes_what_is_committed(s3: S3Ser
         assert fs.find(URL) == []
 
 
-def test_an_object_that_was_overwritten_under_a_planned_batch_is_noticed_by_its_etag(s3: S3Server, fs: Any) -> None:
+def test_an_object_that_was_overwritten_under_a_planned_batch_is_noticed_by_its_etag(
+    s3: S3Server, fs: Any
+) -> None:
     fs.pipe(f"{URL}/a", b"one\n")
-    options: dict[str, Any] = {"format": "text", "path": URL, "storageOptions": json.dumps(s3.storage_options)}
+    options: dict[str, Any] = {
+        "format": "text",
+        "path": URL,
+        "storageOptions": json.dumps(s3.storage_options),
+    }
     with Query(pa.schema([pa.field("value", pa.string())]), **options) as query:
         query.step()
         fs.pipe(f"{URL}/a", b"two\n")
@@ -64,11 +76,15 @@ def test_an_object_that_was_overwritten_under_a_planned_batch_is_noticed_by_its_
 def test_a_batch_of_parquet_is_cut_into_tasks(s3: S3Server, fs: Any) -> None:
     with fs.open(f"{URL}/f.parquet", "wb") as file:
         pq.write_table(pa.table({"n": range(1_000)}), file, row_group_size=100)
-    rows, tasks = batch_and_tasks(format="parquet", path=URL, storageOptions=json.dumps(s3.storage_options), minPartitions="3")
+    rows, tasks = batch_and_tasks(
+        format="parquet", path=URL, storageOptions=json.dumps(s3.storage_options), minPartitions="3"
+    )
     assert rows.sort_by("n").column("n").to_pylist() == list(range(1_000))
     assert len(tasks) == 3
 
 
 def test_a_bucket_that_is_not_there_is_an_error(s3: S3Server) -> None:
     with pytest.raises((UnknownSplitError, AuthorizationError)):
-        batch_and_tasks(format="text", path="s3://not-there/in", storageOptions=json.dumps(s3.storage_options))
+        batch_and_tasks(
+            format="text", path="s3://not-there/in", storageOptions=json.dumps(s3.storage_options)
+        )

@@ -1,4 +1,7 @@
-"""What Spark makes of the files source, beside its own readers: schema and rows in a batch, exactly once and cleaned up in a stream."""
+"""What Spark makes of the files source, beside its own readers.
+
+Schema and rows in a batch, exactly once and cleaned up in a stream.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-ROWS = (
-    "select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts, date_add(date'2024-01-01', int(id)) day from range(200)"
-)
+ROWS = "select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts, date_add(date'2024-01-01', int(id)) day from range(200)"
 DDL = "id bigint, user string, amount double, ok boolean, ts timestamp, day date"
 
 
 def load(spark: SparkSession, kind: str, path: Path, schema: str | None = None, **options: Any) -> DataFrame:
-    reader = spark.read.format("headwater").option("source", "files").option("format", kind).options(**options)
+    reader = (
+        spark.read.format("headwater").option("source", "files").option("format", kind).options(**options)
+    )
     return (reader if schema is None else reader.schema(schema)).load(str(path))
 
 
@@ -25,18 +28,27 @@ def load(spark: SparkSession, kind: str, path: Path, schema: str | None = None, 
 def test_batches_of_each_format_are_those_of_sparks_own_readers(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.sql(ROWS)
     for kind in ("parquet", "orc", "json", "csv"):
-        rows.withColumn("part", rows.id % 3).repartition(2).write.partitionBy("part").format(kind).save(str(tmp_path / kind))
+        rows.withColumn("part", rows.id % 3).repartition(2).write.partitionBy("part").format(kind).save(
+            str(tmp_path / kind)
+        )
         theirs = spark.read.schema(f"{DDL}, part int").format(kind).load(str(tmp_path / kind))
         ours = load(spark, kind, tmp_path / kind, f"{DDL}, part int")
         assert sorted(ours.collect()) == sorted(theirs.collect()), kind
     inferred = load(spark, "parquet", tmp_path / "parquet")
     assert sorted(inferred.dtypes) == sorted(spark.read.parquet(str(tmp_path / "parquet")).dtypes)
     rows.selectExpr("user as value").write.text(str(tmp_path / "text"), compression="gzip")
-    assert sorted(load(spark, "text", tmp_path / "text").collect()) == sorted(spark.read.text(str(tmp_path / "text")).collect())
+    assert sorted(load(spark, "text", tmp_path / "text").collect()) == sorted(
+        spark.read.text(str(tmp_path / "text")).collect()
+    )
     with_path = load(spark, "parquet", tmp_path / "parquet", columns="id,_metadata", includeMetadata="true")
     about = ["id", "_metadata.file_name", "_metadata.file_size", "_metadata.file_modification_time"]
-    assert sorted(with_path.select(*about).collect()) == sorted(spark.read.parquet(str(tmp_path / "parquet")).select(*about).collect())
-    for wrong, said in (("notes int not null", "NOT NULL"), ("_metadata string", "must be struct<file_path:string")):
+    assert sorted(with_path.select(*about).collect()) == sorted(
+        spark.read.parquet(str(tmp_path / "parquet")).select(*about).collect()
+    )
+    for wrong, said in (
+        ("notes int not null", "NOT NULL"),
+        ("_metadata string", "must be struct<file_path:string"),
+    ):
         with pytest.raises(PySparkException, match=said):
             load(spark, "parquet", tmp_path / "parquet", wrong).collect()
 
@@ -50,13 +62,18 @@ def test_pushed_filters_leave_the_same_rows(spark: SparkSession, tmp_path: Path)
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         for push in ("true", "false"):
-            assert sorted(load(spark, "parquet", tmp_path / "rows", pushFilters=push).where(wanted).collect()) == expected
+            assert (
+                sorted(load(spark, "parquet", tmp_path / "rows", pushFilters=push).where(wanted).collect())
+                == expected
+            )
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.mark.slow
-def test_a_stream_reads_each_file_once_goes_on_after_a_restart_and_deletes_what_is_committed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_reads_each_file_once_goes_on_after_a_restart_and_deletes_what_is_committed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     inbox = tmp_path / "in"
     inbox.mkdir()
 
@@ -67,9 +84,18 @@ def test_a_stream_reads_each_file_once_goes_on_after_a_restart_and_deletes_what_
             aside.rename(inbox / f"{number}.json")
 
     def run(**options: Any) -> list[int]:
-        reader = spark.readStream.format("headwater").option("source", "files").option("format", "json").options(**options)
+        reader = (
+            spark.readStream.format("headwater")
+            .option("source", "files")
+            .option("format", "json")
+            .options(**options)
+        )
         writer = reader.load(str(inbox)).writeStream.format("parquet").option("path", str(tmp_path / "out"))
-        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        query = (
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
         query.awaitTermination()
         for progress in query.recentProgress:
             assert len(json.dumps(progress["sources"][0]["endOffset"])) < 65_536

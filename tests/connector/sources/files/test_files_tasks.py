@@ -14,7 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from headwater.core.errors import CorruptRecordError, OptionError, StateLocationError
-from tests.connector.sources.files.files_queries import NOW_S, VALUE, Drop, Query, batch, batch_and_tasks, text, values
+from tests.connector.sources.files.files_queries import (
+    NOW_S,
+    VALUE,
+    Drop,
+    Query,
+    batch,
+    batch_and_tasks,
+    text,
+    values,
+)
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -23,7 +32,9 @@ pytestmark = pytest.mark.usefixtures("patience")
 def test_a_large_file_is_read_by_several_tasks_each_row_once(kind: str, inbox: Path) -> None:
     table = pa.table({"value": [f"row {number}" for number in range(3_000)]})
     write_rows(kind, inbox / "f", table)
-    rows, tasks = batch_and_tasks(None if kind != "csv" else VALUE, format=kind, path=str(inbox), minPartitions="5")
+    rows, tasks = batch_and_tasks(
+        None if kind != "csv" else VALUE, format=kind, path=str(inbox), minPartitions="5"
+    )
     assert sorted(values(rows)) == sorted(values(table))
     assert len(tasks) == (1 if kind == "avro" else 5)
     assert batch(VALUE, format=kind, path=str(inbox), columns="value").num_rows == 3_000
@@ -40,10 +51,16 @@ def test_a_folder_may_be_all_that_is_wanted(kind: str, inbox: Path) -> None:
 def test_text_is_one_column(inbox: Path, drop: Drop) -> None:
     drop("a", NOW_S)
     with pytest.raises(CorruptRecordError, match="one column, the schema has a, b"):
-        batch(pa.schema([pa.field("a", pa.string()), pa.field("b", pa.string())]), format="text", path=str(inbox))
+        batch(
+            pa.schema([pa.field("a", pa.string()), pa.field("b", pa.string())]),
+            format="text",
+            path=str(inbox),
+        )
 
 
-def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(inbox: Path, drop: Drop) -> None:
+def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(
+    inbox: Path, drop: Drop
+) -> None:
     for number in range(40):
         drop(f"f{number:02}.gz" if number < 3 else f"f{number:02}", NOW_S, "\n" * 10)
     (inbox / "f00.gz").unlink()
@@ -63,10 +80,19 @@ def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(i
         ({"format": "csv", "path": "[1]"}, "'path'.*JSON list"),
         ({"format": "csv", "path": "/data/[a"}, "'path'.*not closed"),
         ({"format": "csv", "pathGlobFilter": "{a"}, "'pathGlobFilter'.*not closed"),
-        ({"format": "csv", "maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "'maxBytesPerTrigger'.*together"),
+        (
+            {"format": "csv", "maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"},
+            "'maxBytesPerTrigger'.*together",
+        ),
         ({"format": "csv", "cleanSource": "archive"}, "'sourceArchiveDir'.*required"),
-        ({"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "/data/old"}, "'sourceArchiveDir'.*below"),
-        ({"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "s3://b/old"}, "'sourceArchiveDir'.*on the file system"),
+        (
+            {"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "/data/old"},
+            "'sourceArchiveDir'.*below",
+        ),
+        (
+            {"format": "csv", "cleanSource": "archive", "sourceArchiveDir": "s3://b/old"},
+            "'sourceArchiveDir'.*on the file system",
+        ),
         ({"format": "csv", "modifiedAfter": "2024-01-01T00:00:00"}, "'modifiedAfter'.*only for a batch"),
         ({"format": "csv", "maxFilePerTrigger": "1"}, "did you mean 'maxFilesPerTrigger'"),
         ({"format": "csv", "path": "nope://x"}, "'path'.*nope"),

@@ -1,4 +1,7 @@
-"""Queries over Kafka without Spark: the real coordinator, reader and emitter, and a list in place of the offset log."""
+"""Queries over Kafka without Spark.
+
+The real coordinator, reader and emitter, and a list in place of the offset log.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +23,37 @@ from headwater.core.source import Boundedness
 from headwater.readers.runtime.source_reader import read_ranges
 
 
-def configure(options: dict[str, str], mode: Boundedness | None, *, discovery_interval_ms: int = 0) -> ConfiguredSource:
-    """Make the source of these options, keys lower-cased as Spark does it. New partitions are looked for at every step."""
+def configure(
+    options: dict[str, str], mode: Boundedness | None, *, discovery_interval_ms: int = 0
+) -> ConfiguredSource:
+    """Make the source of these options, keys lower-cased as Spark does it.
+
+    New partitions are looked for at every step.
+    """
     made = configure_kafka({key.lower(): value for key, value in options.items()}, mode)
     assert isinstance(made.source, KafkaSource)
-    return replace(made, source=replace(made.source, lookup=replace(made.source.lookup, discovery_interval_ms=discovery_interval_ms)))
+    return replace(
+        made,
+        source=replace(
+            made.source, lookup=replace(made.source.lookup, discovery_interval_ms=discovery_interval_ms)
+        ),
+    )
 
 
 def batch(bootstrap_servers: str, **options: str) -> pa.Table:
-    """What `spark.read` would return. Underscores in names stand for dots; ``kafka.bootstrap.servers`` is there."""
+    """What `spark.read` would return.
+
+    Underscores in names stand for dots; ``kafka.bootstrap.servers`` is there.
+    """
     rows, _ = batch_and_tasks(bootstrap_servers, **options)
     return rows
 
 
 def batch_and_tasks(bootstrap_servers: str, **options: str) -> tuple[pa.Table, list[ReadTask[Any, Any]]]:
     """The rows of a batch read, and how it was cut."""
-    configured = configure({"kafka.bootstrap.servers": bootstrap_servers, **_dotted(options)}, Boundedness.BOUNDED)
+    configured = configure(
+        {"kafka.bootstrap.servers": bootstrap_servers, **_dotted(options)}, Boundedness.BOUNDED
+    )
     coordinator = _coordinator(configured)
     try:
         tasks = coordinator.plan_all()
@@ -50,7 +68,9 @@ class Query:
     def __init__(self, bootstrap_servers: str, *, discovery_interval_ms: int = 0, **options: str) -> None:
         self.options = {"kafka.bootstrap.servers": bootstrap_servers, **_dotted(options)}
         self.log: list[JsonObject] = []
-        self._configured = configure(self.options, Boundedness.CONTINUOUS_UNBOUNDED, discovery_interval_ms=discovery_interval_ms)
+        self._configured = configure(
+            self.options, Boundedness.CONTINUOUS_UNBOUNDED, discovery_interval_ms=discovery_interval_ms
+        )
         self._coordinator = _coordinator(self._configured)
 
     def step(self) -> pa.Table | None:
@@ -80,20 +100,32 @@ class Query:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
 
 def places(rows: pa.Table | None) -> list[tuple[int, int]]:
     """Partition and offset of each row, sorted."""
     assert rows is not None
-    return sorted(zip(rows.column("partition").to_numpy().tolist(), rows.column("offset").to_numpy().tolist(), strict=True))
+    return sorted(
+        zip(
+            rows.column("partition").to_numpy().tolist(),
+            rows.column("offset").to_numpy().tolist(),
+            strict=True,
+        )
+    )
 
 
 def values(rows: pa.Table | None) -> list[Any]:
     """The values, in the order of partitions and offsets."""
     assert rows is not None
-    return rows.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")]).column("value").to_pylist()
+    return (
+        rows.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+        .column("value")
+        .to_pylist()
+    )
 
 
 def _coordinator(configured: ConfiguredSource) -> SourceCoordinator[Any, Any]:
@@ -103,7 +135,9 @@ def _coordinator(configured: ConfiguredSource) -> SourceCoordinator[Any, Any]:
 def _read(configured: ConfiguredSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:
     """Read tasks as an executor would: from pickles."""
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
-    return pa.Table.from_batches([rows for task in tasks for rows in read_ranges(source, task.ranges)], source.schema())
+    return pa.Table.from_batches(
+        [rows for task in tasks for rows in read_ranges(source, task.ranges)], source.schema()
+    )
 
 
 def _dotted(options: dict[str, str]) -> dict[str, str]:

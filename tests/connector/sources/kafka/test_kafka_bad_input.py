@@ -1,4 +1,7 @@
-"""What a user of Spark sees when something is wrong: our message, once, with names, numbers and what to do; never a secret."""
+"""What a user of Spark sees when something is wrong: our message, once, with names, numbers and what to do.
+
+Never a secret.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ class Queries:
 
     def load(self, how: str = "batch", /, *, schema: str | None = None, **options: str) -> DataFrame:
         reader: Any = (self._spark.readStream if how == "stream" else self._spark.read).format("headwater")
-        for name, value in {**self._always, **{name.replace("_", "."): value for name, value in options.items()}}.items():
+        for name, value in {
+            **self._always,
+            **{name.replace("_", "."): value for name, value in options.items()},
+        }.items():
             reader = reader.option(name, value)
         loaded: DataFrame = reader.schema(schema).load() if schema else reader.load()
         return loaded
@@ -50,7 +56,11 @@ class Queries:
     def stream(self, **options: Any) -> StreamingQuery:
         """Run a stream over what there is, always from the same checkpoint into the same files."""
         loaded = self.load("stream", **options).selectExpr("CAST(value AS STRING)")
-        writer = loaded.writeStream.format("parquet").option("path", self._out).option("checkpointLocation", self._checkpoint)
+        writer = (
+            loaded.writeStream.format("parquet")
+            .option("path", self._out)
+            .option("checkpointLocation", self._checkpoint)
+        )
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
         return query
@@ -96,11 +106,19 @@ class TestOptions:
                 {"subscribe": "t", "startingOffsets": '{"t":'},
                 "option 'startingOffsets': is not valid JSON: Expecting value: line 1 column 6 (char 5)",
             ),
-            ({"subscribe": "t", "kafka_auto_offset_reset": "latest"}, "option 'kafka.auto.offset.reset': is refused: where to start is said once"),
-            ({}, "option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is"),
+            (
+                {"subscribe": "t", "kafka_auto_offset_reset": "latest"},
+                "option 'kafka.auto.offset.reset': is refused: where to start is said once",
+            ),
+            (
+                {},
+                "option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is",
+            ),
         ],
     )
-    def test_what_is_wrong_already_when_it_is_loaded(self, queries: Queries, options: dict[str, str], message: str, how: str) -> None:
+    def test_what_is_wrong_already_when_it_is_loaded(
+        self, queries: Queries, options: dict[str, str], message: str, how: str
+    ) -> None:
         assert complaint(lambda: queries.load(how, **options)).startswith(f"OptionError: {message}")
 
     def test_a_batchs_option_in_a_stream(self, queries: Queries) -> None:
@@ -118,22 +136,30 @@ class TestOptions:
 
     @pytest.mark.parametrize("how", ["batch", "stream"])
     def test_a_topic_that_does_not_exist(self, queries: Queries, how: str) -> None:
-        assert complaint(lambda: getattr(queries, how)(subscribe="nope", fetchOffset_retryIntervalMs="10")) == (
+        assert complaint(
+            lambda: getattr(queries, how)(subscribe="nope", fetchOffset_retryIntervalMs="10")
+        ) == (
             "UnknownSplitError: topic 'nope' does not exist in the Kafka cluster, or this user may not see it: create it, or mend subscribe or "
             "assign [source kafka]"
         )
 
     def test_partitions_that_are_not_named(self, queries: Queries, kafka: LocalKafka, topic: str) -> None:
         kafka.create_topic(topic, 2)
-        assert complaint(lambda: queries.batch(subscribe=topic, startingOffsets=f'{{"{topic}":{{"0":0}}}}')) == (
+        assert complaint(
+            lambda: queries.batch(subscribe=topic, startingOffsets=f'{{"{topic}":{{"0":0}}}}')
+        ) == (
             f"OptionError: option 'startingOffsets': must name every partition that is read; missing: {topic}-1 (-2 is earliest, -1 latest)"
         )
 
     @pytest.mark.parametrize("how", ["batch", "stream"])
-    def test_no_broker_is_not_waited_for_for_ever(self, spark: SparkSession, tmp_path: Path, how: str) -> None:
+    def test_no_broker_is_not_waited_for_for_ever(
+        self, spark: SparkSession, tmp_path: Path, how: str
+    ) -> None:
         nowhere = f"127.0.0.1:{free_port()}"
         queries = Queries(spark, nowhere, tmp_path)
-        assert complaint(lambda: getattr(queries, how)(subscribe="t", kafka_default_api_timeout_ms="500")) == (
+        assert complaint(
+            lambda: getattr(queries, how)(subscribe="t", kafka_default_api_timeout_ms="500")
+        ) == (
             f"SourceError: the Kafka cluster has not answered since the query started: connecting to the Kafka broker {nowhere}: nothing listens "
             "there; see kafka.bootstrap.servers, and advertised.listeners of the broker [source kafka]"
         )
@@ -154,16 +180,24 @@ class TestRecordsThatAreGone:
             f"DataLossError: topic '{cut}', partition 0, offsets 3 to 9 were lost: the log now begins at offset 10: retention or an administrator "
             f"removed them. Set failOnDataLoss=false to go on with what is there [source kafka, split {cut}-0, position 3]"
         )
-        assert sorted(row.offset for row in queries.batch(**options, failOnDataLoss="false")) == list(range(10, 20))
+        assert sorted(row.offset for row in queries.batch(**options, failOnDataLoss="false")) == list(
+            range(10, 20)
+        )
 
-    def test_in_a_stream_whose_failed_batch_is_then_read_without_them(self, queries: Queries, cut: str) -> None:
+    def test_in_a_stream_whose_failed_batch_is_then_read_without_them(
+        self, queries: Queries, cut: str
+    ) -> None:
         options = {"subscribe": cut, "startingOffsets": f'{{"{cut}":{{"0":3}}}}'}
-        assert complaint(lambda: queries.stream(**options)).startswith(f"DataLossError: topic '{cut}', partition 0, offsets 3 to 9 were lost")
+        assert complaint(lambda: queries.stream(**options)).startswith(
+            f"DataLossError: topic '{cut}', partition 0, offsets 3 to 9 were lost"
+        )
         queries.stream(**options, failOnDataLoss="false")
         queries.stream(**options)
         assert queries.written() == [str(i) for i in range(10, 20)]
 
-    def test_a_topic_created_anew_between_two_runs(self, queries: Queries, kafka: LocalKafka, topic: str) -> None:
+    def test_a_topic_created_anew_between_two_runs(
+        self, queries: Queries, kafka: LocalKafka, topic: str
+    ) -> None:
         kafka.create_topic(topic, 2)
         kafka.produce(topic, [b"old"] * 4)
         options = {"subscribe": topic, "startingOffsets": "earliest"}
@@ -172,8 +206,13 @@ class TestRecordsThatAreGone:
         kafka.create_topic(topic, 1)
         kafka.produce(topic, [b"new"] * 30)
         seen = complaint(lambda: queries.stream(**options))
-        assert re.match(rf"DataLossError: topic '{topic}', partition 0: the topic was deleted and created anew \(its id is now ", seen)
-        assert seen.endswith(f"or start with a new checkpointLocation [source kafka, split {topic}-0, position 2]")
+        assert re.match(
+            rf"DataLossError: topic '{topic}', partition 0: the topic was deleted and created anew \(its id is now ",
+            seen,
+        )
+        assert seen.endswith(
+            f"or start with a new checkpointLocation [source kafka, split {topic}-0, position 2]"
+        )
         queries.stream(**options, fetchOffset_retryIntervalMs="10", failOnDataLoss="false")
         assert queries.written() == ["new"] * 30 + ["old"] * 4
 
@@ -191,7 +230,9 @@ class TestBytesThatChanged:
         trusting = queries.batch(subscribe=topic, kafka_check_crcs="false")
         assert [bytes(row.value) for row in trusting] == [b"good", b"noodle", b"behind"]
 
-    def test_a_batch_that_does_not_need_the_damaged_part_is_read(self, queries: Queries, kafka: LocalKafka, topic: str) -> None:
+    def test_a_batch_that_does_not_need_the_damaged_part_is_read(
+        self, queries: Queries, kafka: LocalKafka, topic: str
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce(topic, [b"good"])
         kafka.produce(topic, [b"needle"])
@@ -218,10 +259,14 @@ class TestPermissions:
         assert re.fullmatch(
             r"AuthenticationError: PLAIN log-in to the Kafka broker localhost:\d+ as 'ann' failed: Authentication failed: Invalid username or "
             r"password; see kafka\.sasl\.jaas\.config \[source kafka\]",
-            complaint(lambda: as_ann.batch(subscribe="t", **self.credentials(f"not-{SECRET}"))).replace("127.0.0.1", "localhost"),
+            complaint(lambda: as_ann.batch(subscribe="t", **self.credentials(f"not-{SECRET}"))).replace(
+                "127.0.0.1", "localhost"
+            ),
         )
 
-    def test_what_the_driver_lacks_and_what_the_tasks_lack(self, as_ann: Queries, locked: LocalKafka, topic: str) -> None:
+    def test_what_the_driver_lacks_and_what_the_tasks_lack(
+        self, as_ann: Queries, locked: LocalKafka, topic: str
+    ) -> None:
         locked.create_topic(topic)
         locked.produce(topic, [b"x"])
         assert complaint(lambda: as_ann.batch(subscribe=topic, **self.credentials())) == (
@@ -230,7 +275,9 @@ class TestPermissions:
             "[source kafka]"
         )
         locked.allow("ann", "DESCRIBE", topic=topic)
-        assert complaint(lambda: as_ann.stream(subscribe=topic, startingOffsets="earliest", **self.credentials())) == (
+        assert complaint(
+            lambda: as_ann.stream(subscribe=topic, startingOffsets="earliest", **self.credentials())
+        ) == (
             f"AuthorizationError: fetching from topic '{topic}': the broker answered TOPIC_AUTHORIZATION_FAILED (29): this user lacks the permission "
             f"Read on topic '{topic}'. Grant it: kafka-acls.sh --add --allow-principal User:<this user> --operation Read --topic {topic} "
             f"[source kafka, split {topic}-0, position 0]"
@@ -240,7 +287,12 @@ class TestPermissions:
         assert as_ann.written() == ["x"]
 
     def test_no_secret_is_in_plans_offsets_or_progress(
-        self, as_ann: Queries, locked: LocalKafka, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self,
+        as_ann: Queries,
+        locked: LocalKafka,
+        topic: str,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
         locked.create_topic(topic)
         locked.produce(topic, [b"x"])
@@ -251,9 +303,16 @@ class TestPermissions:
         query = as_ann.stream(**options)
         query.explain(extended=True)
         assert as_ann.written() == ["x"]
-        written = [file.read_bytes().decode(errors="replace") for file in tmp_path.rglob("*") if file.is_file()]
+        written = [
+            file.read_bytes().decode(errors="replace") for file in tmp_path.rglob("*") if file.is_file()
+        ]
         assert any('"positions"' in text for text in written)
-        seen = [capsys.readouterr().out, json.dumps(query.recentProgress, default=str), str(query.status), *written]
+        seen = [
+            capsys.readouterr().out,
+            json.dumps(query.recentProgress, default=str),
+            str(query.status),
+            *written,
+        ]
         assert [text for text in seen if SECRET in text] == []
 
     def test_nor_in_logs_however_detailed_nor_in_what_travels_to_a_task(
@@ -266,12 +325,26 @@ class TestPermissions:
         servers, options = locked.bootstrap("SASL_PLAINTEXT"), {"subscribe": topic, **self.credentials()}
         with caplog.at_level(logging.DEBUG):
             rows, tasks = batch_and_tasks(servers, **options)
-            refusing = Query(servers, discovery_interval_ms=0, subscribe=topic, **self.credentials(f"not-{SECRET}"))
+            refusing = Query(
+                servers, discovery_interval_ms=0, subscribe=topic, **self.credentials(f"not-{SECRET}")
+            )
             with refusing, pytest.raises(AuthenticationError) as refused:
                 refusing.step()
         assert values(rows) == [b"x"]
-        configured = configure({"kafka.bootstrap.servers": servers, **{name.replace("_", "."): value for name, value in options.items()}}, None)
-        seen = [caplog.text, str(refused.value), repr(refused.value), repr(configured), str(configured.source)]
+        configured = configure(
+            {
+                "kafka.bootstrap.servers": servers,
+                **{name.replace("_", "."): value for name, value in options.items()},
+            },
+            None,
+        )
+        seen = [
+            caplog.text,
+            str(refused.value),
+            repr(refused.value),
+            repr(configured),
+            str(configured.source),
+        ]
         assert [text for text in seen if SECRET in text] == []
         assert SECRET.encode() not in pickle.dumps([TaskPartition(task) for task in tasks])
         assert SECRET.encode() in pickle.dumps(configured.source), "the executors log in, too"
@@ -280,9 +353,14 @@ class TestPermissions:
         "options",
         [
             {"kafka.sasl.jaas.config": f'some.Module required password="{SECRET}'},
-            {"kafka.sasl.jaas.config": f'org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="{SECRET}";'},
+            {
+                "kafka.sasl.jaas.config": f'org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="{SECRET}";'
+            },
             {"kafka.sasl.username": "ann", "kafka.sasl.password": SECRET, "kafka.sasl.mechanism": "GSSAPI"},
-            {"kafka.ssl.keystore.key": f"-----BEGIN PRIVATE KEY-----{SECRET}", "kafka.ssl.keystore.type": "PEM"},
+            {
+                "kafka.ssl.keystore.key": f"-----BEGIN PRIVATE KEY-----{SECRET}",
+                "kafka.ssl.keystore.type": "PEM",
+            },
             {"kafka.ssl.keystore.password": SECRET},
         ],
     )
@@ -342,10 +420,22 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     library.touch()
     (tmp_path / "sitecustomize.py").write_text(SITE.format(file=str(library)))
     driver.write_text(DRIVER)
-    arguments = [json.dumps({**spark_conf, "spark.driver.memory": "512m"}), str(library), kafka.bootstrap_servers, topic]
+    arguments = [
+        json.dumps({**spark_conf, "spark.driver.memory": "512m"}),
+        str(library),
+        kafka.bootstrap_servers,
+        topic,
+    ]
     path = f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}"
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, str(driver), *arguments], env=environment, capture_output=True, text=True, check=False, timeout=110)
+    done = subprocess.run(
+        [sys.executable, str(driver), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
     assert not done.returncode, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     for name in ("numba", "kafka"):

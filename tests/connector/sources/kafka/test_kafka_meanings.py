@@ -37,7 +37,12 @@ def timed(kafka: LocalKafka, topic: str) -> str:
     kafka.create_topic(topic, 3, FOREVER)
     for partition, count in ((0, 10), (1, 3)):
         stamps = [NOON_MS + i * 1_000 for i in range(count)]
-        kafka.produce(topic, [b"%d/%d" % (partition, i) for i in range(count)], timestamps_ms=stamps, partition=partition)
+        kafka.produce(
+            topic,
+            [b"%d/%d" % (partition, i) for i in range(count)],
+            timestamps_ms=stamps,
+            partition=partition,
+        )
     return topic
 
 
@@ -67,11 +72,18 @@ class TestWhatIsRead:
         assert values(reading.replay()) == [b"late"]
 
     def test_assigned_partitions_and_no_others(self, kafka: LocalKafka, timed: str) -> None:
-        assert places(batch(kafka.bootstrap_servers, assign=f'{{"{timed}":[1,2]}}')) == [(1, 0), (1, 1), (1, 2)]
+        assert places(batch(kafka.bootstrap_servers, assign=f'{{"{timed}":[1,2]}}')) == [
+            (1, 0),
+            (1, 1),
+            (1, 2),
+        ]
 
     def test_unknown_names_and_partitions(self, kafka: LocalKafka, timed: str) -> None:
         for options, message in (
-            ({"subscribe": f"{timed},nope"}, r"topic 'nope' does not exist in the Kafka cluster, or this user may not see it: create it, or mend"),
+            (
+                {"subscribe": f"{timed},nope"},
+                r"topic 'nope' does not exist in the Kafka cluster, or this user may not see it: create it, or mend",
+            ),
             ({"assign": f'{{"{timed}":[0,7]}}'}, f"partition 7 of topic '{timed}' does not exist"),
         ):
             with pytest.raises(UnknownSplitError, match=message):
@@ -97,20 +109,29 @@ class TestWhereReadingBegins:
         assert places(reading.step()) == [(0, 8), (0, 9), (1, 0), (1, 1), (1, 2)]
 
     @pytest.mark.parametrize("named", ["subscribe", "subscribePattern"])
-    def test_json_must_name_every_partition(self, timed: str, query: Callable[..., Query], named: str) -> None:
-        with pytest.raises(OptionError, match=rf"option 'startingOffsets': must name every partition that is read; missing: {timed}-1, {timed}-2"):
+    def test_json_must_name_every_partition(
+        self, timed: str, query: Callable[..., Query], named: str
+    ) -> None:
+        with pytest.raises(
+            OptionError,
+            match=rf"option 'startingOffsets': must name every partition that is read; missing: {timed}-1, {timed}-2",
+        ):
             query(**{named: timed}, startingOffsets=f'{{"{timed}":{{"0":8}}}}').step()
 
     def test_and_no_other(self, timed: str, query: Callable[..., Query]) -> None:
         given = f'{{"{timed}":{{"0":8,"1":1,"2":0,"3":0}},"other":{{"0":1}}}}'
-        with pytest.raises(OptionError, match=rf"names partitions that are not read or do not exist: other-0, {timed}-3"):
+        with pytest.raises(
+            OptionError, match=rf"names partitions that are not read or do not exist: other-0, {timed}-3"
+        ):
             query(subscribe=timed, startingOffsets=given).step()
 
     def test_beyond_the_end_it_is_loss_or_the_end(
         self, kafka: LocalKafka, timed: str, query: Callable[..., Query], caplog: pytest.LogCaptureFixture
     ) -> None:
         given = {"assign": f'{{"{timed}":[1]}}', "startingOffsets": f'{{"{timed}":{{"1":50}}}}'}
-        with pytest.raises(DataLossError, match=rf"topic '{timed}', partition 1: the log ends at offset 3: .*position 50\]"):
+        with pytest.raises(
+            DataLossError, match=rf"topic '{timed}', partition 1: the log ends at offset 3: .*position 50\]"
+        ):
             query(**given).step()
         reading = query(**given, failOnDataLoss="false")
         assert values(reading.step()) == []
@@ -119,19 +140,41 @@ class TestWhereReadingBegins:
         assert values(reading.step()) == [b"new"]
 
     def test_one_timestamp_for_all(self, kafka: LocalKafka, timed: str) -> None:
-        found = batch(kafka.bootstrap_servers, assign=f'{{"{timed}":[0,1]}}', startingTimestamp=str(NOON_MS + 1_001), startingOffsets="soon")
+        found = batch(
+            kafka.bootstrap_servers,
+            assign=f'{{"{timed}":[0,1]}}',
+            startingTimestamp=str(NOON_MS + 1_001),
+            startingOffsets="soon",
+        )
         assert places(found) == [*((0, i) for i in range(2, 10)), (1, 2)]
 
     def test_a_timestamp_by_partition(self, kafka: LocalKafka, timed: str) -> None:
         given = f'{{"{timed}":{{"0":{NOON_MS + 9_000},"1":{NOON_MS}}}}}'
-        found = batch(kafka.bootstrap_servers, assign=f'{{"{timed}":[0,1]}}', startingOffsetsByTimestamp=given)
+        found = batch(
+            kafka.bootstrap_servers, assign=f'{{"{timed}":[0,1]}}', startingOffsetsByTimestamp=given
+        )
         assert places(found) == [(0, 9), (1, 0), (1, 1), (1, 2)]
 
-    @pytest.mark.parametrize(("strategy", "expected"), [("latest", [(0, 5), (0, 6)]), ("earliest", [(0, 5), (0, 6), (1, 0), (1, 1), (1, 2)])])
-    def test_where_no_record_is_that_late(self, kafka: LocalKafka, timed: str, strategy: str, expected: list[tuple[int, int]]) -> None:
-        given = {"startingTimestamp": str(NOON_MS + 5_000), "endingTimestamp": str(NOON_MS + 7_000), "subscribe": timed}
-        assert places(batch(kafka.bootstrap_servers, **given, startingOffsetsByTimestampStrategy=strategy)) == expected
-        with pytest.raises(SourceError, match=rf"startingTimestamp: topic '{timed}', partition [12] has no record at or after the timestamp"):
+    @pytest.mark.parametrize(
+        ("strategy", "expected"),
+        [("latest", [(0, 5), (0, 6)]), ("earliest", [(0, 5), (0, 6), (1, 0), (1, 1), (1, 2)])],
+    )
+    def test_where_no_record_is_that_late(
+        self, kafka: LocalKafka, timed: str, strategy: str, expected: list[tuple[int, int]]
+    ) -> None:
+        given = {
+            "startingTimestamp": str(NOON_MS + 5_000),
+            "endingTimestamp": str(NOON_MS + 7_000),
+            "subscribe": timed,
+        }
+        assert (
+            places(batch(kafka.bootstrap_servers, **given, startingOffsetsByTimestampStrategy=strategy))
+            == expected
+        )
+        with pytest.raises(
+            SourceError,
+            match=rf"startingTimestamp: topic '{timed}', partition [12] has no record at or after the timestamp",
+        ):
             batch(kafka.bootstrap_servers, **given)
 
     def test_partitions_found_later_begin_at_their_earliest_record_whatever_the_options_say(
@@ -145,7 +188,9 @@ class TestWhereReadingBegins:
         reading.restart()
         assert values(reading.step()) == [b"first"]
 
-    def test_startings_count_once_in_the_life_of_a_checkpoint(self, kafka: LocalKafka, timed: str, query: Callable[..., Query]) -> None:
+    def test_startings_count_once_in_the_life_of_a_checkpoint(
+        self, kafka: LocalKafka, timed: str, query: Callable[..., Query]
+    ) -> None:
         reading = query(subscribe=timed, startingOffsets="latest")
         reading.step()
         kafka.produce(timed, [b"between"], partition=2)
@@ -161,31 +206,59 @@ class TestWhereABatchEnds:
             ("endingOffsets", '{"TOPIC":{"0":4,"1":-1,"2":0}}', upto(4, 3)),
             ("endingTimestamp", str(NOON_MS + 2_000), upto(2, 2)),
             ("endingTimestamp", str(NOON_MS + 2_001), upto(3, 3)),
-            ("endingOffsetsByTimestamp", f'{{"TOPIC":{{"0":{NOON_MS + 2_000},"1":{NOON_MS + 60_000},"2":0}}}}', upto(2, 3)),
+            (
+                "endingOffsetsByTimestamp",
+                f'{{"TOPIC":{{"0":{NOON_MS + 2_000},"1":{NOON_MS + 60_000},"2":0}}}}',
+                upto(2, 3),
+            ),
         ],
     )
-    def test_it_ends_before(self, kafka: LocalKafka, timed: str, option: str, given: str, expected: list[tuple[int, int]]) -> None:
-        assert places(batch(kafka.bootstrap_servers, subscribe=timed, **{option: given.replace("TOPIC", timed)})) == expected
+    def test_it_ends_before(
+        self, kafka: LocalKafka, timed: str, option: str, given: str, expected: list[tuple[int, int]]
+    ) -> None:
+        assert (
+            places(batch(kafka.bootstrap_servers, subscribe=timed, **{option: given.replace("TOPIC", timed)}))
+            == expected
+        )
 
     def test_json_must_name_every_partition(self, kafka: LocalKafka, timed: str) -> None:
         for option in ("endingOffsets", "endingOffsetsByTimestamp"):
-            with pytest.raises(OptionError, match=rf"option '{option}': must name every partition that is read; missing: {timed}-1, {timed}-2"):
+            with pytest.raises(
+                OptionError,
+                match=rf"option '{option}': must name every partition that is read; missing: {timed}-1, {timed}-2",
+            ):
                 batch(kafka.bootstrap_servers, subscribe=timed, **{option: f'{{"{timed}":{{"0":8}}}}'})
 
     def test_not_before_it_begins(self, kafka: LocalKafka, timed: str) -> None:
-        given = {"assign": f'{{"{timed}":[0]}}', "startingOffsets": f'{{"{timed}":{{"0":5}}}}', "endingOffsets": f'{{"{timed}":{{"0":4}}}}'}
+        given = {
+            "assign": f'{{"{timed}":[0]}}',
+            "startingOffsets": f'{{"{timed}":{{"0":5}}}}',
+            "endingOffsets": f'{{"{timed}":{{"0":4}}}}',
+        }
         with pytest.raises(
-            OptionError, match=rf"option 'startingOffsets': topic '{timed}', partition 0 begins at offset 5, but endingOffsets .* at 4"
+            OptionError,
+            match=rf"option 'startingOffsets': topic '{timed}', partition 0 begins at offset 5, but endingOffsets .* at 4",
         ):
             batch(kafka.bootstrap_servers, **given)
 
-    def test_beyond_the_log_it_is_loss_or_the_end_of_the_log(self, kafka: LocalKafka, timed: str, caplog: pytest.LogCaptureFixture) -> None:
-        given = {"assign": f'{{"{timed}":[1]}}', "endingOffsets": f'{{"{timed}":{{"1":50}}}}', "kafka_fetch_max_wait_ms": "100"}
+    def test_beyond_the_log_it_is_loss_or_the_end_of_the_log(
+        self, kafka: LocalKafka, timed: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        given = {
+            "assign": f'{{"{timed}":[1]}}',
+            "endingOffsets": f'{{"{timed}":{{"1":50}}}}',
+            "kafka_fetch_max_wait_ms": "100",
+        }
         with pytest.raises(
-            DataLossError, match=rf"topic '{timed}', partition 1, offsets 3 to 49 were lost: the log now ends at offset 3: .*lies beyond"
+            DataLossError,
+            match=rf"topic '{timed}', partition 1, offsets 3 to 49 were lost: the log now ends at offset 3: .*lies beyond",
         ):
             batch(kafka.bootstrap_servers, **given)
-        assert places(batch(kafka.bootstrap_servers, **given, failOnDataLoss="false")) == [(1, 0), (1, 1), (1, 2)]
+        assert places(batch(kafka.bootstrap_servers, **given, failOnDataLoss="false")) == [
+            (1, 0),
+            (1, 1),
+            (1, 2),
+        ]
         assert "offsets 3 to 49 were lost" in caplog.text
 
 
@@ -207,30 +280,44 @@ class TestTasks:
 
 
 class TestLimits:
-    def test_the_most_offsets_of_a_batch_are_shared_in_proportion(self, timed: str, query: Callable[..., Query]) -> None:
+    def test_the_most_offsets_of_a_batch_are_shared_in_proportion(
+        self, timed: str, query: Callable[..., Query]
+    ) -> None:
         reading = query(subscribe=timed, startingOffsets="earliest", maxOffsetsPerTrigger="7")
-        assert [places(reading.step()), places(reading.step()), reading.step()] == [upto(5, 2), [*((0, i) for i in range(5, 10)), (1, 2)], None]
+        assert [places(reading.step()), places(reading.step()), reading.step()] == [
+            upto(5, 2),
+            [*((0, i) for i in range(5, 10)), (1, 2)],
+            None,
+        ]
 
-    def test_the_most_bytes_of_a_batch_are_an_estimate(self, kafka: LocalKafka, topic: str, query: Callable[..., Query]) -> None:
+    def test_the_most_bytes_of_a_batch_are_an_estimate(
+        self, kafka: LocalKafka, topic: str, query: Callable[..., Query]
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce(topic, [b"x" * 1_000] * 100)
         first = query(subscribe=topic, startingOffsets="earliest", maxBytesPerTrigger="20000").step()
         assert first is not None
         assert 15 < first.num_rows < 20
 
-    def test_the_fewest_offsets_of_a_batch_are_waited_for_also_by_the_first(self, kafka: LocalKafka, timed: str, query: Callable[..., Query]) -> None:
+    def test_the_fewest_offsets_of_a_batch_are_waited_for_also_by_the_first(
+        self, kafka: LocalKafka, timed: str, query: Callable[..., Query]
+    ) -> None:
         reading = query(subscribe=timed, startingOffsets="earliest", minOffsetsPerTrigger="14")
         assert (values(reading.step()), reading.step()) == ([], None)
         kafka.produce(timed, [b"x"], partition=2)
         assert places(reading.step()) == upto(10, 3, 1)
 
     def test_but_not_for_ever(self, timed: str, query: Callable[..., Query]) -> None:
-        reading = query(subscribe=timed, startingOffsets="earliest", minOffsetsPerTrigger="14", maxTriggerDelay="0s")
+        reading = query(
+            subscribe=timed, startingOffsets="earliest", minOffsetsPerTrigger="14", maxTriggerDelay="0s"
+        )
         assert places(reading.step()) == upto(10, 3)
 
 
 class TestReadCommitted:
-    def test_aborted_records_are_dropped_and_open_ones_not_read(self, kafka: LocalKafka, topic: str, query: Callable[..., Query]) -> None:
+    def test_aborted_records_are_dropped_and_open_ones_not_read(
+        self, kafka: LocalKafka, topic: str, query: Callable[..., Query]
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce_transaction(topic, [b"a", b"b"], commit=True)
         kafka.produce_transaction(topic, [b"aborted"] * 5, commit=False)
@@ -253,10 +340,17 @@ class TestReadCommitted:
             records = [b"%d/%d" % (i, j) for j in range(7)]
             kafka.produce_transaction(topic, records, commit=bool(i % 3))
             expected += records if i % 3 else []
-        rows = batch(kafka.bootstrap_servers, subscribe=topic, kafka_isolation_level="read_committed", maxRecordsPerPartition="5")
+        rows = batch(
+            kafka.bootstrap_servers,
+            subscribe=topic,
+            kafka_isolation_level="read_committed",
+            maxRecordsPerPartition="5",
+        )
         assert values(rows) == expected
 
-    def test_an_end_of_markers_alone_is_reached(self, kafka: LocalKafka, topic: str, query: Callable[..., Query]) -> None:
+    def test_an_end_of_markers_alone_is_reached(
+        self, kafka: LocalKafka, topic: str, query: Callable[..., Query]
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce_transaction(topic, [b"aborted"], commit=False)
         reading = query(subscribe=topic, startingOffsets="earliest", kafka_isolation_level="read_committed")
@@ -284,7 +378,9 @@ class TestFailOnDataLoss:
             f"Set failOnDataLoss=false to go on with what is there [source kafka, split {topic}-0, position 3]"
         )
 
-    def test_or_is_passed_with_a_warning_also_by_the_batch_that_was_logged(self, topic: str, lost: Query, caplog: pytest.LogCaptureFixture) -> None:
+    def test_or_is_passed_with_a_warning_also_by_the_batch_that_was_logged(
+        self, topic: str, lost: Query, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with pytest.raises(DataLossError):
             lost.step()
         lost.restart(failOnDataLoss="false")
@@ -297,7 +393,9 @@ class TestFailOnDataLoss:
         given = {"subscribe": topic, "startingOffsets": f'{{"{topic}":{{"0":5}}}}'}
         with pytest.raises(DataLossError, match="offsets 5 to 9 were lost"):
             batch(kafka.bootstrap_servers, **given)
-        assert places(batch(kafka.bootstrap_servers, **given, failOnDataLoss="false")) == [(0, i) for i in range(10, 20)]
+        assert places(batch(kafka.bootstrap_servers, **given, failOnDataLoss="false")) == [
+            (0, i) for i in range(10, 20)
+        ]
 
 
 class TestTopicsThatGo:
@@ -310,16 +408,27 @@ class TestTopicsThatGo:
         return reading
 
     @pytest.mark.parametrize("restarted", [False, True])
-    def test_deleted_it_is_an_error(self, kafka: LocalKafka, topic: str, reading: Query, *, restarted: bool) -> None:
+    def test_deleted_it_is_an_error(
+        self, kafka: LocalKafka, topic: str, reading: Query, *, restarted: bool
+    ) -> None:
         kafka.delete_topic(topic)
         if restarted:
             reading.restart()
-        with pytest.raises(DataLossError, match=rf"topic '{topic}', partition 0: the topic or partition was deleted; records .*position 3\]"):
+        with pytest.raises(
+            DataLossError,
+            match=rf"topic '{topic}', partition 0: the topic or partition was deleted; records .*position 3\]",
+        ):
             until(reading)
 
     @pytest.mark.parametrize("restarted", [False, True])
     def test_or_a_warning_once_and_the_query_goes_on_when_it_is_back(
-        self, kafka: LocalKafka, topic: str, reading: Query, caplog: pytest.LogCaptureFixture, *, restarted: bool
+        self,
+        kafka: LocalKafka,
+        topic: str,
+        reading: Query,
+        caplog: pytest.LogCaptureFixture,
+        *,
+        restarted: bool,
     ) -> None:
         reading.restart(failOnDataLoss="false")
         kafka.delete_topic(topic)
@@ -341,13 +450,23 @@ class TestTopicsThatGo:
         anew(kafka, topic, partitions, [b"new"] * 50)
         if restarted:
             reading.restart()
-        with pytest.raises(DataLossError, match=rf"topic '{topic}', partition 0: the topic was deleted and created anew \(its id is now "):
+        with pytest.raises(
+            DataLossError,
+            match=rf"topic '{topic}', partition 0: the topic was deleted and created anew \(its id is now ",
+        ):
             until(reading)
 
     @pytest.mark.parametrize("restarted", [False, True])
     @pytest.mark.parametrize("partitions", [1, 2])
     def test_or_a_warning_and_it_is_read_from_its_beginning(
-        self, kafka: LocalKafka, topic: str, reading: Query, caplog: pytest.LogCaptureFixture, partitions: int, *, restarted: bool
+        self,
+        kafka: LocalKafka,
+        topic: str,
+        reading: Query,
+        caplog: pytest.LogCaptureFixture,
+        partitions: int,
+        *,
+        restarted: bool,
     ) -> None:
         reading.restart(failOnDataLoss="false")
         anew(kafka, topic, partitions, [b"new"] * 50)
@@ -362,20 +481,28 @@ class TestTopicsThatGo:
     ) -> None:
         kafka.create_topic(topic)
         kafka.produce(topic, [b"old"] * 3)
-        reading = query(subscribe=topic, startingOffsets="earliest", failOnDataLoss="false", discovery_interval_ms=3_600_000)
+        reading = query(
+            subscribe=topic,
+            startingOffsets="earliest",
+            failOnDataLoss="false",
+            discovery_interval_ms=3_600_000,
+        )
         reading.step()
         anew(kafka, topic, 1, [b"new"] * 50)
         assert values(reading.step()) == []
         reading.restart()
         assert values(reading.step()) == [b"new"] * 50
 
-    def test_a_logged_batch_of_the_old_one_never_reads_the_new_one(self, kafka: LocalKafka, topic: str, reading: Query) -> None:
+    def test_a_logged_batch_of_the_old_one_never_reads_the_new_one(
+        self, kafka: LocalKafka, topic: str, reading: Query
+    ) -> None:
         kafka.produce(topic, [b"never read"] * 4)
         end = reading._coordinator.plan_next(reading.log[-1], limited=True)
         reading.log.append(end)
         anew(kafka, topic, 2, [b"new"] * 50)
         with pytest.raises(
-            DataLossError, match=rf"topic '{topic}', partition [01], offsets 3 to 4 were lost: the topic was deleted and created anew"
+            DataLossError,
+            match=rf"topic '{topic}', partition [01], offsets 3 to 4 were lost: the topic was deleted and created anew",
         ):
             reading.replay()
         reading.restart(failOnDataLoss="false")

@@ -1,4 +1,7 @@
-"""Every row of the options' table: what it takes, what it refuses, and what it comes to. No broker is asked."""
+"""Every row of the options' table: what it takes, what it refuses, and what it comes to.
+
+No broker is asked.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from typing import Any
 import pytest
 
 from headwater.connector.planned.planning import default_parallelism
-from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, ending_offsets, render, starting_offsets, subscription
+from headwater.connector.sources.kafka.options import (
+    KAFKA_OPTIONS,
+    ending_offsets,
+    render,
+    starting_offsets,
+    subscription,
+)
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.errors import OptionError
@@ -46,7 +55,9 @@ def refusal(mode: Boundedness | None = STREAM, /, **given: str) -> str:
 
 def test_the_page_is_the_table() -> None:
     page = (Path(__file__).parents[4] / "docs" / "options.md").read_text()
-    assert page == render(), "write it anew: python -m headwater.connector.sources.kafka.options > docs/options.md"
+    assert page == render(), (
+        "write it anew: python -m headwater.connector.sources.kafka.options > docs/options.md"
+    )
 
 
 class TestWhatIsRead:
@@ -57,15 +68,24 @@ class TestWhatIsRead:
         assert subscription(parse(subscribePattern="a|b.*")) == TopicPattern("a|b.*")
 
     def test_partitions(self) -> None:
-        assert subscription(parse(assign='{"a":[0,1],"b":[0]}')) == AssignedPartitions(frozenset({("a", 0), ("a", 1), ("b", 0)}))
+        assert subscription(parse(assign='{"a":[0,1],"b":[0]}')) == AssignedPartitions(
+            frozenset({("a", 0), ("a", 1), ("b", 0)})
+        )
 
     @pytest.mark.parametrize("given", ["", " ", ",", "a,,b", "a,", "a,a"])
     def test_empty_and_repeated_names(self, given: str) -> None:
-        assert f"option 'subscribe': must be different names with commas between them, not {given!r}" in refusal(subscribe=given)
+        assert (
+            f"option 'subscribe': must be different names with commas between them, not {given!r}"
+            in refusal(subscribe=given)
+        )
 
     @pytest.mark.parametrize(
         ("given", "message"),
-        [("(", "is not a valid regular expression of Python: missing )"), (r"\p{Alpha}+", r"bad escape \p"), ("", "must not be empty")],
+        [
+            ("(", "is not a valid regular expression of Python: missing )"),
+            (r"\p{Alpha}+", r"bad escape \p"),
+            ("", "must not be empty"),
+        ],
     )
     def test_a_pattern_that_is_none(self, given: str, message: str) -> None:
         with pytest.raises(OptionError, match="option 'subscribePattern'") as caught:
@@ -92,9 +112,15 @@ class TestWhatIsRead:
         assert message in str(caught.value)
 
     def test_exactly_one_of_them(self) -> None:
-        with pytest.raises(OptionError, match="option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is"):
+        with pytest.raises(
+            OptionError,
+            match="option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is",
+        ):
             subscription(parse())
-        assert "exactly one of subscribe, subscribePattern and assign must be given; subscribe and assign are" in refusal(assign='{"a":[0]}')
+        assert (
+            "exactly one of subscribe, subscribePattern and assign must be given; subscribe and assign are"
+            in refusal(assign='{"a":[0]}')
+        )
 
 
 class TestWhereReadingBegins:
@@ -102,7 +128,9 @@ class TestWhereReadingBegins:
         assert starting_offsets(parse(), STREAM) == OffsetsInitializer("startingOffsets", LATEST)
         assert starting_offsets(parse(), BATCH) == OffsetsInitializer("startingOffsets", EARLIEST)
 
-    @pytest.mark.parametrize(("given", "everywhere"), [("earliest", EARLIEST), ("LATEST", LATEST), (" earliest ", EARLIEST)])
+    @pytest.mark.parametrize(
+        ("given", "everywhere"), [("earliest", EARLIEST), ("LATEST", LATEST), (" earliest ", EARLIEST)]
+    )
     def test_words(self, given: str, everywhere: int) -> None:
         assert starting_offsets(parse(startingOffsets=given), STREAM).everywhere == everywhere
 
@@ -129,14 +157,28 @@ class TestWhereReadingBegins:
         assert refusal(startingOffsets=given).startswith(f"option 'startingOffsets': {message}")
 
     def test_a_batch_does_not_begin_at_the_latest(self) -> None:
-        assert refusal(BATCH, startingOffsets="latest") == "option 'startingOffsets': must not be latest here: the batch would be empty"
-        assert refusal(BATCH, startingOffsets='{"a":{"0":-1}}') == "option 'startingOffsets': must not hold -1 (latest) here"
+        assert (
+            refusal(BATCH, startingOffsets="latest")
+            == "option 'startingOffsets': must not be latest here: the batch would be empty"
+        )
+        assert (
+            refusal(BATCH, startingOffsets='{"a":{"0":-1}}')
+            == "option 'startingOffsets': must not hold -1 (latest) here"
+        )
 
     def test_one_timestamp_beats_many_and_these_beat_offsets(self) -> None:
-        every = {"startingTimestamp": "5", "startingOffsetsByTimestamp": '{"a":{"0":7}}', "startingOffsets": "soon"}
-        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer("startingTimestamp", AtTimestamp(5))
+        every = {
+            "startingTimestamp": "5",
+            "startingOffsetsByTimestamp": '{"a":{"0":7}}',
+            "startingOffsets": "soon",
+        }
+        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer(
+            "startingTimestamp", AtTimestamp(5)
+        )
         del every["startingTimestamp"]
-        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer("startingOffsetsByTimestamp", None, {A0: AtTimestamp(7)})
+        assert starting_offsets(parse(**every), STREAM) == OffsetsInitializer(
+            "startingOffsetsByTimestamp", None, {A0: AtTimestamp(7)}
+        )
 
     @pytest.mark.parametrize("strategy", ["error", "Latest", "earliest"])
     def test_the_strategy_where_no_record_is_that_late(self, strategy: str) -> None:
@@ -148,9 +190,17 @@ class TestWhereReadingBegins:
         [
             ("startingTimestamp", "-1", "must be a whole number of at least 0, not '-1'"),
             ("startingTimestamp", "2024-01-01", "must be a whole number of at least 0, not '2024-01-01'"),
-            ("startingOffsetsByTimestamp", '{"a":{"0":-1}}', "topic 'a', partition '0': -1 is not a valid value"),
+            (
+                "startingOffsetsByTimestamp",
+                '{"a":{"0":-1}}',
+                "topic 'a', partition '0': -1 is not a valid value",
+            ),
             ("startingOffsetsByTimestamp", "5", "must be a JSON object"),
-            ("startingOffsetsByTimestampStrategy", "guess", "must be one of error, latest, earliest, not 'guess'"),
+            (
+                "startingOffsetsByTimestampStrategy",
+                "guess",
+                "must be one of error, latest, earliest, not 'guess'",
+            ),
         ],
     )
     def test_broken_timestamps(self, name: str, given: str, message: str) -> None:
@@ -162,39 +212,69 @@ class TestWhereABatchEnds:
         assert ending_offsets(parse()) == OffsetsInitializer("endingOffsets", LATEST)
 
     def test_json(self) -> None:
-        assert ending_offsets(parse(endingOffsets='{"a":{"0":23,"1":-1}}')) == OffsetsInitializer("endingOffsets", None, {A0: 23, A1: LATEST})
+        assert ending_offsets(parse(endingOffsets='{"a":{"0":23,"1":-1}}')) == OffsetsInitializer(
+            "endingOffsets", None, {A0: 23, A1: LATEST}
+        )
 
     def test_never_at_the_earliest(self) -> None:
-        assert refusal(BATCH, endingOffsets="earliest") == "option 'endingOffsets': must not be earliest here: the batch would be empty"
-        assert refusal(BATCH, endingOffsets='{"a":{"0":-2}}') == "option 'endingOffsets': must not hold -2 (earliest) here"
+        assert (
+            refusal(BATCH, endingOffsets="earliest")
+            == "option 'endingOffsets': must not be earliest here: the batch would be empty"
+        )
+        assert (
+            refusal(BATCH, endingOffsets='{"a":{"0":-2}}')
+            == "option 'endingOffsets': must not hold -2 (earliest) here"
+        )
 
     def test_timestamps_beat_offsets_and_mean_the_latest_where_no_record_is_that_late(self) -> None:
         every = {"endingTimestamp": "5", "endingOffsetsByTimestamp": '{"a":{"0":7}}', "endingOffsets": "soon"}
-        assert ending_offsets(parse(**every)) == OffsetsInitializer("endingTimestamp", AtTimestamp(5), no_match="latest")
+        assert ending_offsets(parse(**every)) == OffsetsInitializer(
+            "endingTimestamp", AtTimestamp(5), no_match="latest"
+        )
         del every["endingTimestamp"]
-        assert ending_offsets(parse(**every)) == OffsetsInitializer("endingOffsetsByTimestamp", None, {A0: AtTimestamp(7)}, "latest")
+        assert ending_offsets(parse(**every)) == OffsetsInitializer(
+            "endingOffsetsByTimestamp", None, {A0: AtTimestamp(7)}, "latest"
+        )
 
     @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
     def test_a_stream_has_no_end(self, name: str) -> None:
-        assert refusal(**{name: "5"}) == f"option '{name}': is only for a batch read (spark.read); a stream has no end: remove it"
+        assert (
+            refusal(**{name: "5"})
+            == f"option '{name}': is only for a batch read (spark.read); a stream has no end: remove it"
+        )
         assert name in parse(None)
 
 
 class TestColumns:
     def test_by_default_all_of_sparks(self) -> None:
-        assert source().columns == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+        assert source().columns == (
+            "key",
+            "value",
+            "topic",
+            "partition",
+            "offset",
+            "timestamp",
+            "timestampType",
+        )
 
     def test_headers_come_last_and_when_asked_for(self) -> None:
         assert source(includeHeaders="TRUE").columns[-1] == "headers"
         assert source(columns="headers,value").columns == ("headers", "value")
 
     def test_some_in_the_order_that_was_asked_for_whatever_their_case(self) -> None:
-        assert source(columns="Offset, VALUE,timestamptype").schema().names == ["offset", "value", "timestampType"]
+        assert source(columns="Offset, VALUE,timestamptype").schema().names == [
+            "offset",
+            "value",
+            "timestampType",
+        ]
 
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ("value,payload", "'payload' is not a column of the kafka source; there are key, value, topic, partition, offset, timestamp"),
+            (
+                "value,payload",
+                "'payload' is not a column of the kafka source; there are key, value, topic, partition, offset, timestamp",
+            ),
             ("value,value", "must be different names with commas between them, not 'value,value'"),
             ("", "must be different names"),
             ("value,VALUE", "'value' comes twice"),
@@ -207,8 +287,17 @@ class TestColumns:
 class TestTheRest:
     def test_defaults(self) -> None:
         made = configured()
-        assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (default_parallelism(), 1, None)
-        assert (made.limits.max_rows, made.limits.max_bytes, made.limits.min_rows, made.limits.max_delay_ms) == (None, None, None, 900_000)
+        assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (
+            default_parallelism(),
+            1,
+            None,
+        )
+        assert (
+            made.limits.max_rows,
+            made.limits.max_bytes,
+            made.limits.min_rows,
+            made.limits.max_delay_ms,
+        ) == (None, None, None, 900_000)
         assert (source().fail_on_data_loss, source().poll_timeout_ms) == (True, 120_000)
         assert (source().lookup.num_retries, source().lookup.retry_interval_ms) == (3, 1_000)
 
@@ -223,15 +312,26 @@ class TestTheRest:
             maxTriggerDelay="2m",
         )
         assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (9, 4, 500)
-        assert (made.limits.max_rows, made.limits.max_bytes, made.limits.min_rows, made.limits.max_delay_ms) == (70, 80, 60, 120_000)
+        assert (
+            made.limits.max_rows,
+            made.limits.max_bytes,
+            made.limits.min_rows,
+            made.limits.max_delay_ms,
+        ) == (70, 80, 60, 120_000)
         read = source(
-            failOnDataLoss="False", kafkaConsumer_pollTimeoutMs="5s", fetchOffset_numRetries="0", fetchOffset_retryIntervalMs="20", groupIdPrefix="x"
+            failOnDataLoss="False",
+            kafkaConsumer_pollTimeoutMs="5s",
+            fetchOffset_numRetries="0",
+            fetchOffset_retryIntervalMs="20",
+            groupIdPrefix="x",
         )
         assert (read.fail_on_data_loss, read.poll_timeout_ms) == (False, 5_000)
         assert (read.lookup.num_retries, read.lookup.retry_interval_ms) == (0, 20)
 
     def test_the_driver_asks_for_as_long_as_its_retries_may_take(self) -> None:
-        made = configured(fetchOffset_numRetries="9", fetchOffset_retryIntervalMs="1m", kafka_default_api_timeout_ms="5000")
+        made = configured(
+            fetchOffset_numRetries="9", fetchOffset_retryIntervalMs="1m", kafka_default_api_timeout_ms="5000"
+        )
         assert made.backoff.deadline_ms == 10 * (60_000 + 5_000)
 
     @pytest.mark.parametrize(
@@ -261,13 +361,25 @@ class TestTheRest:
         )
 
     @pytest.mark.parametrize(
-        ("given", "nearest"), [("startingOffset", "startingOffsets"), ("maxoffsetspertriger", "maxOffsetsPerTrigger"), ("column", "columns")]
+        ("given", "nearest"),
+        [
+            ("startingOffset", "startingOffsets"),
+            ("maxoffsetspertriger", "maxOffsetsPerTrigger"),
+            ("column", "columns"),
+        ],
     )
     def test_an_unknown_option_names_the_nearest(self, given: str, nearest: str) -> None:
-        assert refusal(**{given: "x"}) == f"option {given.lower()!r}: is not an option of this source; did you mean {nearest!r}?"
+        assert (
+            refusal(**{given: "x"})
+            == f"option {given.lower()!r}: is not an option of this source; did you mean {nearest!r}?"
+        )
 
-    @pytest.mark.parametrize("name", ["maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"])
-    def test_a_streams_option_in_a_batch_is_ignored_with_a_warning(self, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    @pytest.mark.parametrize(
+        "name", ["maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"]
+    )
+    def test_a_streams_option_in_a_batch_is_ignored_with_a_warning(
+        self, name: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with caplog.at_level(logging.WARNING):
             configured(BATCH, **{name: "5"})
         assert [record.getMessage() for record in caplog.records] == [
@@ -298,7 +410,9 @@ class TestKafkasOwn:
     def test_an_unknown_property_names_the_nearest(self) -> None:
         assert "did you mean kafka.isolation.level?" in refusal(kafka_isolation_levle="read_committed")
 
-    def test_a_group_is_not_joined_and_that_is_said_once(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_group_is_not_joined_and_that_is_said_once(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("headwater.enumerators.kafka.client.client_config._named", set())
         with caplog.at_level(logging.WARNING):
             configured(kafka_group_id="mine")

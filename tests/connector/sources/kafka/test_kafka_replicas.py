@@ -27,7 +27,8 @@ def two() -> Iterator[LocalKafka]:
 def copied(two: LocalKafka, topic: str) -> str:
     """A topic that broker 1 leads and broker 2 follows, in several record batches, all of which the follower serves.
 
-    A follower has the records before it knows that they are committed (the high watermark comes with its next fetch), and serves them only then.
+    A follower has the records before it knows that they are committed (the high watermark comes with its next
+    fetch), and serves them only then.
     """
     two.create_topic(topic, assignments={0: [1, 2]})
     for first in range(0, len(RECORDS), 50):
@@ -39,7 +40,10 @@ def copied(two: LocalKafka, topic: str) -> str:
 
 def reader_of(two: LocalKafka, topic: str, rack: str) -> KafkaSplitReader:
     given = {"kafka.bootstrap.servers": two.bootstrap_servers, "subscribe": topic, "kafka.client.rack": rack}
-    source = configure({**given, "kafka.max.partition.fetch.bytes": "1", "kafka.request.timeout.ms": "5000"}, Boundedness.BOUNDED).source
+    source = configure(
+        {**given, "kafka.max.partition.fetch.bytes": "1", "kafka.request.timeout.ms": "5000"},
+        Boundedness.BOUNDED,
+    ).source
     reader = source.create_reader()
     assert isinstance(reader, KafkaSplitReader)
     return reader
@@ -80,7 +84,9 @@ def test_the_follower_in_our_rack_serves_while_the_leader_is_frozen(two: LocalKa
 
 
 @pytest.mark.parametrize(("rack", "nodes"), [("", [1]), ("here", [1]), ("elsewhere", [1]), ("there", [1, 2])])
-def test_fetches_go_to_the_leader_unless_another_broker_is_nearer(two: LocalKafka, copied: str, rack: str, nodes: list[int]) -> None:
+def test_fetches_go_to_the_leader_unless_another_broker_is_nearer(
+    two: LocalKafka, copied: str, rack: str, nodes: list[int]
+) -> None:
     assert read_through(two, copied, rack) == nodes
 
 

@@ -46,7 +46,11 @@ def load(spark: SparkSession, kafka: LocalKafka) -> Load:
     """A batch read. Underscores in names stand for dots."""
 
     def loading(**options: str) -> DataFrame:
-        reader = spark.read.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        reader = (
+            spark.read.format("headwater")
+            .option("source", "kafka")
+            .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        )
         for name, value in options.items():
             reader = reader.option(name.replace("_", "."), value)
         return reader.load()
@@ -55,7 +59,9 @@ def load(spark: SparkSession, kafka: LocalKafka) -> Load:
 
 
 def fields(df: DataFrame) -> list[tuple[str, Any, bool]]:
-    return [(field["name"], field["type"], field["nullable"]) for field in json.loads(df.schema.json())["fields"]]
+    return [
+        (field["name"], field["type"], field["nullable"]) for field in json.loads(df.schema.json())["fields"]
+    ]
 
 
 def test_the_schema_is_that_of_sparks_own_source(load: Load) -> None:
@@ -81,9 +87,12 @@ def test_rows_with_and_without_everything(kafka: LocalKafka, topic: str, load: L
         (b"", b"", None),
         (b"x", b"\x00\xff", [Row(key="\u00fc", value=b"\xff")]),
     ]
-    assert [(row.topic, row.partition, row.offset, row.timestampType) for row in rows] == [(topic, 0, i, 0) for i in range(4)]
+    assert [(row.topic, row.partition, row.offset, row.timestampType) for row in rows] == [
+        (topic, 0, i, 0) for i in range(4)
+    ]
     assert [row.timestamp for row in rows] == STAMPS_MS
-    assert df.first().timestamp == datetime(2023, 11, 14, 22, 13, 20, 123_000)  # type: ignore[union-attr]  # noqa: DTZ001 - the session is in UTC
+    in_utc = datetime(2023, 11, 14, 22, 13, 20, 123_000)  # noqa: DTZ001 - so is the session
+    assert df.first().timestamp == in_utc  # type: ignore[union-attr]
 
 
 def test_times_of_the_broker_and_no_time_at_all(kafka: LocalKafka, topic: str, load: Load) -> None:
@@ -117,7 +126,10 @@ def test_only_committed_records(kafka: LocalKafka, topic: str, load: Load) -> No
 def test_tasks_as_many_as_asked_for(kafka: LocalKafka, topic: str, load: Load) -> None:
     kafka.create_topic(topic, 2)
     kafka.produce(topic, [b"x"] * 100)
-    assert [load(subscribe=topic, minPartitions=str(count)).rdd.getNumPartitions() for count in (1, 6)] == [1, 6]
+    assert [load(subscribe=topic, minPartitions=str(count)).rdd.getNumPartitions() for count in (1, 6)] == [
+        1,
+        6,
+    ]
     assert load(subscribe=topic, minPartitions="6").count() == 100
 
 
@@ -127,22 +139,42 @@ def test_a_limit_leaves_the_rest_unread(kafka: LocalKafka, topic: str, load: Loa
     assert len(load(subscribe=topic, kafka_max_partition_fetch_bytes="10000").limit(3).collect()) == 3
 
 
-def test_a_stream_and_its_restart_with_other_options(spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path) -> None:
+def test_a_stream_and_its_restart_with_other_options(
+    spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
     kafka.create_topic(topic, 2)
     kafka.produce(topic, [b"%d" % i for i in range(40)])
 
     def run(**options: str) -> Any:
-        reader = spark.readStream.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        reader = (
+            spark.readStream.format("headwater")
+            .option("source", "kafka")
+            .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        )
         for name, value in {"subscribe": topic, "startingOffsets": "earliest", **options}.items():
             reader = reader.option(name, value)
-        writer = reader.load().select("value", "offset").writeStream.format("parquet").option("path", str(tmp_path / "out"))
-        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        writer = (
+            reader.load()
+            .select("value", "offset")
+            .writeStream.format("parquet")
+            .option("path", str(tmp_path / "out"))
+        )
+        query = (
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
         query.awaitTermination()
         return query
 
     first = run(maxOffsetsPerTrigger="30")
-    assert [progress["numInputRows"] for progress in first.recentProgress if progress["numInputRows"]] == [30, 10]
-    assert json.loads(first.lastProgress["sources"][0]["endOffset"])["positions"] == {topic: {"0": 20, "1": 20}}
+    assert [progress["numInputRows"] for progress in first.recentProgress if progress["numInputRows"]] == [
+        30,
+        10,
+    ]
+    assert json.loads(first.lastProgress["sources"][0]["endOffset"])["positions"] == {
+        topic: {"0": 20, "1": 20}
+    }
     kafka.produce(topic, [b"%d" % i for i in range(40, 50)])
     second = run(columns="offset,value", startingOffsets="latest")
     assert sum(progress["numInputRows"] for progress in second.recentProgress) == 10

@@ -21,7 +21,10 @@ API_VERSIONS = {1: (4, 18), 3: (0, 13), 18: (0, 4)}
 
 @contextlib.contextmanager
 def listening() -> Iterator[Listen]:
-    """Give a function that starts a listener on a free port; each connection is handled in a thread. All is closed at the end."""
+    """Give a function that starts a listener on a free port; each connection is handled in a thread.
+
+    All is closed at the end.
+    """
     with contextlib.ExitStack() as stack:
 
         def start(handler: Handler) -> BrokerAddress:
@@ -38,7 +41,9 @@ def listening() -> Iterator[Listen]:
 def client(bootstrap: str | BrokerAddress, **properties: str) -> ClientConfig:
     """Return the config of a client with short time-outs; properties with underscores for dots."""
     options = {f"kafka.{name.replace('_', '.')}": value for name, value in properties.items()}
-    return ClientConfig.from_options({"kafka.bootstrap.servers": str(bootstrap), "kafka.request.timeout.ms": "10000", **options})
+    return ClientConfig.from_options(
+        {"kafka.bootstrap.servers": str(bootstrap), "kafka.request.timeout.ms": "10000", **options}
+    )
 
 
 def drain(connection: socket.socket) -> None:
@@ -86,12 +91,21 @@ def respond(connection: socket.socket, correlation: int, body: bytes) -> None:
 
 def api_versions(version: int, known: dict[int, tuple[int, int]], *, error: int = 0) -> bytes:
     kind = ApiVersionsResponse.ApiVersion
-    keys = [kind(version=version, api_key=key, min_version=low, max_version=high) for key, (low, high) in known.items()]
-    return bytes(ApiVersionsResponse(version=version, error_code=error, api_keys=keys).encode(version=version))
+    keys = [
+        kind(version=version, api_key=key, min_version=low, max_version=high)
+        for key, (low, high) in known.items()
+    ]
+    return bytes(
+        ApiVersionsResponse(version=version, error_code=error, api_keys=keys).encode(version=version)
+    )
 
 
 def metadata(version: int) -> bytes:
-    return bytes(MetadataResponse(version=version, brokers=[], cluster_id="c", controller_id=1, topics=[]).encode(version=version))
+    return bytes(
+        MetadataResponse(version=version, brokers=[], cluster_id="c", controller_id=1, topics=[]).encode(
+            version=version
+        )
+    )
 
 
 def _accept(server: socket.socket, handler: Handler) -> None:

@@ -15,7 +15,9 @@ from headwater.enumerators.kafka.client import client_config
 from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
 from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Refused
 
-PLAIN_JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hunter2";'
+PLAIN_JAAS = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hunter2";'
+)
 SCRAM_JAAS = 'kafkashaded.org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="hunter2";'
 OAUTH_JAAS = 'org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required extension_logicalCluster="lkc-1" clientId="me";'
 SECRETS = ("hunter2", "key-of-ours", "key-password")
@@ -55,7 +57,9 @@ def test_only_the_servers_are_required() -> None:
     ],
 )
 def test_servers_are_read_as_kafka_reads_them(written: str, addresses: list[tuple[str, int]]) -> None:
-    assert config(bootstrap_servers=written).bootstrap_servers == tuple(BrokerAddress(*address) for address in addresses)
+    assert config(bootstrap_servers=written).bootstrap_servers == tuple(
+        BrokerAddress(*address) for address in addresses
+    )
 
 
 @pytest.mark.parametrize("written", ["", ",", "a", "a:", ":1", "a:0", "a:65536", "a:b", "a:1;b:2", "a:²"])
@@ -74,7 +78,12 @@ def test_values_are_mapped() -> None:
     )
     assert mapped.client_rack == "r1"
     assert mapped.read_committed
-    assert (mapped.fetch_max_bytes, mapped.check_crcs, mapped.request_timeout_ms, mapped.receive_buffer_bytes) == (7, False, 5, -1)
+    assert (
+        mapped.fetch_max_bytes,
+        mapped.check_crcs,
+        mapped.request_timeout_ms,
+        mapped.receive_buffer_bytes,
+    ) == (7, False, 5, -1)
     assert config(fetch_min_bytes="0").fetch_min_bytes == 0
 
 
@@ -98,7 +107,11 @@ def test_a_value_out_of_range_names_its_option(name: str, value: str) -> None:
 
 
 def test_names_are_taken_in_any_case_as_spark_lowers_them() -> None:
-    options = {"KAFKA.Bootstrap.Servers": "a:1", "Kafka.Fetch.Min.Bytes": "5", "kafkaConsumer.pollTimeoutMs": "3"}
+    options = {
+        "KAFKA.Bootstrap.Servers": "a:1",
+        "Kafka.Fetch.Min.Bytes": "5",
+        "kafkaConsumer.pollTimeoutMs": "3",
+    }
     assert ClientConfig.from_options(options).fetch_min_bytes == 5
 
 
@@ -107,7 +120,9 @@ def test_an_unknown_property_names_the_nearest() -> None:
     assert "docs/kafka-properties.md" in refusal(xyzzy="5")
 
 
-@pytest.mark.parametrize("name", [name for name, treatment in PROPERTIES.items() if isinstance(treatment, Refused)])
+@pytest.mark.parametrize(
+    "name", [name for name, treatment in PROPERTIES.items() if isinstance(treatment, Refused)]
+)
 def test_a_refused_property_says_what_to_do(name: str) -> None:
     with pytest.raises(OptionError, match="is refused: ") as caught:
         ClientConfig.from_options({"kafka.bootstrap.servers": "a:1", f"kafka.{name}": "x"})
@@ -115,7 +130,9 @@ def test_a_refused_property_says_what_to_do(name: str) -> None:
 
 
 def test_harmless_properties_are_named_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    harmless = {f"kafka.{name}": "x" for name, treatment in PROPERTIES.items() if isinstance(treatment, Harmless)}
+    harmless = {
+        f"kafka.{name}": "x" for name, treatment in PROPERTIES.items() if isinstance(treatment, Harmless)
+    }
     for _ in range(2):
         assert ClientConfig.from_options({"kafka.bootstrap.servers": "a:1", **harmless}) == config()
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -135,7 +152,11 @@ def test_harmless_properties_are_named_once_in_the_log(caplog: pytest.LogCapture
 def test_credentials_come_from_jaas_or_from_options(sasl: dict[str, str]) -> None:
     found = config(security_protocol="SASL_SSL", **sasl)
     assert found.sasl is not None
-    assert (found.sasl.mechanism, found.sasl.username, found.sasl.password) == (sasl["sasl_mechanism"].upper(), "alice", "hunter2")
+    assert (found.sasl.mechanism, found.sasl.username, found.sasl.password) == (
+        sasl["sasl_mechanism"].upper(),
+        "alice",
+        "hunter2",
+    )
     assert found.tls is not None
 
 
@@ -162,9 +183,18 @@ def test_oauthbearer_takes_a_function_and_the_extensions_of_jaas() -> None:
         ({"sasl_mechanism": "PLAIN", "sasl_jaas_config": PLAIN_JAAS, "sasl_username": "alice"}, "clashes"),
         ({"sasl_mechanism": "PLAIN", "sasl_jaas_config": SCRAM_JAAS}, "goes with PlainLoginModule"),
         ({"sasl_mechanism": "PLAIN", "sasl_jaas_config": PLAIN_JAAS.rstrip(";")}, "semicolon"),
-        ({"sasl_mechanism": "SCRAM-SHA-256", "sasl_jaas_config": SCRAM_JAAS.replace(";", " tokenauth=true;")}, "delegation tokens"),
+        (
+            {
+                "sasl_mechanism": "SCRAM-SHA-256",
+                "sasl_jaas_config": SCRAM_JAAS.replace(";", " tokenauth=true;"),
+            },
+            "delegation tokens",
+        ),
         ({"sasl_mechanism": "OAUTHBEARER"}, "package.module:function"),
-        ({"sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token_provider": "no-name"}, "package.module:function"),
+        (
+            {"sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token_provider": "no-name"},
+            "package.module:function",
+        ),
     ],
 )
 def test_credentials_that_are_missing_or_clash_are_refused(sasl: dict[str, str], message: str) -> None:
@@ -176,10 +206,19 @@ def test_sasl_and_tls_count_only_where_the_protocol_says_so() -> None:
 
 
 def test_tls_takes_pem_files_and_pem_text() -> None:
-    tls = config(security_protocol="ssl", ssl_truststore_type="PEM", ssl_truststore_location="/ca.pem", ssl_protocol="TLSv1.2").tls
+    tls = config(
+        security_protocol="ssl",
+        ssl_truststore_type="PEM",
+        ssl_truststore_location="/ca.pem",
+        ssl_protocol="TLSv1.2",
+    ).tls
     assert tls is not None
     assert (tls.authorities_path, tls.check_hostname, tls.protocols) == ("/ca.pem", True, ("TLSv1.2",))
-    texts = {"ssl_keystore_type": "PEM", "ssl_keystore_key": "key-of-ours", "ssl_keystore_certificate_chain": "chain"}
+    texts = {
+        "ssl_keystore_type": "PEM",
+        "ssl_keystore_key": "key-of-ours",
+        "ssl_keystore_certificate_chain": "chain",
+    }
     inline = config(security_protocol="SSL", ssl_endpoint_identification_algorithm="", **texts).tls
     assert inline is not None
     assert (inline.key, inline.certificate, inline.check_hostname) == ("key-of-ours", "chain", False)
@@ -189,10 +228,20 @@ def test_tls_takes_pem_files_and_pem_text() -> None:
     ("tls", "message"),
     [
         ({"ssl_truststore_certificates": "x"}, "needs kafka.ssl.truststore.type=PEM"),
-        ({"ssl_truststore_type": "PEM", "ssl_truststore_certificates": "x", "ssl_truststore_location": "/x"}, "clashes"),
+        (
+            {
+                "ssl_truststore_type": "PEM",
+                "ssl_truststore_certificates": "x",
+                "ssl_truststore_location": "/x",
+            },
+            "clashes",
+        ),
         ({"ssl_keystore_type": "PEM", "ssl_keystore_key": "key-of-ours"}, "need each other"),
         ({"ssl_keystore_type": "PEM", "ssl_keystore_certificate_chain": "x"}, "need each other"),
-        ({"ssl_keystore_type": "PEM", "ssl_keystore_location": "/x", "ssl_keystore_password": "hunter2"}, "kafka.ssl.key.password"),
+        (
+            {"ssl_keystore_type": "PEM", "ssl_keystore_location": "/x", "ssl_keystore_password": "hunter2"},
+            "kafka.ssl.key.password",
+        ),
     ],
 )
 def test_tls_properties_that_clash_are_refused(tls: dict[str, str], message: str) -> None:
@@ -203,9 +252,25 @@ def test_tls_properties_that_clash_are_refused(tls: dict[str, str], message: str
 def test_a_java_trust_store_is_refused_with_the_command_that_converts_it(kind: str, tmp_path: Path) -> None:
     store = tmp_path / "a store.x"
     keytool(
-        "-importcert", "-noprompt", "-file", certificate(tmp_path), "-alias", "ca", "-keystore", store, "-storetype", kind, "-storepass", "hunter2"
+        "-importcert",
+        "-noprompt",
+        "-file",
+        certificate(tmp_path),
+        "-alias",
+        "ca",
+        "-keystore",
+        store,
+        "-storetype",
+        kind,
+        "-storepass",
+        "hunter2",
     )
-    message = refusal(security_protocol="SSL", ssl_truststore_type=kind, ssl_truststore_location=str(store), ssl_truststore_password="hunter2")
+    message = refusal(
+        security_protocol="SSL",
+        ssl_truststore_type=kind,
+        ssl_truststore_location=str(store),
+        ssl_truststore_password="hunter2",
+    )
     run(message.splitlines()[1].replace("keytool", "keytool -storepass hunter2"))
     assert (tmp_path / "a store.pem").read_text().count("-----BEGIN CERTIFICATE-----") == 1
 
@@ -213,15 +278,33 @@ def test_a_java_trust_store_is_refused_with_the_command_that_converts_it(kind: s
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_a_java_key_store_is_refused_with_the_command_that_converts_it(kind: str, tmp_path: Path) -> None:
     store = tmp_path / "keys.x"
-    keytool("-genkeypair", "-keyalg", "EC", "-dname", "CN=me", "-keystore", store, "-storetype", kind, "-storepass", "hunter2", "-keypass", "hunter2")
+    keytool(
+        "-genkeypair",
+        "-keyalg",
+        "EC",
+        "-dname",
+        "CN=me",
+        "-keystore",
+        store,
+        "-storetype",
+        kind,
+        "-storepass",
+        "hunter2",
+        "-keypass",
+        "hunter2",
+    )
     message = refusal(security_protocol="SSL", ssl_keystore_type=kind, ssl_keystore_location=str(store))
-    command = message.splitlines()[1].replace("-importkeystore", "-importkeystore -srcstorepass hunter2 -deststorepass hunter2")
+    command = message.splitlines()[1].replace(
+        "-importkeystore", "-importkeystore -srcstorepass hunter2 -deststorepass hunter2"
+    )
     run(command.replace("openssl pkcs12", "openssl pkcs12 -passin pass:hunter2"))
     assert "PRIVATE KEY-----" in (tmp_path / "keys.pem").read_text()
 
 
 def test_a_store_without_a_type_may_be_pem_already() -> None:
-    assert "If it is PEM already, set kafka.ssl.truststore.type=PEM" in refusal(ssl_truststore_location="/ca.pem")
+    assert "If it is PEM already, set kafka.ssl.truststore.type=PEM" in refusal(
+        ssl_truststore_location="/ca.pem"
+    )
 
 
 def test_it_travels_and_shows_no_secret() -> None:
@@ -253,7 +336,9 @@ def test_options_are_read_without_importing_kafka_python() -> None:
 
 def certificate(folder: Path) -> Path:
     pem = folder / "ca.pem"
-    run(f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=ca -keyout {folder}/ca.key -out {pem}")
+    run(
+        f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=ca -keyout {folder}/ca.key -out {pem}"
+    )
     return pem
 
 

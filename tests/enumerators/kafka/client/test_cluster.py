@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from headwater.core.clock import ManualClock
-from headwater.core.errors import AuthenticationError, AuthorizationError, TransientSourceError, UnknownSplitError
+from headwater.core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    TransientSourceError,
+    UnknownSplitError,
+)
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
@@ -31,7 +36,9 @@ def cluster(kafka: LocalKafka) -> Iterator[Cluster]:
 @pytest.fixture
 def as_alice(secure_kafka: LocalKafka) -> Iterator[Cluster]:
     """A user without any permission, until the test grants one."""
-    opened = Cluster(client(secure_kafka.bootstrap("SASL_PLAINTEXT"), **LOGIN, sasl_password=PASSWORDS["alice"]))
+    opened = Cluster(
+        client(secure_kafka.bootstrap("SASL_PLAINTEXT"), **LOGIN, sasl_password=PASSWORDS["alice"])
+    )
     yield opened
     opened.close()
 
@@ -52,20 +59,28 @@ class TestMetadata:
         found = cluster.metadata([topic])
         assert list(found.topics) == [topic]
         assert found.topics[topic].topic_id == str(kafka.topic_id(topic))
-        assert {index: partition.leader for index, partition in found.topics[topic].partitions.items()} == kafka.leaders(topic)
+        assert {
+            index: partition.leader for index, partition in found.topics[topic].partitions.items()
+        } == kafka.leaders(topic)
         assert str(found.brokers[1].address) == kafka.bootstrap_servers
         assert found.cluster_id
 
-    def test_a_topic_that_does_not_exist_is_left_out_and_not_created(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_a_topic_that_does_not_exist_is_left_out_and_not_created(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         assert cluster.metadata([topic]).topics == {}
         assert topic not in kafka.topics()
 
-    def test_no_topics_are_no_topics_and_not_all(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_no_topics_are_no_topics_and_not_all(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         kafka.create_topic(topic)
         assert cluster.metadata([]).topics == {}
         assert topic in cluster.metadata(None).topics
 
-    def test_internal_topics_are_told_from_the_others(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_internal_topics_are_told_from_the_others(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce_transaction(topic, [b"x"], commit=True)
         assert cluster.metadata(None).topics["__transaction_state"].is_internal
@@ -90,7 +105,9 @@ class TestOffsets:
         assert cluster.list_offsets({first: 3_001, second: LATEST}) == {first: None, second: 0}
         assert cluster.list_offsets({}) == {}
 
-    def test_read_committed_ends_at_the_last_stable_offset(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_read_committed_ends_at_the_last_stable_offset(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce(topic, [b"a"])
         where = TopicPartition(topic, 0)
@@ -105,7 +122,9 @@ class TestOffsets:
         until(lambda: committed.list_offsets({where: LATEST}) == {where: 4})
         committed.close()
 
-    def test_a_partition_that_does_not_exist_is_named(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_a_partition_that_does_not_exist_is_named(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         with pytest.raises(UnknownSplitError, match=f"partition 0 of topic '{topic}' does not exist"):
             cluster.list_offsets({TopicPartition(topic, 0): LATEST})
         kafka.create_topic(topic)
@@ -113,13 +132,17 @@ class TestOffsets:
             cluster.list_offsets({TopicPartition(topic, 7): LATEST})
         assert caught.value.split == f"{topic}-7"
 
-    def test_a_partition_that_was_added_is_found_without_being_told(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_a_partition_that_was_added_is_found_without_being_told(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         kafka.create_topic(topic)
         cluster.list_offsets({TopicPartition(topic, 0): LATEST})
         kafka.add_partitions(topic, 3)
         assert cluster.list_offsets({TopicPartition(topic, 2): LATEST}) == {TopicPartition(topic, 2): 0}
 
-    def test_what_is_known_is_not_asked_for_again_until_it_is_old(self, kafka: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_is_known_is_not_asked_for_again_until_it_is_old(
+        self, kafka: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         kafka.create_topic(topic)
         clock = ManualClock()
         cluster = Cluster(client(kafka.bootstrap_servers, metadata_max_age_ms="1000"), clock)
@@ -128,7 +151,12 @@ class TestOffsets:
         for advance_ms in (0, 0, 999, 1):
             clock.advance(advance_ms)
             cluster.list_offsets(specs)
-        assert asked == ["MetadataRequest", *["ListOffsetsRequest"] * 3, "MetadataRequest", "ListOffsetsRequest"]
+        assert asked == [
+            "MetadataRequest",
+            *["ListOffsetsRequest"] * 3,
+            "MetadataRequest",
+            "ListOffsetsRequest",
+        ]
         cluster.close()
 
     def test_thousands_of_partitions_are_one_request_to_each_leader(
@@ -137,12 +165,16 @@ class TestOffsets:
         kafka.create_topic(topic, 200)
         until(lambda: answered(cluster, *partitions(topic, 200)))
         asked = requests_of(monkeypatch)
-        assert cluster.list_offsets(dict.fromkeys(partitions(topic, 200), LATEST)) == dict.fromkeys(partitions(topic, 200), 0)
+        assert cluster.list_offsets(dict.fromkeys(partitions(topic, 200), LATEST)) == dict.fromkeys(
+            partitions(topic, 200), 0
+        )
         assert asked == ["ListOffsetsRequest"]
 
 
 class TestSizes:
-    def test_bytes_of_each_partition_on_its_leader(self, kafka: LocalKafka, topic: str, cluster: Cluster) -> None:
+    def test_bytes_of_each_partition_on_its_leader(
+        self, kafka: LocalKafka, topic: str, cluster: Cluster
+    ) -> None:
         kafka.create_topic(topic, 2)
         kafka.produce(topic, [b"x" * 5_000] * 4, partition=1)
         sizes = cluster.log_sizes([topic])
@@ -153,16 +185,23 @@ class TestSizes:
 
 
 class TestPermissions:
-    def test_no_permission_to_describe_a_topic_names_it_and_the_command(self, secure_kafka: LocalKafka, topic: str, as_alice: Cluster) -> None:
+    def test_no_permission_to_describe_a_topic_names_it_and_the_command(
+        self, secure_kafka: LocalKafka, topic: str, as_alice: Cluster
+    ) -> None:
         secure_kafka.create_topic(topic)
-        for ask in (lambda: as_alice.metadata([topic]), lambda: as_alice.list_offsets({TopicPartition(topic, 0): LATEST})):
+        for ask in (
+            lambda: as_alice.metadata([topic]),
+            lambda: as_alice.list_offsets({TopicPartition(topic, 0): LATEST}),
+        ):
             with pytest.raises(AuthorizationError) as caught:
                 ask()
             assert f"lacks the permission Describe on topic '{topic}'" in str(caught.value)
             assert f"--operation Describe --topic {topic}" in str(caught.value)
         assert as_alice.list_topics() == []
 
-    def test_sizes_need_a_permission_that_few_have(self, secure_kafka: LocalKafka, topic: str, as_alice: Cluster) -> None:
+    def test_sizes_need_a_permission_that_few_have(
+        self, secure_kafka: LocalKafka, topic: str, as_alice: Cluster
+    ) -> None:
         secure_kafka.create_topic(topic)
         secure_kafka.allow("alice", "DESCRIBE", topic=topic)
         until(lambda: as_alice.list_topics() == [topic])
@@ -230,18 +269,24 @@ class TestBrokersThatAreAway:
 
 
 class TestLeadersThatMove:
-    def test_partitions_are_asked_of_their_leaders_at_once(self, three: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_partitions_are_asked_of_their_leaders_at_once(
+        self, three: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         three.create_topic(topic, assignments={0: [1], 1: [2], 2: [3]})
         cluster = Cluster(client(three.bootstrap_servers))
         found = cluster.metadata([topic])
         assert [broker.rack for _, broker in sorted(found.brokers.items())] == ["a", "b", "c"]
         asked = requests_of(monkeypatch)
-        assert cluster.list_offsets(dict.fromkeys(partitions(topic, 3), LATEST)) == dict.fromkeys(partitions(topic, 3), 0)
+        assert cluster.list_offsets(dict.fromkeys(partitions(topic, 3), LATEST)) == dict.fromkeys(
+            partitions(topic, 3), 0
+        )
         assert asked == ["ListOffsetsRequest"] * 3
         assert set(cluster.log_sizes([topic])) == set(partitions(topic, 3))
         cluster.close()
 
-    def test_a_leader_that_moved_is_looked_up_anew(self, three: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_leader_that_moved_is_looked_up_anew(
+        self, three: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         three.create_topic(topic, assignments={0: [2, 3]})
         cluster = Cluster(client(three.bootstrap_servers))
         where = TopicPartition(topic, 0)

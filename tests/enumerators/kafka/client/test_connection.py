@@ -50,7 +50,12 @@ def any_metadata() -> MetadataRequest:
 def fetch(topic: str, offset: int = 0, *, max_bytes: int = 1 << 20) -> FetchRequest:
     kind = FetchRequest.FetchTopic
     where = kind.FetchPartition(
-        partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=max_bytes
+        partition=0,
+        current_leader_epoch=-1,
+        fetch_offset=offset,
+        last_fetched_epoch=-1,
+        log_start_offset=-1,
+        partition_max_bytes=max_bytes,
     )
     return FetchRequest(
         max_wait_ms=100,
@@ -74,7 +79,9 @@ class TestOnABroker:
         assert connection.is_open
         assert connection.fileno() >= 0
 
-    def test_the_newest_version_that_both_know_is_used_within_the_requests_own_bounds(self, connection: BrokerConnection) -> None:
+    def test_the_newest_version_that_both_know_is_used_within_the_requests_own_bounds(
+        self, connection: BrokerConnection
+    ) -> None:
         assert connection.version_of(FetchRequest) == FetchRequest.max_version
         assert connection.version_of(fetch("any")) == 12
         request = any_metadata()
@@ -89,7 +96,9 @@ class TestOnABroker:
         assert {reply.response_class.name for reply in replies} == {"MetadataResponse"}
         assert connection.in_flight == 0
 
-    def test_a_fetch_is_in_flight_while_the_last_one_is_read(self, kafka: LocalKafka, topic: str, connection: BrokerConnection) -> None:
+    def test_a_fetch_is_in_flight_while_the_last_one_is_read(
+        self, kafka: LocalKafka, topic: str, connection: BrokerConnection
+    ) -> None:
         kafka.create_topic(topic)
         kafka.produce(topic, [b"x" * 10_000, b"y" * 10_000])
         buffers = ReceiveBuffer(), ReceiveBuffer()
@@ -101,7 +110,9 @@ class TestOnABroker:
         assert isinstance(records, memoryview)
         assert b"x" * 10_000 in bytes(records)
 
-    def test_a_long_poll_can_be_waited_for_in_slices(self, kafka: LocalKafka, topic: str, connection: BrokerConnection) -> None:
+    def test_a_long_poll_can_be_waited_for_in_slices(
+        self, kafka: LocalKafka, topic: str, connection: BrokerConnection
+    ) -> None:
         kafka.create_topic(topic)
         assert not connection.is_readable()
         connection.send(fetch(topic))
@@ -120,7 +131,9 @@ class TestOnABroker:
             connection.receive()
         assert connection.call(any_metadata()).brokers
 
-    def test_a_broker_that_freezes_is_given_up_in_time_and_one_that_restarts_is_connected_to_anew(self) -> None:
+    def test_a_broker_that_freezes_is_given_up_in_time_and_one_that_restarts_is_connected_to_anew(
+        self,
+    ) -> None:
         with LocalKafka() as broker:
             connection = connection_to(broker.bootstrap_servers)
             connection.call(any_metadata())
@@ -135,11 +148,15 @@ class TestOnABroker:
             connection.close()
 
     def test_buffers_and_client_id_are_the_users(self, kafka: LocalKafka) -> None:
-        connection = connection_to(kafka.bootstrap_servers, receive_buffer_bytes="40000", send_buffer_bytes="30000", client_id="me")
+        connection = connection_to(
+            kafka.bootstrap_servers, receive_buffer_bytes="40000", send_buffer_bytes="30000", client_id="me"
+        )
         request = any_metadata()
         connection.call(request)
         with socket.socket(fileno=socket.dup(connection.fileno())) as same:
-            sizes = [same.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_RCVBUF, socket.SO_SNDBUF)]
+            sizes = [
+                same.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_RCVBUF, socket.SO_SNDBUF)
+            ]
             assert same.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert same.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         assert sizes == [80_000, 60_000]  # Linux doubles them
@@ -149,14 +166,22 @@ class TestOnABroker:
 
 class TestOnAListenerThatIsNoBroker:
     def test_nothing_listens(self) -> None:
-        assert_fails(BrokerAddress("127.0.0.1", free_port()), TransientSourceError, "nothing listens there; see kafka.bootstrap.servers")
+        assert_fails(
+            BrokerAddress("127.0.0.1", free_port()),
+            TransientSourceError,
+            "nothing listens there; see kafka.bootstrap.servers",
+        )
 
     @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 70])
     def test_a_name_that_cannot_be_resolved(self, host: str) -> None:
-        assert_fails(BrokerAddress(host, 9092), TransientSourceError, f"{host}:9092: its name cannot be resolved")
+        assert_fails(
+            BrokerAddress(host, 9092), TransientSourceError, f"{host}:9092: its name cannot be resolved"
+        )
 
     def test_it_never_answers(self, listen: Listen) -> None:
-        assert_fails(listen(drain), TransientSourceError, "no answer in time (100 ms have passed)", timeout_ms=100)
+        assert_fails(
+            listen(drain), TransientSourceError, "no answer in time (100 ms have passed)", timeout_ms=100
+        )
 
     def test_it_answers_byte_by_byte_and_never_finishes(self, listen: Listen) -> None:
         def trickle(connection: socket.socket) -> None:
@@ -164,10 +189,14 @@ class TestOnAListenerThatIsNoBroker:
             while connection.send(b"\0"):
                 threading.Event().wait(0.01)
 
-        assert_fails(listen(trickle), TransientSourceError, "no answer in time (300 ms have passed)", timeout_ms=300)
+        assert_fails(
+            listen(trickle), TransientSourceError, "no answer in time (300 ms have passed)", timeout_ms=300
+        )
 
     def test_it_hangs_up(self, listen: Listen) -> None:
-        assert_fails(listen(lambda connection: connection.recv(1)), TransientSourceError, "it closed the connection")
+        assert_fails(
+            listen(lambda connection: connection.recv(1)), TransientSourceError, "it closed the connection"
+        )
 
     def test_it_speaks_http(self, listen: Listen) -> None:
         def web(connection: socket.socket) -> None:
@@ -181,20 +210,34 @@ class TestOnAListenerThatIsNoBroker:
         assert_fails(listen(sending(b"\xff\xff\xff\xff")), SourceError, "is no Kafka broker")
 
     def test_it_speaks_tls(self, listen: Listen) -> None:
-        assert_fails(listen(sending(bytes.fromhex("15030300020250"))), SourceError, "set kafka.security.protocol to SSL or SASL_SSL")
+        assert_fails(
+            listen(sending(bytes.fromhex("15030300020250"))),
+            SourceError,
+            "set kafka.security.protocol to SSL or SASL_SSL",
+        )
 
     def test_tls_is_not_answered(self, listen: Listen) -> None:
         address = listen(drain)
-        assert_fails(address, TransientSourceError, "no answer in time", timeout_ms=100, security_protocol="SSL")
+        assert_fails(
+            address, TransientSourceError, "no answer in time", timeout_ms=100, security_protocol="SSL"
+        )
 
     def test_tls_meets_a_broker_without_tls(self, kafka: LocalKafka) -> None:
         settings = client(kafka.bootstrap_servers, security_protocol="SSL")
-        assert_fails(settings.bootstrap_servers[0], TransientSourceError, "the listener does not speak TLS", security_protocol="SSL")
+        assert_fails(
+            settings.bootstrap_servers[0],
+            TransientSourceError,
+            "the listener does not speak TLS",
+            security_protocol="SSL",
+        )
 
 
 class TestOnABrokerThatMisbehaves:
     def test_an_old_broker_is_asked_in_a_version_that_it_knows(self, listen: Listen) -> None:
-        """KIP-511: the answer to an unknown version of ApiVersions comes in version 0, and says which versions are known."""
+        """KIP-511.
+
+        The answer to an unknown version of ApiVersions comes in version 0, and says which versions are known.
+        """
         asked: list[int] = []
 
         def old(connection: socket.socket) -> None:
@@ -205,7 +248,11 @@ class TestOnABrokerThatMisbehaves:
                 if key == 18 and version > 2:
                     respond(connection, correlation, api_versions(0, known, error=35))
                 else:
-                    respond(connection, correlation, api_versions(version, known) if key == 18 else metadata(version))
+                    respond(
+                        connection,
+                        correlation,
+                        api_versions(version, known) if key == 18 else metadata(version),
+                    )
 
         connection = connection_to(listen(old))
         assert connection.call(any_metadata()).cluster_id == "c"
@@ -216,7 +263,13 @@ class TestOnABrokerThatMisbehaves:
         def very_old(connection: socket.socket) -> None:
             while True:
                 _, version, correlation = read_request(connection)
-                respond(connection, correlation, api_versions(0, {18: (0, 0), 3: (0, 1)}) if version == 0 else api_versions(0, {}, error=35))
+                respond(
+                    connection,
+                    correlation,
+                    api_versions(0, {18: (0, 0), 3: (0, 1)})
+                    if version == 0
+                    else api_versions(0, {}, error=35),
+                )
 
         connection = connection_to(listen(very_old))
         assert connection.version_of(MetadataRequest) == 1
@@ -235,7 +288,11 @@ class TestOnABrokerThatMisbehaves:
         def confused(connection: socket.socket, key: int, version: int, correlation: int) -> None:
             respond(connection, correlation + 1, b"\0" + metadata(version))
 
-        assert_fails(listen(speaking(API_VERSIONS, confused)), CorruptRecordError, "answers question 3, but the next one due is 2")
+        assert_fails(
+            listen(speaking(API_VERSIONS, confused)),
+            CorruptRecordError,
+            "answers question 3, but the next one due is 2",
+        )
 
     def test_a_frame_that_is_too_large_names_the_option(self, listen: Listen) -> None:
         def huge(connection: socket.socket, key: int, version: int, correlation: int) -> None:
@@ -245,7 +302,9 @@ class TestOnABrokerThatMisbehaves:
         assert_fails(listen(speaking(API_VERSIONS, huge)), SourceError, "raise kafka.fetch.max.bytes")
 
     @pytest.mark.parametrize("body", [b"", b"\0", b"\1", b"\0\0\0\0\0\xff\xff\xff\xff\x0f"])
-    def test_an_answer_that_cannot_be_decoded_closes_the_connection(self, listen: Listen, body: bytes) -> None:
+    def test_an_answer_that_cannot_be_decoded_closes_the_connection(
+        self, listen: Listen, body: bytes
+    ) -> None:
         def garbled(connection: socket.socket, key: int, version: int, correlation: int) -> None:
             respond(connection, correlation, body)
 
@@ -260,7 +319,14 @@ class TestOnABrokerThatMisbehaves:
             assert not connection.is_open
 
 
-def assert_fails(address: BrokerAddress, kind: type[HeadwaterError], message: str, *, timeout_ms: int | None = None, **properties: str) -> None:
+def assert_fails(
+    address: BrokerAddress,
+    kind: type[HeadwaterError],
+    message: str,
+    *,
+    timeout_ms: int | None = None,
+    **properties: str,
+) -> None:
     """A call fails soon, with this error, and leaves nothing open."""
     connection = BrokerConnection(address, client("unused:1", **properties))
     began = time.monotonic()
@@ -273,5 +339,10 @@ def assert_fails(address: BrokerAddress, kind: type[HeadwaterError], message: st
 
 
 def test_the_repr_shows_where_and_in_which_state_but_no_secret() -> None:
-    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "alice", "sasl_password": "hunter2"}
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": "alice",
+        "sasl_password": "hunter2",
+    }
     assert repr(connection_to("a:1", **login)) == "<BrokerConnection a:1 SASL_PLAINTEXT (closed)>"

@@ -20,13 +20,24 @@ from headwater.core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
-from headwater.enumerators.kafka.client.errors import Permission, from_code, from_kafka_error, from_os_error, kind_of, metadata_is_stale
+from headwater.enumerators.kafka.client.errors import (
+    Permission,
+    from_code,
+    from_kafka_error,
+    from_os_error,
+    kind_of,
+    metadata_is_stale,
+)
 from headwater.enumerators.kafka.client.property_values import BrokerAddress
 
 ADDRESS = BrokerAddress("broker", 9092)
-CLASSES = [found for _, found in inspect.getmembers(kafka_errors, inspect.isclass) if issubclass(found, Exception)]
+CLASSES = [
+    found for _, found in inspect.getmembers(kafka_errors, inspect.isclass) if issubclass(found, Exception)
+]
 CODES = sorted(code for code in kafka_errors.kafka_errors if code)
-NAMED = [name for name, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, SourceError)]
+NAMED = [
+    name for name, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, SourceError)
+]
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
@@ -93,9 +104,14 @@ def test_codes_younger_than_the_library_are_final_but_for_the_call_to_start_over
 
 
 def test_a_missing_permission_is_named_with_the_command_that_grants_it() -> None:
-    message = str(from_code(29, what="offsets of topic 'orders'", needs=Permission("Describe", "topic", "orders")))
+    message = str(
+        from_code(29, what="offsets of topic 'orders'", needs=Permission("Describe", "topic", "orders"))
+    )
     assert "lacks the permission Describe on topic 'orders'" in message
-    assert "kafka-acls.sh --add --allow-principal User:<this user> --operation Describe --topic orders" in message
+    assert (
+        "kafka-acls.sh --add --allow-principal User:<this user> --operation Describe --topic orders"
+        in message
+    )
     assert Permission("Describe", "cluster").grant.endswith("--operation Describe --cluster")
     assert str(Permission("Describe", "cluster")) == "Describe on the cluster"
 
@@ -108,16 +124,26 @@ def test_stale_metadata_is_told_from_other_answers() -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "hint"),
     [
-        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), TransientSourceError, "cannot be resolved"),
+        (
+            socket.gaierror(socket.EAI_NONAME, "Name or service not known"),
+            TransientSourceError,
+            "cannot be resolved",
+        ),
         (TimeoutError("5 ms have passed"), TransientSourceError, "no answer in time"),
-        (ConnectionRefusedError(111, "Connection refused"), TransientSourceError, "nothing listens there; see kafka.bootstrap.servers"),
+        (
+            ConnectionRefusedError(111, "Connection refused"),
+            TransientSourceError,
+            "nothing listens there; see kafka.bootstrap.servers",
+        ),
         (ConnectionResetError(104, "reset"), TransientSourceError, "kafka.security.protocol"),
         (BrokenPipeError(32, "Broken pipe"), TransientSourceError, "closed the connection"),
         (OSError(113, "No route to host"), TransientSourceError, "No route to host"),
         (ssl.SSLEOFError(8, "EOF"), TransientSourceError, "does not speak TLS"),
     ],
 )
-def test_what_the_network_says_names_the_broker_and_the_option(error: OSError, kind: type[SourceError], hint: str) -> None:
+def test_what_the_network_says_names_the_broker_and_the_option(
+    error: OSError, kind: type[SourceError], hint: str
+) -> None:
     mapped = from_os_error(error, ADDRESS, doing="connecting to")
     assert type(mapped) is kind
     assert str(mapped).startswith("connecting to the Kafka broker broker:9092: ")

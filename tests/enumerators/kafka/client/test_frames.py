@@ -17,9 +17,20 @@ VERSIONS = range(4, FetchResponse.max_version + 1)
 
 def fetch_response(version: int, *record_sets: bytes | None, leader: int | None = None) -> bytes:
     topic = FetchResponse.FetchableTopicResponse
-    moved = {} if leader is None else {"current_leader": topic.PartitionData.LeaderIdAndEpoch(leader_id=leader, leader_epoch=3)}
+    moved = (
+        {}
+        if leader is None
+        else {"current_leader": topic.PartitionData.LeaderIdAndEpoch(leader_id=leader, leader_epoch=3)}
+    )
     partitions = [
-        topic.PartitionData(version=version, partition_index=index, high_watermark=9, aborted_transactions=[], records=records, **moved)
+        topic.PartitionData(
+            version=version,
+            partition_index=index,
+            high_watermark=9,
+            aborted_transactions=[],
+            records=records,
+            **moved,
+        )
         for index, records in enumerate(record_sets)
     ]
     responses = [topic(version=version, topic="orders", topic_id=uuid.UUID(int=7), partitions=partitions)]
@@ -44,7 +55,9 @@ def test_record_sets_are_views_of_the_frame_in_every_version(version: int) -> No
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_decoding_with_and_without_copies_is_the_same(version: int) -> None:
-    received = reply(fetch_response(version, b"x" * 5000, b"y", leader=4 if version >= 12 else None), version=version)
+    received = reply(
+        fetch_response(version, b"x" * 5000, b"y", leader=4 if version >= 12 else None), version=version
+    )
     assert received.decode_views().to_dict(json=False) == received.decode().to_dict(json=False)
 
 
@@ -83,12 +96,20 @@ def test_garbage_is_decoded_or_corrupt_and_nothing_else(garbage: bytes, version:
                 decode()
 
 
-@given(version=st.sampled_from(VERSIONS), flips=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=4))
-def test_a_frame_with_flipped_bytes_is_decoded_or_corrupt_and_nothing_else(version: int, flips: list[tuple[int, int]]) -> None:
+@given(
+    version=st.sampled_from(VERSIONS),
+    flips=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=4),
+)
+def test_a_frame_with_flipped_bytes_is_decoded_or_corrupt_and_nothing_else(
+    version: int, flips: list[tuple[int, int]]
+) -> None:
     body = bytearray(fetch_response(version, b"x" * 50, b"y", leader=4 if version >= 12 else None))
     for where, byte in flips:
         body[where % len(body)] = byte
-    for decode in (reply(bytes(body), version=version).decode, reply(bytes(body), version=version).decode_views):
+    for decode in (
+        reply(bytes(body), version=version).decode,
+        reply(bytes(body), version=version).decode_views,
+    ):
         with contextlib.suppress(CorruptRecordError):
             decode()
 

@@ -69,7 +69,9 @@ def test_a_connection_is_kept_for_the_next_task(pool: ConnectionPool, config: Cl
         assert pool.borrow(config, address) is not first
 
 
-def test_only_equal_settings_and_addresses_share(pool: ConnectionPool, config: ClientConfig, kafka: LocalKafka) -> None:
+def test_only_equal_settings_and_addresses_share(
+    pool: ConnectionPool, config: ClientConfig, kafka: LocalKafka
+) -> None:
     address = config.bootstrap_servers[0]
     with pool.lent(config, address) as kept:
         use(kept)
@@ -79,7 +81,9 @@ def test_only_equal_settings_and_addresses_share(pool: ConnectionPool, config: C
     kept.close()
 
 
-def test_one_that_failed_or_was_never_opened_is_not_kept(pool: ConnectionPool, config: ClientConfig, listen: Listen) -> None:
+def test_one_that_failed_or_was_never_opened_is_not_kept(
+    pool: ConnectionPool, config: ClientConfig, listen: Listen
+) -> None:
     address = listen(speaking(API_VERSIONS, lambda connection, *_: connection.close()))
     connection = pool.borrow(config, address)
     with pytest.raises(TransientSourceError):
@@ -102,11 +106,15 @@ def test_the_longest_idle_make_room(pool: ConnectionPool, config: ClientConfig) 
     for connection in lent:
         pool.give_back(connection)
     assert [connection.is_open for connection in lent] == [False, False, True, True, True]
-    assert pool.borrow(config, config.bootstrap_servers[0]) is lent[-1], "the one used last is the least likely to have been closed"
+    assert pool.borrow(config, config.bootstrap_servers[0]) is lent[-1], (
+        "the one used last is the least likely to have been closed"
+    )
     lent[-1].close()
 
 
-def test_idle_connections_are_closed_in_time_though_no_task_comes(pool: ConnectionPool, config: ClientConfig, clock: NeverAlone) -> None:
+def test_idle_connections_are_closed_in_time_though_no_task_comes(
+    pool: ConnectionPool, config: ClientConfig, clock: NeverAlone
+) -> None:
     early, late = (use(pool.borrow(config, config.bootstrap_servers[0])) for _ in range(2))
     pool.give_back(early)
     assert clock.waiting.acquire(timeout=5)

@@ -28,7 +28,9 @@ public class Names {
 
 def test_the_documentation_is_the_table() -> None:
     page = (ROOT / "docs" / "kafka-properties.md").read_text()
-    assert page == render(), "write it anew: python -m headwater.enumerators.kafka.client.properties > docs/kafka-properties.md"
+    assert page == render(), (
+        "write it anew: python -m headwater.enumerators.kafka.client.properties > docs/kafka-properties.md"
+    )
 
 
 def test_every_property_of_the_java_clients_is_in_the_table(tmp_path: Path) -> None:
@@ -46,7 +48,13 @@ def test_the_table_is_sorted_and_every_refusal_says_why() -> None:
 
 
 def test_what_spark_refuses_is_refused() -> None:
-    for name in ("auto.offset.reset", "key.deserializer", "value.deserializer", "enable.auto.commit", "interceptor.classes"):
+    for name in (
+        "auto.offset.reset",
+        "key.deserializer",
+        "value.deserializer",
+        "enable.auto.commit",
+        "interceptor.classes",
+    ):
         assert isinstance(PROPERTIES[name], Refused)
 
 
@@ -54,7 +62,9 @@ def test_groups_are_harmless_as_none_is_joined() -> None:
     assert isinstance(PROPERTIES["group.id"], Harmless)
 
 
-@pytest.mark.parametrize("name", [name for name, treatment in PROPERTIES.items() if isinstance(treatment, Mapped)])
+@pytest.mark.parametrize(
+    "name", [name for name, treatment in PROPERTIES.items() if isinstance(treatment, Mapped)]
+)
 def test_every_default_passes_its_own_check(name: str) -> None:
     treatment = PROPERTIES[name]
     assert isinstance(treatment, Mapped)
@@ -63,6 +73,10 @@ def test_every_default_passes_its_own_check(name: str) -> None:
 
 def test_the_page_can_be_printed() -> None:
     printed = subprocess.run(
-        [sys.executable, "-m", "headwater.enumerators.kafka.client.properties"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "headwater.enumerators.kafka.client.properties"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert printed.stdout == render()

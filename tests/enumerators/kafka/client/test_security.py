@@ -12,7 +12,13 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest
 
 from headwater.core.clock import ManualClock
-from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    AuthenticationError,
+    HeadwaterError,
+    OptionError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.enumerators.kafka.client import security
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.security_config import SaslConfig, TlsConfig
@@ -20,7 +26,11 @@ from local_kafka import KEY_PASSWORD, LocalKafka, TlsFiles, unsecured_token
 from tests.enumerators.kafka.client.listeners import client
 from tests.enumerators.kafka.conftest import PASSWORDS
 
-MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM-SHA-256": "scram.ScramLoginModule", "SCRAM-SHA-512": "scram.ScramLoginModule"}
+MODULES = {
+    "PLAIN": "plain.PlainLoginModule",
+    "SCRAM-SHA-256": "scram.ScramLoginModule",
+    "SCRAM-SHA-512": "scram.ScramLoginModule",
+}
 MECHANISMS = list(MODULES)
 PROVIDER = f"{__name__}:token"
 _tokens: list[Callable[[], object]] = []
@@ -44,7 +54,10 @@ def connect(bootstrap: str, **properties: str) -> BrokerConnection:
 def topics(connection: BrokerConnection) -> list[str]:
     """Ask a question that only a client who is let in gets answered."""
     try:
-        return [topic.name for topic in connection.call(MetadataRequest(topics=None, allow_auto_topic_creation=False)).topics]
+        return [
+            topic.name
+            for topic in connection.call(MetadataRequest(topics=None, allow_auto_topic_creation=False)).topics
+        ]
     finally:
         connection.close()
 
@@ -81,34 +94,65 @@ def login(mechanism: str, user: str, password: str, protocol: str = "SASL_PLAINT
 class TestSasl:
     @pytest.mark.parametrize("mechanism", MECHANISMS)
     def test_the_right_password_lets_in(self, secure_kafka: LocalKafka, mechanism: str) -> None:
-        topics(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login(mechanism, "alice", PASSWORDS["alice"])))
+        topics(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login(mechanism, "alice", PASSWORDS["alice"]))
+        )
 
     @pytest.mark.parametrize("mechanism", MECHANISMS)
     @pytest.mark.parametrize("user", ["alice", "nobody"])
-    def test_a_wrong_one_is_an_authentication_error_at_once(self, secure_kafka: LocalKafka, mechanism: str, user: str) -> None:
-        message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login(mechanism, user, "hunter2")), AuthenticationError)
+    def test_a_wrong_one_is_an_authentication_error_at_once(
+        self, secure_kafka: LocalKafka, mechanism: str, user: str
+    ) -> None:
+        message = refused(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login(mechanism, user, "hunter2")),
+            AuthenticationError,
+        )
         assert message.startswith(f"{mechanism} log-in to the Kafka broker 127.0.0.1:")
         assert f"as '{user}' failed: " in message
         assert "kafka.sasl.jaas.config" in message
 
     def test_a_user_and_a_password_are_options_too(self, secure_kafka: LocalKafka) -> None:
-        options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-512", "sasl_username": "bob"}
+        options = {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_username": "bob",
+        }
         topics(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **options, sasl_password=PASSWORDS["bob"]))
-        message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **options, sasl_password="hunter2"), AuthenticationError)
+        message = refused(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **options, sasl_password="hunter2"),
+            AuthenticationError,
+        )
         assert "kafka.sasl.username and kafka.sasl.password" in message
 
     def test_it_works_inside_tls(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
         trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": str(tls_files.ca)}
-        topics(connect(secure_kafka.bootstrap("SASL_SSL"), **trust, **login("SCRAM-SHA-256", "alice", PASSWORDS["alice"], "SASL_SSL")))
+        topics(
+            connect(
+                secure_kafka.bootstrap("SASL_SSL"),
+                **trust,
+                **login("SCRAM-SHA-256", "alice", PASSWORDS["alice"], "SASL_SSL"),
+            )
+        )
 
     def test_a_listener_without_sasl_is_named(self, secure_kafka: LocalKafka) -> None:
-        message = refused(connect(secure_kafka.bootstrap("PLAINTEXT"), **login("PLAIN", "alice", "hunter2")), AuthenticationError)
+        message = refused(
+            connect(secure_kafka.bootstrap("PLAINTEXT"), **login("PLAIN", "alice", "hunter2")),
+            AuthenticationError,
+        )
         assert "this listener knows no SASL; mend kafka.security.protocol" in message
 
-    def test_a_mechanism_that_the_broker_lacks_is_named_with_those_that_it_has(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
+    def test_a_mechanism_that_the_broker_lacks_is_named_with_those_that_it_has(
+        self, secure_kafka: LocalKafka, tls_files: TlsFiles
+    ) -> None:
         trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": str(tls_files.ca)}
-        connection = connect(secure_kafka.bootstrap("SASL_SSL"), **trust, **login("PLAIN", "alice", PASSWORDS["alice"], "SASL_SSL"))
-        assert "the broker offers SCRAM-SHA-256; mend kafka.sasl.mechanism" in refused(connection, AuthenticationError)
+        connection = connect(
+            secure_kafka.bootstrap("SASL_SSL"),
+            **trust,
+            **login("PLAIN", "alice", PASSWORDS["alice"], "SASL_SSL"),
+        )
+        assert "the broker offers SCRAM-SHA-256; mend kafka.sasl.mechanism" in refused(
+            connection, AuthenticationError
+        )
 
     def test_no_sasl_where_the_listener_wants_it_is_told(self, secure_kafka: LocalKafka) -> None:
         message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT")), TransientSourceError)
@@ -116,7 +160,10 @@ class TestSasl:
 
     def test_a_session_is_renewed_between_answers_before_it_ends(self, secure_kafka: LocalKafka) -> None:
         """KIP-368. The broker gives an hour."""
-        settings, clock = client(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login("PLAIN", "alice", PASSWORDS["alice"])), ManualClock()
+        settings, clock = (
+            client(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login("PLAIN", "alice", PASSWORDS["alice"])),
+            ManualClock(),
+        )
         connection = BrokerConnection(settings.bootstrap_servers[0], settings, clock)
         connection.call(whoami())
         first = connection.fileno(), connection._transport
@@ -134,30 +181,50 @@ class TestSasl:
         assert connection._transport is second, "answers in flight are waited for"
         connection.close()
 
-    def test_nothing_is_logged_about_credentials(self, secure_kafka: LocalKafka, caplog: pytest.LogCaptureFixture) -> None:
+    def test_nothing_is_logged_about_credentials(
+        self, secure_kafka: LocalKafka, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with caplog.at_level(logging.DEBUG):
             for mechanism in MECHANISMS:
-                topics(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login(mechanism, "alice", PASSWORDS["alice"])))
+                topics(
+                    connect(
+                        secure_kafka.bootstrap("SASL_PLAINTEXT"),
+                        **login(mechanism, "alice", PASSWORDS["alice"]),
+                    )
+                )
         assert PASSWORDS["alice"] not in caplog.text
 
-    @pytest.mark.parametrize("answer", [b"", b"r=other,s=eA==,i=4096", b"r={nonce},i=4096", b"r={nonce},s=eA==,i=lots", b"\xff"])
+    @pytest.mark.parametrize(
+        "answer", [b"", b"r=other,s=eA==,i=4096", b"r={nonce},i=4096", b"r={nonce},s=eA==,i=lots", b"\xff"]
+    )
     def test_a_server_that_cannot_be_who_it_says_is_refused(self, answer: bytes) -> None:
         def ask(request: Any) -> Any:
             if request.name == "SaslHandshakeRequest":
                 return Response(error_code=0, mechanisms=["SCRAM-SHA-256"])
             nonce = request.auth_bytes.rpartition(b"r=")[2]
-            return Response(error_code=0, auth_bytes=answer.replace(b"{nonce}", nonce + b"more"), session_lifetime_ms=0)
+            return Response(
+                error_code=0, auth_bytes=answer.replace(b"{nonce}", nonce + b"more"), session_lifetime_ms=0
+            )
 
         with pytest.raises(AuthenticationError, match="the broker's answer proves nothing"):
-            security.authenticate(ask, SaslConfig("SCRAM-SHA-256", "alice", "hunter2"), client("a:1").bootstrap_servers[0])
+            security.authenticate(
+                ask, SaslConfig("SCRAM-SHA-256", "alice", "hunter2"), client("a:1").bootstrap_servers[0]
+            )
 
     def test_scram_names_are_escaped(self) -> None:
         """RFC 5802: a comma and an equals sign would end the name."""
-        assert b"n=a=2Cb=3Dc,r=" in security._mechanism(SaslConfig("SCRAM-SHA-256", "a,b=c", "hunter2")).auth_bytes()
+        assert (
+            b"n=a=2Cb=3Dc,r="
+            in security._mechanism(SaslConfig("SCRAM-SHA-256", "a,b=c", "hunter2")).auth_bytes()
+        )
 
 
 class TestOauthbearer:
-    OPTIONS = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token_provider": PROVIDER}  # noqa: RUF012
+    OPTIONS = {  # noqa: RUF012
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauthbearer_token_provider": PROVIDER,
+    }
 
     def test_a_token_of_the_users_function_lets_in(self, secure_kafka: LocalKafka, give_token: Any) -> None:
         give_token(lambda: unsecured_token("alice"))
@@ -165,37 +232,55 @@ class TestOauthbearer:
 
     def test_a_token_that_is_over_is_refused(self, secure_kafka: LocalKafka, give_token: Any) -> None:
         give_token(lambda: unsecured_token("alice", lifetime_s=-3600))
-        message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), AuthenticationError)
+        message = refused(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), AuthenticationError
+        )
         assert "OAUTHBEARER log-in" in message
         assert "kafka.sasl.oauthbearer.token.provider" in message
 
     @pytest.mark.parametrize("returned", [None, b"bytes", "", 5])
-    def test_something_that_is_no_token_is_named(self, secure_kafka: LocalKafka, give_token: Any, returned: object) -> None:
+    def test_something_that_is_no_token_is_named(
+        self, secure_kafka: LocalKafka, give_token: Any, returned: object
+    ) -> None:
         give_token(lambda: returned)
-        message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), AuthenticationError)
+        message = refused(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), AuthenticationError
+        )
         assert f"{PROVIDER} returned {type(returned).__name__}, not a token (str)" in message
 
-    def test_a_function_that_fails_is_named_without_what_it_said(self, secure_kafka: LocalKafka, give_token: Any) -> None:
+    def test_a_function_that_fails_is_named_without_what_it_said(
+        self, secure_kafka: LocalKafka, give_token: Any
+    ) -> None:
         give_token(lambda: PASSWORDS["hunter2"])
-        message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), AuthenticationError)
+        message = refused(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), AuthenticationError
+        )
         assert f"{PROVIDER} raised KeyError" in message
 
-    def test_a_function_may_say_that_it_is_worth_asking_again(self, secure_kafka: LocalKafka, give_token: Any) -> None:
+    def test_a_function_may_say_that_it_is_worth_asking_again(
+        self, secure_kafka: LocalKafka, give_token: Any
+    ) -> None:
         def away() -> str:
             raise TransientSourceError("the token endpoint is away")
 
         give_token(away)
-        assert "token endpoint" in refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), TransientSourceError)
+        assert "token endpoint" in refused(
+            connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **self.OPTIONS), TransientSourceError
+        )
 
     @pytest.mark.parametrize("provider", ["no_such_module_here:f", f"{__name__}:no_such_function"])
-    def test_a_function_that_cannot_be_loaded_is_an_option_error(self, secure_kafka: LocalKafka, provider: str) -> None:
+    def test_a_function_that_cannot_be_loaded_is_an_option_error(
+        self, secure_kafka: LocalKafka, provider: str
+    ) -> None:
         options = {**self.OPTIONS, "sasl_oauthbearer_token_provider": provider}
         message = refused(connect(secure_kafka.bootstrap("SASL_PLAINTEXT"), **options), OptionError)
         assert f"{provider} cannot be loaded in this process" in message
 
     def test_extensions_go_with_the_token(self, give_token: Any) -> None:
         give_token(lambda: "t")
-        mechanism = security._mechanism(SaslConfig("OAUTHBEARER", token_provider=PROVIDER, extensions=(("logicalCluster", "lkc-1"),)))
+        mechanism = security._mechanism(
+            SaslConfig("OAUTHBEARER", token_provider=PROVIDER, extensions=(("logicalCluster", "lkc-1"),))
+        )
         assert mechanism.auth_bytes() == b"n,,\x01auth=Bearer t\x01logicalCluster=lkc-1\x01\x01"
 
 
@@ -203,32 +288,56 @@ class TestTls:
     def test_a_client_certificate_lets_in(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
         topics(connect(secure_kafka.bootstrap("SSL"), **mutual(tls_files)))
 
-    def test_pem_may_be_a_file_or_text_on_one_line_and_locked(self, secure_kafka: LocalKafka, tls_files: TlsFiles, tmp_path: Path) -> None:
+    def test_pem_may_be_a_file_or_text_on_one_line_and_locked(
+        self, secure_kafka: LocalKafka, tls_files: TlsFiles, tmp_path: Path
+    ) -> None:
         one_line = {
             "ssl_truststore_certificates": tls_files.ca.read_text().replace("\n", " "),
             "ssl_keystore_key": tls_files.client_key_encrypted.read_text().replace("\n", "\\n"),
             "ssl_key_password": KEY_PASSWORD,
         }
-        topics(connect(secure_kafka.bootstrap("SSL"), **{**mutual(tls_files), "ssl_truststore_location": "", **one_line}))
+        topics(
+            connect(
+                secure_kafka.bootstrap("SSL"),
+                **{**mutual(tls_files), "ssl_truststore_location": "", **one_line},
+            )
+        )
         both = tmp_path / "both.pem"
         both.write_text(tls_files.client_key_encrypted.read_text() + tls_files.client_cert.read_text())
         as_file = {"ssl_keystore_location": str(both), "ssl_key_password": KEY_PASSWORD}
-        trust = {name: value for name, value in mutual(tls_files).items() if "keystore_key" not in name and "chain" not in name}
+        trust = {
+            name: value
+            for name, value in mutual(tls_files).items()
+            if "keystore_key" not in name and "chain" not in name
+        }
         topics(connect(secure_kafka.bootstrap("SSL"), **trust, **as_file))
 
-    def test_no_client_certificate_where_one_is_required(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
-        trust = {"security_protocol": "SSL", "ssl_truststore_type": "PEM", "ssl_truststore_location": str(tls_files.ca)}
+    def test_no_client_certificate_where_one_is_required(
+        self, secure_kafka: LocalKafka, tls_files: TlsFiles
+    ) -> None:
+        trust = {
+            "security_protocol": "SSL",
+            "ssl_truststore_type": "PEM",
+            "ssl_truststore_location": str(tls_files.ca),
+        }
         for version in ("TLSv1.2", "TLSv1.3"):
-            message = refused(connect(secure_kafka.bootstrap("SSL"), **trust, ssl_enabled_protocols=version), AuthenticationError)
+            message = refused(
+                connect(secure_kafka.bootstrap("SSL"), **trust, ssl_enabled_protocols=version),
+                AuthenticationError,
+            )
             assert "it refused our certificate, or the lack of one" in message
 
     def test_an_authority_that_is_not_trusted(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
         for other in ({"ssl_truststore_location": str(tls_files.other_ca)}, {"ssl_truststore_location": ""}):
-            message = refused(connect(secure_kafka.bootstrap("SSL"), **{**mutual(tls_files), **other}), AuthenticationError)
+            message = refused(
+                connect(secure_kafka.bootstrap("SSL"), **{**mutual(tls_files), **other}), AuthenticationError
+            )
             assert "its certificate is not trusted" in message
             assert "kafka.ssl.truststore.location" in message
 
-    def test_the_hosts_name_is_checked_unless_told_not_to(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
+    def test_the_hosts_name_is_checked_unless_told_not_to(
+        self, secure_kafka: LocalKafka, tls_files: TlsFiles
+    ) -> None:
         other_name = secure_kafka.bootstrap("SSL").replace("localhost", "127.0.0.1")
         assert "IP address mismatch" in refused(connect(other_name, **mutual(tls_files)), AuthenticationError)
         topics(connect(other_name, ssl_endpoint_identification_algorithm="", **mutual(tls_files)))
@@ -240,9 +349,15 @@ class TestTls:
     def test_large_answers_come_through(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
         """More than one TLS record (16 KB)."""
         trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": str(tls_files.ca)}
-        connection = connect(secure_kafka.bootstrap("SASL_SSL"), **trust, **login("SCRAM-SHA-256", "alice", PASSWORDS["alice"], "SASL_SSL"))
+        connection = connect(
+            secure_kafka.bootstrap("SASL_SSL"),
+            **trust,
+            **login("SCRAM-SHA-256", "alice", PASSWORDS["alice"], "SASL_SSL"),
+        )
         names = [f"{index:0>200}" for index in range(300)]
-        response = connection.call(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names]))
+        response = connection.call(
+            MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
+        )
         assert sorted(topic.name for topic in response.topics) == names
         transport = connection._transport
         connection.call(whoami())
@@ -254,19 +369,32 @@ class TestTls:
         [
             ({"ssl_truststore_location": "/no/such/file"}, "kafka.ssl.truststore.location"),
             ({"ssl_truststore_location": os.devnull}, "kafka.ssl.truststore.location"),
-            ({"ssl_truststore_location": "", "ssl_truststore_certificates": "hunter2"}, "kafka.ssl.truststore.certificates"),
+            (
+                {"ssl_truststore_location": "", "ssl_truststore_certificates": "hunter2"},
+                "kafka.ssl.truststore.certificates",
+            ),
             ({"ssl_keystore_key": "hunter2"}, "kafka.ssl.keystore.key"),
             ({"ssl_keystore_key": "{locked}", "ssl_key_password": "hunter2"}, "kafka.ssl.keystore.key"),
             ({"ssl_keystore_key": "{locked}"}, "kafka.ssl.keystore.key"),
             ({"ssl_keystore_key": "{other}"}, "kafka.ssl.keystore.key"),
         ],
     )
-    def test_files_and_texts_that_are_no_pem_name_their_option(self, tls_files: TlsFiles, broken: dict[str, str], option: str) -> None:
-        texts = {"{locked}": tls_files.client_key_encrypted.read_text(), "{other}": tls_files.server.read_text().partition("-----BEGIN CERT")[0]}
-        properties = {**mutual(tls_files), **{name: texts.get(value, value) for name, value in broken.items()}}
+    def test_files_and_texts_that_are_no_pem_name_their_option(
+        self, tls_files: TlsFiles, broken: dict[str, str], option: str
+    ) -> None:
+        texts = {
+            "{locked}": tls_files.client_key_encrypted.read_text(),
+            "{other}": tls_files.server.read_text().partition("-----BEGIN CERT")[0],
+        }
+        properties = {
+            **mutual(tls_files),
+            **{name: texts.get(value, value) for name, value in broken.items()},
+        }
         assert f"'{option}'" in refused(connect("127.0.0.1:1", **properties), OptionError)
 
-    def test_a_key_given_as_text_is_gone_from_the_disk(self, tls_files: TlsFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_key_given_as_text_is_gone_from_the_disk(
+        self, tls_files: TlsFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         assert client("a:1", **mutual(tls_files)).tls is not None
         tls = client("a:1", **mutual(tls_files)).tls

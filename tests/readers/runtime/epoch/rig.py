@@ -17,12 +17,20 @@ from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 
 SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(2)]
-each_shape = pytest.mark.parametrize("shape", SHAPES, ids=["inline", "one thread", "one after the other", "thread per split"])
-ALIGNED, UNALIGNED, AT_LEAST_ONCE = AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED, AlignmentMode.AT_LEAST_ONCE
+each_shape = pytest.mark.parametrize(
+    "shape", SHAPES, ids=["inline", "one thread", "one after the other", "thread per split"]
+)
+ALIGNED, UNALIGNED, AT_LEAST_ONCE = (
+    AlignmentMode.ALIGNED,
+    AlignmentMode.UNALIGNED,
+    AlignmentMode.AT_LEAST_ONCE,
+)
 
 
 def reading(library: Library, labels: str, barrier: Barrier | None = None, **settings: Any) -> EpochReader:
-    return EpochReader(PageSource(library), [start_of(label) for label in labels], barrier or Barrier(), **settings)
+    return EpochReader(
+        PageSource(library), [start_of(label) for label in labels], barrier or Barrier(), **settings
+    )
 
 
 def backlog(reader: EpochReader) -> int:

@@ -1,4 +1,7 @@
-"""Alignment, decided without threads: the cases of Flink's barrier handler tests that an epoch of one barrier leaves."""
+"""Alignment, decided without threads.
+
+The cases of Flink's barrier handler tests that an epoch of one barrier leaves.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from headwater.readers.runtime.epoch.metrics import EpochMetrics
 class Handled:
     """A handler with its clock and metrics; barriers are triggered at time 0."""
 
-    def __init__(self, channels: int, mode: AlignmentMode = AlignmentMode.ALIGNED, timeout_ms: int | None = None) -> None:
+    def __init__(
+        self, channels: int, mode: AlignmentMode = AlignmentMode.ALIGNED, timeout_ms: int | None = None
+    ) -> None:
         self.clock, self.metrics = ManualClock(), EpochMetrics()
         self.handler = BarrierHandler(channels, mode, timeout_ms, self.clock, self.metrics)
 
@@ -78,7 +83,9 @@ def test_nothing_means_anything_after_the_end(mode: AlignmentMode) -> None:
     h = Handled(1, mode, 5)
     h.barrier(0)
     h.clock.advance(100)
-    assert {h.barrier(0), h.handler.on_trigger(), h.handler.on_time(0), h.handler.on_end_of_partition(0)} == {Cut.NOTHING}
+    assert {h.barrier(0), h.handler.on_trigger(), h.handler.on_time(0), h.handler.on_end_of_partition(0)} == {
+        Cut.NOTHING
+    }
 
 
 def test_at_least_once_copies_at_the_first_barrier_and_completes_on_the_last() -> None:
@@ -148,11 +155,15 @@ def test_no_active_timeout_after_last_barrier() -> None:
 
 
 @pytest.mark.parametrize("mode", AlignmentMode)
-def test_whatever_comes_in_whatever_order_an_epoch_is_cut_once(mode: AlignmentMode, rng: random.Random) -> None:
+def test_whatever_comes_in_whatever_order_an_epoch_is_cut_once(
+    mode: AlignmentMode, rng: random.Random
+) -> None:
     for _ in range(300):
         channels = rng.randint(1, 5)
         h = Handled(channels, mode, rng.choice([None, 3]))
-        signals = [("barrier", channel) for channel in range(channels)] + [("end", rng.randrange(channels)) for _ in range(rng.randint(0, 2))]
+        signals = [("barrier", channel) for channel in range(channels)] + [
+            ("end", rng.randrange(channels)) for _ in range(rng.randint(0, 2))
+        ]
         rng.shuffle(signals)
         cuts: list[Cut] = []
         for kind, channel in signals:

@@ -74,7 +74,9 @@ def test_an_attempt_that_gave_up_is_taken_over_at_once(place: Place, clock: Manu
 
 def test_an_attempt_whose_process_is_dead_is_taken_over_at_once(place: Place, clock: ManualClock) -> None:
     program = "from headwater.readers.runtime.epoch.process_identity import this_process; from headwater.core.jsons import dumps; print(dumps(this_process()))"
-    gone = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.strip()
+    gone = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True
+    ).stdout.strip()
     place.put_claim(1, b'{"attempt":"a","process":%s}' % gone.encode())
     assert claimed(Entrance(place, clock).step()).number == 2
 

@@ -56,14 +56,22 @@ def test_a_slow_first_fetch_is_waited_for_though_the_duration_is_over() -> None:
         assert over.wait(10)
 
     clock = Clock()
-    reader = reading(Library({"a": pages(9)}, before_fetch=slow), "a", Barrier(duration_ms=5), threads=ONE_THREAD, clock=clock)
+    reader = reading(
+        Library({"a": pages(9)}, before_fetch=slow),
+        "a",
+        Barrier(duration_ms=5),
+        threads=ONE_THREAD,
+        clock=clock,
+    )
     assert len(rows_of(reader)) == 1
     assert clock.monotonic_ms() == 5
 
 
 def test_caught_up_says_when_to_come_back_counted_from_the_snapshot() -> None:
     clock = ManualClock()
-    reader = reading(Library({"a": pages(1), "b": pages(3)}, {"a": 500, "b": None}), "ab", threads=INLINE, clock=clock)
+    reader = reading(
+        Library({"a": pages(1), "b": pages(3)}, {"a": 500, "b": None}), "ab", threads=INLINE, clock=clock
+    )
     batches = iter(reader)
     for _ in range(3):
         next(batches)
@@ -90,12 +98,19 @@ def test_splits_that_were_found_and_not_begun_are_the_loops_log() -> None:
     assert reader.state().found == (FoundSplit(NumberSplit("x"), 0), FoundSplit(NumberSplit("y"), 0))
 
 
-def test_too_many_found_splits_cut_an_epoch_that_has_a_limit_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_found_splits_cut_an_epoch_that_has_a_limit_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("headwater.readers.runtime.epoch.epoch_reader.MOST_FOUND", 3)
     children = "uvwxyz"
 
     def library() -> Library:
-        return Library({"a": [Page((number,), (label,)) for number, label in enumerate(children)], **{label: pages(1) for label in children}})
+        return Library(
+            {
+                "a": [Page((number,), (label,)) for number, label in enumerate(children)],
+                **{label: pages(1) for label in children},
+            }
+        )
 
     limited = reading(library(), "a", Barrier(rows=1_000), threads=ThreadShape(0, 1))
     list(limited)

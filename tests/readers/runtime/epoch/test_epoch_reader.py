@@ -1,4 +1,7 @@
-"""One epoch after the other, whatever cuts them: no row lost, none twice, and every epoch can be read again."""
+"""One epoch after the other, whatever cuts them.
+
+No row lost, none twice, and every epoch can be read again.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ class Driver:
     def is_over(self) -> bool:
         return not self.starts and not self.restored
 
-    def read(self, barrier: Barrier, leave_after: int | None = None, **settings: Any) -> tuple[Rows, EpochState]:
+    def read(
+        self, barrier: Barrier, leave_after: int | None = None, **settings: Any
+    ) -> tuple[Rows, EpochState]:
         reader = EpochReader(self.source, self.starts, barrier, restored=self.restored, **settings)
         rows = rows_of(itertools.islice(reader, leave_after))
         reader.close()
@@ -52,7 +57,9 @@ class Driver:
 
 def everything(library: Library) -> Rows:
     """What a reader that never stops would emit."""
-    return sorted((label, number) for label, found in library.pages.items() for page in found for number in page.numbers)
+    return sorted(
+        (label, number) for label, found in library.pages.items() for page in found for number in page.numbers
+    )
 
 
 @st.composite
@@ -61,7 +68,9 @@ def libraries(draw: st.DrawFn) -> Library:
     library = Library(cursors=draw(st.booleans()))
     for at, label in enumerate("abcdef"):
         sizes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=5))
-        library.pages[label] = [Page(tuple(range(10 * page, 10 * page + size))) for page, size in enumerate(sizes)]
+        library.pages[label] = [
+            Page(tuple(range(10 * page, 10 * page + size))) for page, size in enumerate(sizes)
+        ]
         if at >= 2:
             finder = library.pages[draw(st.sampled_from("abcdef"[:at]))]
             page = draw(st.integers(0, len(finder) - 1))
@@ -75,10 +84,14 @@ def a_barrier(rng: random.Random) -> Barrier:
 
 @hypothesis.settings(max_examples=100)
 @hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
-def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_read_again(library: Library, seed: int) -> None:
+def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_read_again(
+    library: Library, seed: int
+) -> None:
     """What is drawn comes from a seed of its own: how many epochs there are depends on threads."""
     rng = random.Random(seed)
-    driver = Driver(PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))])
+    driver = Driver(
+        PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))]
+    )
     emitted: Rows = []
     while not driver.is_over:
         barrier = a_barrier(rng)
@@ -96,10 +109,14 @@ def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_rea
 
 @hypothesis.settings(max_examples=50)
 @hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
-def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_barrier(library: Library, seed: int) -> None:
+def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_barrier(
+    library: Library, seed: int
+) -> None:
     """As after failures only: every epoch goes on from the state that was copied early."""
     rng = random.Random(seed)
-    driver = Driver(PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))])
+    driver = Driver(
+        PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))]
+    )
     emitted: Rows = []
     after_first_barrier = 0
     while not driver.is_over:
@@ -109,8 +126,14 @@ def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_ba
         def copy(state: EpochState, rows: Rows = rows, early: list[tuple[EpochState, int]] = early) -> None:
             early.append((state, len(rows)))
 
-        settings: dict[str, Any] = {"mode": AlignmentMode.AT_LEAST_ONCE, "threads": thread_per_split(rng.randint(1, 3)), "on_snapshot": copy}
-        for batch in EpochReader(driver.source, driver.starts, a_barrier(rng), restored=driver.restored, **settings):
+        settings: dict[str, Any] = {
+            "mode": AlignmentMode.AT_LEAST_ONCE,
+            "threads": thread_per_split(rng.randint(1, 3)),
+            "on_snapshot": copy,
+        }
+        for batch in EpochReader(
+            driver.source, driver.starts, a_barrier(rng), restored=driver.restored, **settings
+        ):
             rows += rows_of([batch])
         [(state, emitted_then)] = early
         after_first_barrier += len(rows) - emitted_then
@@ -123,7 +146,9 @@ def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_ba
 
 @hypothesis.settings(max_examples=25)
 @hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
-def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_left_and_read_again(library: Library, seed: int) -> None:
+def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_left_and_read_again(
+    library: Library, seed: int
+) -> None:
     rng = random.Random(seed)
 
     async def answer(row: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +159,9 @@ def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_lef
     def calls() -> AsyncCalls:
         return AsyncCalls(answer, AsyncSettings(capacity=2, queue_size=3), NUMBER_SCHEMA)
 
-    driver = Driver(PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))])
+    driver = Driver(
+        PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))]
+    )
     emitted: Rows = []
     while not driver.is_over:
         barrier, leave = a_barrier(rng), rng.choice([None, None, 1, 2])

@@ -37,7 +37,8 @@ class Holding(PageReader):
 
     def fetch(self) -> EpochRecords:
         if not self.sockets:
-            self.sockets, self.file = socket.socketpair(), tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
+            # Closed in `close`.
+            self.sockets, self.file = socket.socketpair(), tempfile.TemporaryFile()  # noqa: SIM115
         return super().fetch()
 
     def close(self) -> None:
@@ -55,7 +56,10 @@ def held() -> tuple[int, int]:
 ENDINGS = ["to the end", "closed", "generator closed", "dropped", "failed", "full channel", "never begun"]
 
 
-@pytest.mark.parametrize(("how", "shape"), [*itertools.product(ENDINGS, SHAPES), *(("blocked fetch", shape) for shape in SHAPES if shape.threads)])
+@pytest.mark.parametrize(
+    ("how", "shape"),
+    [*itertools.product(ENDINGS, SHAPES), *(("blocked fetch", shape) for shape in SHAPES if shape.threads)],
+)
 def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape) -> None:
     def hook(reader: PageReader) -> None:
         if how == "failed" and len(library.fetched) == 3:
@@ -67,7 +71,13 @@ def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape
     source = PageSource(library)
     source.create_reader = lambda: Holding(library)  # type: ignore[method-assign]
     before = held()
-    reader = EpochReader(source, [start_of("a"), start_of("b")], Barrier(), threads=shape, budget_bytes=1 if how == "full channel" else 1 << 20)
+    reader = EpochReader(
+        source,
+        [start_of("a"), start_of("b")],
+        Barrier(),
+        threads=shape,
+        budget_bytes=1 if how == "full channel" else 1 << 20,
+    )
     batches = iter(reader)
     if how == "to the end":
         assert len(list(batches)) == 40
@@ -89,19 +99,29 @@ def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape
 
 def test_the_state_of_a_reader_that_never_began_is_where_it_would_have_begun() -> None:
     restored = reading_in_flight()
-    reader = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored)
+    reader = EpochReader(
+        PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored
+    )
     reader.close()
     assert (positions(reader.state()), reader.state().in_flight) == ({"a": 5}, restored)
 
 
 def test_restored_rows_that_were_not_emitted_are_in_flight_again() -> None:
     restored = reading_in_flight()
-    reader = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored)
+    reader = EpochReader(
+        PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored
+    )
     rows = rows_of([next(iter(reader))])
     reader.close()
     [left] = reader.state().in_flight
     assert rows + rows_of(read_batches(left.rows)) == [("a", number) for number in (1, 2, 3, 4)]
-    again = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored, stop_at=reader.state())
+    again = EpochReader(
+        PageSource(Library({"a": pages(9)})),
+        [start_of("a", 5)],
+        Barrier(),
+        restored=restored,
+        stop_at=reader.state(),
+    )
     assert rows_of(again) == rows
 
 

@@ -31,7 +31,9 @@ def test_aligned_emits_all_that_was_fetched_before_the_barrier_and_stores_nothin
     assert reader.metrics.in_flight_bytes == 0
 
 
-def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_to_be_emitted_first_in_the_next_epoch() -> None:
+def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_to_be_emitted_first_in_the_next_epoch() -> (
+    None
+):
     reader, batches = prepared(UNALIGNED)
     assert rows_of(batches) == []
     state = reader.state()
@@ -39,7 +41,9 @@ def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_to_be_emitt
     assert (positions(state), held.path, held.start) == ({"a": 5}, ("a",), 1)
     assert rows_of(read_batches(held.rows)) == [("a", number) for number in (1, 2, 3, 4)]
     assert reader.metrics.in_flight_bytes > 0
-    following = EpochReader(PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(rows=1), restored=state.in_flight)
+    following = EpochReader(
+        PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(rows=1), restored=state.in_flight
+    )
     assert rows_of(following) == [("a", number) for number in (1, 2, 3, 4, 5)]
     assert following.state().in_flight == ()
 
@@ -62,8 +66,13 @@ def test_aligned_within_its_time_out_stores_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", [ALIGNED, AT_LEAST_ONCE])
-def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_last(mode: AlignmentMode) -> None:
-    """Channel a: 2 rows and its barrier, channel b: 6 rows and its barrier. The consumer takes turns and comes to the barrier of a first."""
+def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_last(
+    mode: AlignmentMode,
+) -> None:
+    """Channel a: 2 rows and its barrier, channel b: 6 rows and its barrier.
+
+    The consumer takes turns and comes to the barrier of a first.
+    """
     go, copied = threading.Event(), []
 
     def wait(reader: PageReader) -> None:
@@ -93,7 +102,11 @@ def test_metrics_of_a_cut() -> None:
     reader, batches = prepared(ALIGNED, clock=clock)
     clock.advance(70)
     list(batches)
-    assert (reader.metrics.start_delay_ms, reader.metrics.alignment_ms, reader.metrics.snapshot_ms) == (70, 0, 0)
+    assert (reader.metrics.start_delay_ms, reader.metrics.alignment_ms, reader.metrics.snapshot_ms) == (
+        70,
+        0,
+        0,
+    )
     assert 0 < reader.metrics.peak_buffered_bytes < 1_000
 
 

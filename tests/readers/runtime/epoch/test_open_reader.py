@@ -26,7 +26,17 @@ class AskingSource(PageSource):
 
 
 def opened(source: PageSource) -> Any:
-    task = EpochTask("query/epoch-1", 0, (start_of("a"),), Barrier(), AlignmentMode.ALIGNED, None, 1 << 20, restored=(), events=())
+    task = EpochTask(
+        "query/epoch-1",
+        0,
+        (start_of("a"),),
+        Barrier(),
+        AlignmentMode.ALIGNED,
+        None,
+        1 << 20,
+        restored=(),
+        events=(),
+    )
     return open_epoch_reader(source, task, ReadingContext(SystemClock()))
 
 

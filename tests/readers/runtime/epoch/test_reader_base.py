@@ -15,7 +15,13 @@ from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import ContractError, SourceError
 from headwater.core.jsons import JsonValue
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, ThreadShape, thread_per_split
+from headwater.readers.runtime.fetchers.shape import (
+    INLINE,
+    ONE_AFTER_THE_OTHER,
+    ONE_THREAD,
+    ThreadShape,
+    thread_per_split,
+)
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
@@ -29,7 +35,9 @@ def test_r1_r2_state_is_made_when_a_split_is_added_and_only_the_emitter_on_the_t
     seen: list[tuple[threading.Thread, JsonValue]] = []
 
     class Emitter(RecordEmitter[EpochRecord, NumberSplit, JsonValue]):
-        def emit(self, record: EpochRecord, state: SplitState[NumberSplit, JsonValue]) -> Iterator[pa.RecordBatch]:
+        def emit(
+            self, record: EpochRecord, state: SplitState[NumberSplit, JsonValue]
+        ) -> Iterator[pa.RecordBatch]:
             seen.append((threading.current_thread(), state.position))
             state.position = record.position
             yield record.rows
@@ -52,14 +60,18 @@ def test_r3_r4_each_record_is_one_batch_and_one_without_rows_is_none() -> None:
 
 def test_r3_what_an_emitter_makes_of_one_record_comes_as_one_batch() -> None:
     class Emitter(RecordEmitter[EpochRecord, NumberSplit, JsonValue]):
-        def emit(self, record: EpochRecord, state: SplitState[NumberSplit, JsonValue]) -> Iterator[pa.RecordBatch]:
+        def emit(
+            self, record: EpochRecord, state: SplitState[NumberSplit, JsonValue]
+        ) -> Iterator[pa.RecordBatch]:
             state.position = record.position
             yield record.rows
             yield record.rows
 
     source = PageSource(Library({"a": [Page((1, 2))]}))
     source.create_emitter = Emitter  # type: ignore[method-assign]
-    assert [batch.to_pydict()["number"] for batch in EpochReader(source, [start_of("a")], Barrier())] == [[1, 2, 1, 2]]
+    assert [batch.to_pydict()["number"] for batch in EpochReader(source, [start_of("a")], Barrier())] == [
+        [1, 2, 1, 2]
+    ]
 
 
 def test_r5_a_buffer_is_recycled_only_after_the_next_batch_is_asked_for() -> None:
@@ -94,7 +106,10 @@ def test_r7_a_snapshot_is_after_the_last_emitted_record_whatever_was_fetched(sha
 def test_r7_splits_that_were_finished_and_found_in_the_same_epoch_are_absent() -> None:
     reader = reading(Library({"a": [Page((1,), ("b", "c"))], "b": pages(1), "c": pages(1)}, {"c": None}), "a")
     assert len(list(reader)) == 3
-    assert [(p.split.split_id, p.status) for p in reader.state().progress] == [("a", SplitStatus.FINISHED), ("c", SplitStatus.CAUGHT_UP)]
+    assert [(p.split.split_id, p.status) for p in reader.state().progress] == [
+        ("a", SplitStatus.FINISHED),
+        ("c", SplitStatus.CAUGHT_UP),
+    ]
 
 
 @each_shape
@@ -135,7 +150,9 @@ def test_r11_a_task_that_waits_does_not_spin() -> None:
 
 
 @each_shape
-def test_r12_a_fetchers_error_surfaces_once_with_its_cause_and_then_there_is_no_end(shape: ThreadShape) -> None:
+def test_r12_a_fetchers_error_surfaces_once_with_its_cause_and_then_there_is_no_end(
+    shape: ThreadShape,
+) -> None:
     def fail(reader: PageReader) -> None:
         if len(library.fetched) == 2:
             raise SourceError("no", source="pages", split="a", position=2) from ConnectionError("reset")
@@ -164,14 +181,18 @@ def test_r15_the_next_split_is_begun_when_there_is_room_for_it() -> None:
 
 
 def test_r16_open_splits_are_those_added_minus_those_done() -> None:
-    reader = reading(Library({"a": [Page((1,), ("c",)), Page((2,))], "b": pages(1), "c": pages(2)}), "ab", threads=INLINE)
+    reader = reading(
+        Library({"a": [Page((1,), ("c",)), Page((2,))], "b": pages(1), "c": pages(2)}), "ab", threads=INLINE
+    )
     opened = [reader._node.progress.open for _ in iter(reader)]
     assert opened[0] == 3
     assert reader._node.progress.open == 0
 
 
 @each_shape
-def test_f12_splits_that_are_removed_while_they_are_read_keep_their_position_and_are_not_finished(shape: ThreadShape) -> None:
+def test_f12_splits_that_are_removed_while_they_are_read_keep_their_position_and_are_not_finished(
+    shape: ThreadShape,
+) -> None:
     reader = reading(Library({"a": pages(60), "b": pages(3)}), "ab", threads=shape, budget_bytes=1)
     batches = iter(reader)
     rows = rows_of([next(batches)])

@@ -35,4 +35,8 @@ def test_a_second_reading_says_so_when_a_record_reaches_across_its_stop() -> Non
 def test_a_second_reading_says_so_when_a_child_that_was_finished_has_no_end_any_more() -> None:
     library = Library({"a": [Page((1,), ("b",))], "b": pages(1)}, {"b": None})
     with pytest.raises(DataLossError, match="read to its end"):
-        list(reading(library, "a", stop_at=EpochState((SplitProgress(NumberSplit("a"), 1, SplitStatus.FINISHED),))))
+        list(
+            reading(
+                library, "a", stop_at=EpochState((SplitProgress(NumberSplit("a"), 1, SplitStatus.FINISHED),))
+            )
+        )

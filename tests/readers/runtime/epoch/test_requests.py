@@ -66,14 +66,23 @@ def test_requests_in_flight_are_stored_when_a_reader_is_left_and_asked_again_fir
     again = reading(library, "a", calls=calls(Service()), stop_at=state)
     assert sorted(rows_of(again)) == sorted(rows)
 
-    following = EpochReader(PageSource(library), [start_of("a", 1)], Barrier(), restored=state.in_flight, calls=calls(Service()))
+    following = EpochReader(
+        PageSource(library), [start_of("a", 1)], Barrier(), restored=state.in_flight, calls=calls(Service())
+    )
     assert sorted(rows + rows_of(following)) == [("a", 100 + number) for number in range(4)]
 
 
 def test_requests_in_flight_are_overtaken_by_an_unaligned_barrier() -> None:
     service = Service()
     service.let = set()
-    reader = reading(Library({"a": pages(9)}), "a", Barrier(rows=3), mode=UNALIGNED, calls=calls(service), threads=ONE_THREAD)
+    reader = reading(
+        Library({"a": pages(9)}),
+        "a",
+        Barrier(rows=3),
+        mode=UNALIGNED,
+        calls=calls(service),
+        threads=ONE_THREAD,
+    )
     assert rows_of(reader) == []
     state = reader.state()
     [held] = state.in_flight
@@ -84,7 +93,14 @@ def test_requests_in_flight_are_overtaken_by_an_unaligned_barrier() -> None:
 def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> None:
     service = Service()
     service.let = {0}
-    reader = reading(Library({"a": pages(3)}), "a", Barrier(rows=3), alignment_timeout_ms=100, calls=calls(service), threads=ONE_THREAD)
+    reader = reading(
+        Library({"a": pages(3)}),
+        "a",
+        Barrier(rows=3),
+        alignment_timeout_ms=100,
+        calls=calls(service),
+        threads=ONE_THREAD,
+    )
     answered = [number - 100 for _, number in rows_of(reader)]
     [held] = reader.state().in_flight
     left = [int(str(row["number"])) for row in held.requests if isinstance(row, dict)]

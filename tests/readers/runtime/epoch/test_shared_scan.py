@@ -22,9 +22,20 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def opened(source: PageSource, epoch: int = 1, stop_at: EpochState | None = None, *, share: bool = True) -> EpochReading:
+def opened(
+    source: PageSource, epoch: int = 1, stop_at: EpochState | None = None, *, share: bool = True
+) -> EpochReading:
     task = EpochTask(
-        f"query/epoch-{epoch:03d}-x", 0, (start_of("a"),), Barrier(), AlignmentMode.ALIGNED, None, 1 << 20, restored=(), events=(), share_scans=share
+        f"query/epoch-{epoch:03d}-x",
+        0,
+        (start_of("a"),),
+        Barrier(),
+        AlignmentMode.ALIGNED,
+        None,
+        1 << 20,
+        restored=(),
+        events=(),
+        share_scans=share,
     )
     return open_epoch_reader(source, task, ReadingContext(SystemClock(), stop_at=stop_at))
 

@@ -29,16 +29,24 @@ from tests.pages import Library, PageReader, pages, start_of
 class Rig:
     """A manager with its channels."""
 
-    def __init__(self, shape: ThreadShape, library: Library, labels: str, close_timeout_ms: int = 10_000) -> None:
+    def __init__(
+        self, shape: ThreadShape, library: Library, labels: str, close_timeout_ms: int = 10_000
+    ) -> None:
         self.failed = threading.Event()
         self.library, self.shape = library, shape
-        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(ResultPartitionId("p", "a"), shape.fetchers, BufferPool(1 << 20))
-        self.manager = SplitFetcherManager(shape, list(map(start_of, labels)), lambda: None, self.failed.set, close_timeout_ms)
+        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
+            ResultPartitionId("p", "a"), shape.fetchers, BufferPool(1 << 20)
+        )
+        self.manager = SplitFetcherManager(
+            shape, list(map(start_of, labels)), lambda: None, self.failed.set, close_timeout_ms
+        )
         self.trigger = BarrierTrigger(Barrier(), (), SystemClock(), lambda: None)
         self.create: Callable[[], SplitReader[Any, Any, Any]] = lambda: PageReader(library)
 
     def start(self) -> None:
-        work = FetcherWork(self.create, self.partition, self.trigger, self.manager.take, self.shape.splits_per_thread)
+        work = FetcherWork(
+            self.create, self.partition, self.trigger, self.manager.take, self.shape.splits_per_thread
+        )
         self.manager.start(work, (), "test")
 
 
@@ -156,7 +164,9 @@ def test_three_shapes_one_thread_over_all_or_one_split_after_the_other_or_a_thre
 
 
 @pytest.mark.parametrize(("at_once", "expected"), [(None, "ababab"), (1, "aaabbb")])
-def test_a_single_thread_reads_splits_in_turn_or_one_after_the_other(at_once: int | None, expected: str) -> None:
+def test_a_single_thread_reads_splits_in_turn_or_one_after_the_other(
+    at_once: int | None, expected: str
+) -> None:
     rig = Rig(ThreadShape(0, at_once), Library({"a": pages(3), "b": pages(3)}), "ab")
     rig.start()
     while rig.manager.step():

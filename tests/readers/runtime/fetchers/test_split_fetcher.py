@@ -1,4 +1,7 @@
-"""One fetcher, step by step and on a thread: the contracts that Flink's SplitFetcherTest and its readers rely on."""
+"""One fetcher, step by step and on a thread.
+
+The contracts that Flink's SplitFetcherTest and its readers rely on.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +46,14 @@ class Rig:
     def __post_init__(self) -> None:
         self.told = threading.Event()
         self.pool = BufferPool(self.budget_bytes)
-        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(ResultPartitionId("p", "a"), 1, self.pool)
+        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
+            ResultPartitionId("p", "a"), 1, self.pool
+        )
         self.view = self.partition.create_view(0, self.told.set)
         self.trigger = BarrierTrigger(self.barrier, self.ready, ManualClock(), self._on_change)
-        work = FetcherWork(self._create, self.partition, self.trigger, self._take, self.splits_at_once, self.waits)
+        work = FetcherWork(
+            self._create, self.partition, self.trigger, self._take, self.splits_at_once, self.waits
+        )
         self.fetcher = SplitFetcher(0, work)
 
     def _on_change(self) -> None:
@@ -176,7 +183,9 @@ def test_f4_nothing_is_lost_or_repeated_however_often_a_fetcher_is_woken(threads
         found += rig.read()
         rig.fetcher.wake_up()
         rig.told.wait(0.0005)
-    assert sorted(one for one in found if isinstance(one, tuple)) == [(label, number) for label in "abc" for number in range(200)]
+    assert sorted(one for one in found if isinstance(one, tuple)) == [
+        (label, number) for label in "abc" for number in range(200)
+    ]
 
 
 def test_f5_what_was_fetched_survives_a_wake_up_while_it_waits_for_room(threads: Start) -> None:
@@ -190,7 +199,9 @@ def test_f5_what_was_fetched_survives_a_wake_up_while_it_waits_for_room(threads:
     while len([one for one in found if isinstance(one, tuple)]) < 5:
         found += rig.read()
         rig.told.wait(0.001)
-    assert [one for one in found if isinstance(one, tuple) and one[0] == "a"] == [("a", number) for number in range(4)]
+    assert [one for one in found if isinstance(one, tuple) and one[0] == "a"] == [
+        ("a", number) for number in range(4)
+    ]
 
 
 def test_f6_a_stale_wake_up_costs_the_next_fetch_an_empty_answer_and_no_more() -> None:
@@ -321,7 +332,13 @@ def test_the_barrier_follows_what_was_fetched_and_nothing_follows_the_barrier() 
 
 
 def test_once_a_limit_is_reached_splits_that_were_fetched_from_make_way_for_those_that_were_not() -> None:
-    rig = Rig(Library({label: pages(9) for label in "abc"}), Barrier(rows=2), (A, B, C), deque(map(start_of, "abc")), splits_at_once=1)
+    rig = Rig(
+        Library({label: pages(9) for label in "abc"}),
+        Barrier(rows=2),
+        (A, B, C),
+        deque(map(start_of, "abc")),
+        splits_at_once=1,
+    )
     rig.steps()
     assert rig.read() == [("a", 0), ("a", 1), ("b", 0), ("c", 0), CheckpointBarrier(0)]
 

@@ -28,7 +28,9 @@ class Triggered:
         return self.trigger.is_reached, self.trigger.is_due
 
 
-@pytest.mark.parametrize(("barrier", "rows", "row_bytes"), [(Barrier(rows=10), 5, 0), (Barrier(row_bytes=10), 0, 5)])
+@pytest.mark.parametrize(
+    ("barrier", "rows", "row_bytes"), [(Barrier(rows=10), 5, 0), (Barrier(row_bytes=10), 0, 5)]
+)
 def test_rows_and_bytes_are_counted_over_all_fetches(barrier: Barrier, rows: int, row_bytes: int) -> None:
     t = Triggered(barrier)
     t.trigger.fetched([A], rows, row_bytes)

@@ -35,7 +35,9 @@ class Made:
         if kind == "pipelined":
             self.partition = PipelinedResultPartition(ID, subpartitions, self.pool, self.notified.append)
         else:
-            self.partition = BlockingResultPartition(ID, subpartitions, self.pool, folder, self.notified.append)
+            self.partition = BlockingResultPartition(
+                ID, subpartitions, self.pool, folder, self.notified.append
+            )
 
 
 @pytest.fixture(params=["pipelined", "blocking"])

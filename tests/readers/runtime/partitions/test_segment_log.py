@@ -42,7 +42,10 @@ def test_a_consumer_in_another_process_finds_the_log_and_reads_it_in_order() -> 
     log = log_of(store)
     log.append([rows(1), rows(2, 3)])
     log.append([rows(4)])
-    assert (log.locate(), elsewhere.locate()) == (ResultPartitionLocation.LOCAL, ResultPartitionLocation.REMOTE)
+    assert (log.locate(), elsewhere.locate()) == (
+        ResultPartitionLocation.LOCAL,
+        ResultPartitionLocation.REMOTE,
+    )
     assert numbers(list(elsewhere.view_after(None).batches())) == [1, 2, 3, 4]
 
 
@@ -84,7 +87,9 @@ def test_whoever_takes_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> 
     assert numbers(list(new.view(0).batches())) == [1, 3]
 
 
-def test_a_segment_that_was_put_just_before_a_take_over_stays_though_its_writer_is_told_that_it_is_fenced() -> None:
+def test_a_segment_that_was_put_just_before_a_take_over_stays_though_its_writer_is_told_that_it_is_fenced() -> (
+    None
+):
     """Whoever took over may have read it already, so it must not vanish under a second reading."""
 
     class TakenOver(MemoryStateStore):
@@ -146,8 +151,12 @@ def test_writing_without_having_taken_over_breaks_the_contract() -> None:
 
 
 @hypothesis.settings(max_examples=60)
-@hypothesis.given(st.lists(st.sampled_from(["take over", "append", "release"]), max_size=30), st.integers(0, 1 << 30))
-def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_once(steps: list[str], seed: int) -> None:
+@hypothesis.given(
+    st.lists(st.sampled_from(["take over", "append", "release"]), max_size=30), st.integers(0, 1 << 30)
+)
+def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_once(
+    steps: list[str], seed: int
+) -> None:
     rng, store = random.Random(seed), MemoryStateStore()
     attempts = [SegmentLog(store, "log", f"attempt-{number}") for number in range(3)]
     acknowledged: list[int] = []
@@ -180,5 +189,12 @@ def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> N
         "log = SegmentLog(LocalStateStore(Path(sys.argv[1])), 'log', 'reader');"
         "print(log.locate().value, [b.to_pydict()['n'] for b in log.view_after(1).batches()])"
     )
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        timeout=60,
+    )
     assert done.stdout == "remote [[1, 2], [3]]\n"

@@ -1,4 +1,7 @@
-"""What every subpartition promises, and the two kinds each for itself: Flink's SubpartitionTestBase and its heirs."""
+"""What every subpartition promises, and the two kinds each for itself.
+
+Flink's SubpartitionTestBase and its heirs.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,9 @@ def test_add_after_release(subpartition: ResultSubpartition[Any], pool: BufferPo
     assert pool.used_bytes == 0
 
 
-def test_releasing_reader_does_not_release_partition(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
+def test_releasing_reader_does_not_release_partition(
+    subpartition: ResultSubpartition[Any], pool: BufferPool
+) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.finish()
     view = subpartition.create_view(Told())
@@ -126,7 +131,9 @@ def test_buffers_and_events_keep_their_order(subpartition: ResultSubpartition[An
     assert found == [[1], [2, 3], BARRIER, [4], EndOfPartition()]
 
 
-def test_cleanup_released_partition_no_view(subpartition: ResultSubpartition[Any], pool: BufferPool, tmp_path: Path) -> None:
+def test_cleanup_released_partition_no_view(
+    subpartition: ResultSubpartition[Any], pool: BufferPool, tmp_path: Path
+) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.release()
     assert pool.used_bytes == 0
@@ -189,7 +196,11 @@ def test_barrier_overtaking(pool: BufferPool) -> None:
     for element in (buffer(pool, 1), buffer(pool, 2), event, buffer(pool, 4)):
         subpartition.add(element)
     overtaken = subpartition.overtake(BARRIER)
-    assert [[row["n"] for row in element.payload.to_pylist()] for element in overtaken if isinstance(element, Buffer)] == [[1], [2], [4]]
+    assert [
+        [row["n"] for row in element.payload.to_pylist()]
+        for element in overtaken
+        if isinstance(element, Buffer)
+    ] == [[1], [2], [4]]
     assert read(view) == [BARRIER, [1], [2], event, [4]]
     assert pool.used_bytes == 0
 
@@ -282,7 +293,9 @@ def test_read_10_consumers_sequential(tmp_path: Path, pool: BufferPool, spilled:
     subpartition = blocking(tmp_path, pool, spilled=spilled)
     for _ in range(10):
         view = subpartition.create_view(Told())
-        assert [element for element in read(view) if isinstance(element, list)] == [[number] for number in range(5)]
+        assert [element for element in read(view) if isinstance(element, list)] == [
+            [number] for number in range(5)
+        ]
         view.release()
 
 
@@ -376,7 +389,9 @@ def test_read_ahead_stays_two_batches_ahead_and_ends_with_the_view(tmp_path: Pat
     assert threading.active_count() == before
 
 
-def test_an_error_of_the_read_ahead_thread_comes_out_on_the_consumers(tmp_path: Path, pool: BufferPool) -> None:
+def test_an_error_of_the_read_ahead_thread_comes_out_on_the_consumers(
+    tmp_path: Path, pool: BufferPool
+) -> None:
     subpartition = blocking(tmp_path, pool, spilled=True)
     (tmp_path / "0.arrow").write_bytes(b"no arrow at all")
     told = Told()

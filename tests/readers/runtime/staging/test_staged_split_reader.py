@@ -1,4 +1,7 @@
-"""A queue that forgets what was acknowledged: staged first, read again from the log, fenced, and second deliveries dropped."""
+"""A queue that forgets what was acknowledged.
+
+Staged first, read again from the log, fenced, and second deliveries dropped.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ SCHEMA = pa.schema(_FIELDS)
 
 @dataclass
 class Queue:
-    """The outside. What was taken and not acknowledged is delivered again, first, to whoever opens it next."""
+    """The outside.
+
+    What was taken and not acknowledged is delivered again, first, to whoever opens it next.
+    """
 
     waiting: deque[int] = field(default_factory=deque)
     taken: dict[int, None] = field(default_factory=dict)
@@ -54,7 +60,9 @@ class QueueClient(StagedClient[int]):
             return None
         self._queue.taken.update(dict.fromkeys(numbers))
         rows = pa.RecordBatch.from_pylist([{"number": number} for number in numbers], schema=SCHEMA)
-        return Delivery(rows, [str(number).encode() if self._queue.has_keys else None for number in numbers], numbers)
+        return Delivery(
+            rows, [str(number).encode() if self._queue.has_keys else None for number in numbers], numbers
+        )
 
     def acknowledge(self, tokens: Sequence[int]) -> None:
         for token in tokens:
@@ -203,7 +211,10 @@ def test_the_window_forgets_the_oldest_keys() -> None:
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.just("crash"), st.just("lost")), max_size=30))
 def test_whatever_crashes_every_message_is_in_the_log_once(steps: list[Any]) -> None:
-    """A number delivers so many messages; a crash ends an attempt; a lost acknowledgement has its messages delivered again."""
+    """A number delivers so many messages; a crash ends an attempt.
+
+    A lost acknowledgement has its messages delivered again.
+    """
     desk, sent, reader = Desk(Queue()), 0, None
     for step in steps:
         if step == "crash":
