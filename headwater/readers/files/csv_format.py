@@ -303,8 +303,8 @@ class CsvFormat(FileFormat):
             quotechar=c.quote,
             escapechar=c.escape,
             doublequote=doubled,
-            quoting=quoting,
-        )  # type: ignore[arg-type]
+            quoting=quoting,  # type: ignore[arg-type]
+        )
 
     def _names(self, line: bytes) -> tuple[str, ...]:
         return tuple(next(self._reader([line.decode("utf-8", "replace")]), []))

@@ -218,7 +218,7 @@ def subscription(options: Mapping[str, Any]) -> Subscription:
 def starting_offsets(options: Mapping[str, Any], boundedness: Boundedness) -> OffsetsInitializer:
     """Return where reading begins.
 
-    StartingTimestamp beats startingOffsetsByTimestamp beats startingOffsets.
+    ``startingTimestamp`` beats ``startingOffsetsByTimestamp`` beats startingOffsets.
     """
     no_match = options["startingOffsetsByTimestampStrategy"]
     if options["startingTimestamp"] is not None:
@@ -324,18 +324,20 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m headwater.connector.sources.kafka.options`. -->
 
-`spark.read` and `spark.readStream` with `.format("headwater").option("source", "kafka")` take the options of Spark's own Kafka source, with the
-same names and meanings. Only these are different:
+`spark.read` and `spark.readStream` with `.format("headwater").option("source", "kafka")` take the options of
+Spark's own Kafka source, with the same names and meanings. Only these are different:
 
 - `columns`, `maxBytesPerTrigger`, `parallelism` and the strategy `earliest` are ours.
-- An option that nobody knows, or one for a batch in a stream, is an error that names the nearest valid one. One for a stream in a batch is ignored
-  with a warning.
+- An option that nobody knows, or one for a batch in a stream, is an error that names the nearest valid one.
+  One for a stream in a batch is ignored with a warning.
 - Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.
 - `subscribePattern` is a regular expression of Python, not of Java: `[A-Za-z]` instead of `\\p{Alpha}`.
-- Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in `assign`.
+- Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in
+  `assign`.
 
-`kafka.bootstrap.servers` is required. Everything that begins with `kafka.` is described in [kafka-properties.md](kafka-properties.md). What a
-changed option means for an existing checkpoint stands in [design.md](design.md), section 3.
+`kafka.bootstrap.servers` is required. Everything that begins with `kafka.` is described in
+[kafka-properties.md](kafka-properties.md). What a changed option means for an existing checkpoint stands in
+[design.md](design.md), section 3.
 """
 
 

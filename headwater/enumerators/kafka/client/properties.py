@@ -305,7 +305,8 @@ Options that begin with `kafka.` are the properties of Kafka's own Java clients.
 - **harmless**: it changes nothing here, and no row depends on it. It is named once in the log;
 - **refused**: ignoring it would silently break a wish. The note says what to write instead.
 
-A property that is not in this table is an error that names the nearest one that is. Secrets appear in no message, log, plan or offset.
+A property that is not in this table is an error that names the nearest one that is. Secrets appear in no
+message, log, plan or offset.
 """
 
 
