@@ -133,7 +133,7 @@ class SharingReader:
                 self._scans.prepare()
                 name = ResultPartitionId(f"rows-{self._attempt}", self._attempt)
                 self._partition = BlockingResultPartition(
-                    name, 1, BufferPool(_IN_MEMORY_BYTES), self._scans.folder
+                    name, 1, BufferPool(_IN_MEMORY_BYTES), folder=self._scans.folder
                 )
                 PROCESS_PARTITIONS.register(self._partition)
             if self._partition is not None:

@@ -1,1 +1,6 @@
-"""The hand-over inside a task, and from epoch to epoch (Flink's ``ResultPartition``)."""
+"""Result partitions (Flink's ``ResultPartition``): how rows are handed over.
+
+Inside a task, between two scans on one host, and from epoch to epoch.
+
+Imports no other folder of `headwater.readers.runtime`.
+"""

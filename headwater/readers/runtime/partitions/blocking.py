@@ -1,8 +1,7 @@
-"""In memory as long as there is room, then in one file; read when it is finished, by any number."""
+"""A subpartition in memory as long as there is room, then in one file. Read when it is finished."""
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -22,21 +21,19 @@ from headwater.readers.runtime.partitions.subpartition import (
     ResultSubpartitionView,
 )
 
-__all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "ReadAheadView", "read_file"]
+__all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "read_file"]
 
 Order: TypeAlias = "list[int | Event]"
-"""The elements: a buffer by its number, an event as it is."""
-
-_READ_AHEAD = 2
+"""The elements in order: a buffer by its number, an event as it is."""
 
 
 class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
-    """Flink's ``SpillableSubpartition``, with one Arrow IPC file.
+    """Flink's ``SpillableSubpartition``, with one Arrow IPC file. Read by any number of views.
 
     Once there is a file, every later buffer goes there too.
 
     Args:
-        index: its place in the partition.
+        index: its number in the partition.
         file: where to write if there is not room enough; made late, deleted with the release.
     """
 
@@ -47,15 +44,16 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         self._order: Order = []
         self._count = 0
         self._writer: pa.RecordBatchFileWriter | None = None
-        self._is_spilled = self._is_finished = self._is_released = False
+        self._is_spilled = False
+        self._is_finished = False
+        self._is_released = False
+        # Guards everything, and is held while the file is written: a batch must not be written after the
+        # file was finished, nor to a file that a release has deleted. Nothing waits for it but a release.
         self._lock = threading.Lock()
 
     @property
-    def backlog(self) -> int:
-        return self._count
-
-    @property
     def is_released(self) -> bool:
+        """Whether all is given up."""
         return self._is_released
 
     @property
@@ -83,13 +81,14 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
     def spill(self) -> None:
         """Write everything to the file and give the memory back.
 
-        Idempotent; nothing to do when all is produced.
+        Idempotent. Does nothing when all is produced: views may be reading from memory.
         """
         with self._lock:
             if self._is_spilled or self._is_finished or self._is_released:
                 return
             self._is_spilled = True
-            buffers, self._buffers = self._buffers, []
+            buffers = self._buffers
+            self._buffers = []
             for buffer in buffers:
                 self._write(buffer)
 
@@ -101,15 +100,8 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             self._is_finished = True
             self._close_writer()
 
-    def create_view(
-        self, on_available: Listener, *, read_ahead: bool = False
-    ) -> ResultSubpartitionView[pa.RecordBatch]:
+    def create_view(self, on_available: Listener) -> BlockingSubpartitionView:
         """Return a view of all elements from the first one.
-
-        Args:
-            on_available: see `ResultSubpartition.create_view`.
-            read_ahead: let a thread of the view's own read the file, two batches ahead, instead of mapping it
-                into memory.
 
         Raises:
             ContractError: not all is produced yet, or it is released.
@@ -118,16 +110,13 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             if self._is_released or not self._is_finished:
                 state = "released" if self._is_released else "not finished"
                 raise ContractError(f"subpartition {self.index} is blocking and {state}: it cannot be read")
-            source: _Batches = (
-                _File(self._file)
-                if self._is_spilled and self._count
-                else _Memory([buffer.payload for buffer in self._buffers])
-            )
-            order = self._order
+            batches: _Batches
+            if self._is_spilled and self._count:
+                batches = _FileBatches(self._file)
+            else:
+                batches = _MemoryBatches([buffer.payload for buffer in self._buffers])
         on_available()
-        if read_ahead and isinstance(source, _File):
-            return ReadAheadView(self, order, source, on_available)
-        return BlockingSubpartitionView(self, order, source)
+        return BlockingSubpartitionView(self, self._order, batches)
 
     def release(self) -> None:
         with self._lock:
@@ -135,7 +124,8 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
                 return
             self._is_released = True
             self._close_writer()
-            buffers, self._buffers = self._buffers, []
+            buffers = self._buffers
+            self._buffers = []
         for buffer in buffers:
             buffer.recycle()
         self._file.unlink(missing_ok=True)
@@ -149,6 +139,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         self._count += 1
 
     def _write(self, buffer: Buffer[pa.RecordBatch]) -> None:
+        # A full disk must not keep the pool's bytes: they are given back also when the write fails.
         try:
             if self._writer is None:
                 self._writer = pa.ipc.new_file(str(self._file), buffer.payload.schema)
@@ -157,7 +148,8 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             buffer.recycle()
 
     def _close_writer(self) -> None:
-        writer, self._writer = self._writer, None
+        writer = self._writer
+        self._writer = None
         if writer is not None:
             writer.close()
 
@@ -166,91 +158,29 @@ class BlockingSubpartitionView(ResultSubpartitionView[pa.RecordBatch]):
     """One reading from the first element to the last, in memory or from the mapped file."""
 
     def __init__(self, parent: BlockingSubpartition, order: Order, batches: _Batches) -> None:
-        self._parent, self._order, self._batches = parent, order, batches
+        self._parent = parent
+        self._order = order
+        self._batches = batches
         self._at = 0
         self._is_released = False
-
-    @property
-    def backlog(self) -> int:
-        """How many buffers this view has not given yet."""
-        return sum(isinstance(element, int) for element in self._order[self._at :])
 
     def next(self) -> Element[pa.RecordBatch] | None:
         if self._is_released or self._parent.is_released or self._at >= len(self._order):
             return None
         element = self._order[self._at]
         self._at += 1
-        return self._read(element) if isinstance(element, int) else element
+        if isinstance(element, Event):
+            return element
+        batch = self._batches.read(element)
+        # Without a pool: views count no bytes, since any number of them reads the same batch.
+        return Buffer(batch, batch.nbytes, None)
 
     def release(self) -> None:
         self._is_released = True
         self._batches.close()
 
-    def _read(self, number: int) -> Buffer[pa.RecordBatch]:
-        batch = self._batches.read(number)
-        return Buffer(batch, batch.nbytes, None)
 
-
-class ReadAheadView(BlockingSubpartitionView):
-    """Reads the file on a thread of its own, two batches ahead of the consumer.
-
-    The thread ends with the last batch, or with the release.
-    """
-
-    def __init__(
-        self, parent: BlockingSubpartition, order: Order, batches: _File, on_available: Listener
-    ) -> None:
-        super().__init__(parent, order, batches)
-        self._on_available = on_available
-        self._read_already: queue.Queue[pa.RecordBatch | BaseException] = queue.Queue(_READ_AHEAD)
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to read, unless that was done. The first `next` does."""
-        if self._thread is None and not self._is_released:
-            self._thread = threading.Thread(
-                target=self._run, name=f"read-ahead-{self._parent.index}", daemon=True
-            )
-            self._thread.start()
-
-    def next(self) -> Element[pa.RecordBatch] | None:
-        self.start()
-        if self._is_next_a_buffer() and self._read_already.empty():
-            return None
-        return super().next()
-
-    def release(self) -> None:
-        self._is_released = True
-        thread, self._thread = self._thread, None
-        while thread is not None and thread.is_alive():
-            while not self._read_already.empty():
-                self._read_already.get_nowait()
-            thread.join(0.001)
-        self._batches.close()
-
-    def _read(self, number: int) -> Buffer[pa.RecordBatch]:
-        batch = self._read_already.get_nowait()
-        if isinstance(batch, BaseException):
-            raise batch
-        return Buffer(batch, batch.nbytes, None)
-
-    def _is_next_a_buffer(self) -> bool:
-        return self._at < len(self._order) and isinstance(self._order[self._at], int)
-
-    def _run(self) -> None:
-        try:
-            for element in self._order:
-                if self._is_released:
-                    return
-                if isinstance(element, int):
-                    self._read_already.put(self._batches.read(element))
-                    self._on_available()
-        except BaseException as error:  # noqa: BLE001 - goes to the consumer's thread
-            self._read_already.put(error)
-            self._on_available()
-
-
-class _Memory:
+class _MemoryBatches:
     """Batches that were never written."""
 
     def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
@@ -263,8 +193,8 @@ class _Memory:
         self._batches = ()
 
 
-class _File:
-    """Batches in a file; opened with the first one."""
+class _FileBatches:
+    """Batches in a file, which is mapped into memory when the first one is read."""
 
     def __init__(self, file: Path) -> None:
         self._path = file
@@ -278,7 +208,9 @@ class _File:
         return self._open().get_batch(number)
 
     def close(self) -> None:
-        mapped, self._map, self._reader = self._map, None, None
+        mapped = self._map
+        self._map = None
+        self._reader = None
         if mapped is not None:
             mapped.close()
 
@@ -289,11 +221,11 @@ class _File:
         return self._reader
 
 
-_Batches: TypeAlias = "_Memory | _File"
+_Batches: TypeAlias = "_MemoryBatches | _FileBatches"
 
 
 def read_file(file: Path) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the batches of a spilled subpartition's file, mapped into memory, in this or another process."""
-    with closing(_File(file)) as batches:
+    """Yield the batches of a spilled subpartition's file, mapped into memory. In any process of the host."""
+    with closing(_FileBatches(file)) as batches:
         for number in range(len(batches)):
             yield batches.read(number)

@@ -11,7 +11,6 @@ from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
 from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
-from headwater.readers.runtime.partitions.subpartition import Listener, ResultSubpartitionView
 
 __all__ = ["BlockingResultPartition"]
 
@@ -19,14 +18,12 @@ __all__ = ["BlockingResultPartition"]
 class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
     """Never waits: when the pool has no room for a buffer, everything goes to files.
 
-    Consumers are notified when all is produced.
-
     Args:
         partition_id: its name.
         subpartitions: how many channels.
         pool: what may be in memory.
         folder: for the files, one per subpartition; it must be there.
-        on_consumable: called once, when all is produced.
+        on_consumable: called once, when all is produced and consumers can start.
     """
 
     type = ResultPartitionType.BLOCKING
@@ -36,6 +33,7 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
         partition_id: ResultPartitionId,
         subpartitions: int,
         pool: BufferPool,
+        *,
         folder: Path,
         on_consumable: Callable[[ResultPartitionId], None] | None = None,
     ) -> None:
@@ -43,7 +41,8 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
         self._blocking = tuple(
             BlockingSubpartition(index, folder / f"{stem}-{index}.arrow") for index in range(subpartitions)
         )
-        super().__init__(partition_id, self._blocking, pool, on_consumable)
+        self._on_consumable = on_consumable
+        super().__init__(partition_id, self._blocking, pool)
 
     @property
     def is_spilled(self) -> bool:
@@ -70,10 +69,7 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
 
     def finish(self) -> None:
         super().finish()
-        self._notify_consumable()
-
-    def create_view(
-        self, index: int, on_available: Listener, *, read_ahead: bool = False
-    ) -> ResultSubpartitionView[pa.RecordBatch]:
-        """Return one more view of a subpartition; see `BlockingSubpartition.create_view`."""
-        return self._blocking[index].create_view(on_available, read_ahead=read_ahead)
+        notify = self._on_consumable
+        self._on_consumable = None
+        if notify is not None:
+            notify(self.partition_id)

@@ -21,8 +21,8 @@ class BufferPool:
     """A budget of bytes, shared by all subpartitions of one result partition. Any thread may call any method.
 
     A buffer is let in while less than the budget is in use, whatever its size: Arrow batches are not cut
-    here, and one that is larger than the whole budget must get through too. So at most the budget and one
-    buffer more are ever in use.
+    here, and a batch that is larger than the whole budget must get through too. So the most that is ever in
+    use is the budget and one buffer more.
 
     Args:
         budget_bytes: at least 1.
@@ -32,37 +32,30 @@ class BufferPool:
         if budget_bytes < 1:
             raise ContractError(f"a buffer pool needs a budget of at least one byte, not {budget_bytes}")
         self.budget_bytes = budget_bytes
-        self._used_bytes = self._peak_bytes = 0
+        self._used_bytes = 0
+        self._peak_bytes = 0
         self._waiting = 0
         self._is_closed = False
+        # Guards everything above, and is where producers wait for room.
         self._changed = threading.Condition(threading.Lock())
 
     @property
-    def used_bytes(self) -> int:
-        """How much is in use now."""
-        return self._used_bytes
-
-    @property
     def peak_bytes(self) -> int:
-        """The most that ever was in use at the same time."""
+        """The most that was ever in use at the same time."""
         return self._peak_bytes
 
-    @property
-    def is_available(self) -> bool:
-        """Whether a buffer would be let in now."""
-        return self._used_bytes < self.budget_bytes and not self._is_closed
-
     def try_request(self, size_bytes: int) -> bool:
-        """Take bytes if there are some, without waiting. Never from a closed pool."""
+        """Take bytes if there is room, without waiting. Never from a closed pool."""
         with self._changed:
             return self._take(size_bytes)
 
     def request(self, size_bytes: int, cancelled: Callable[[], bool] = _never) -> bool:
-        """Take bytes, waiting until others gave some back: the back-pressure on producers.
+        """Take bytes, waiting until consumers gave some back: the back-pressure on producers.
 
         Args:
             size_bytes: of the buffer.
-            cancelled: asked before waiting and after each `wake_up`; True ends the waiting.
+            cancelled: asked under the pool's lock, before waiting and after each `wake_up`; True ends the
+                waiting.
 
         Returns:
             Whether they were taken: False after ``cancelled`` or `close`.
@@ -80,16 +73,17 @@ class BufferPool:
         """Give bytes back. Also after `close`."""
         with self._changed:
             self._used_bytes -= size_bytes
+            # Once per buffer, and rarely does a producer wait: the count spares the notification.
             if self._waiting:
                 self._changed.notify_all()
 
     def wake_up(self) -> None:
-        """Let all that wait ask their ``cancelled`` again."""
+        """Let all producers that wait ask their ``cancelled`` again."""
         with self._changed:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nothing in any more; whoever waits goes on without. Idempotent."""
+        """Let nothing in any more. Producers that wait return without having taken anything. Idempotent."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -103,21 +97,23 @@ class BufferPool:
 
 
 class Buffer(Generic[T]):
-    """Something that lies in a partition and counts bytes there until its consumer is done with it.
+    """An element that lies in a partition and counts bytes there until its consumer is done with it.
 
     Attributes:
-        payload: an Arrow batch; in partitions that never store, anything.
+        payload: an Arrow batch; in partitions that never write to a file, anything.
         size_bytes: what it weighs.
     """
 
     __slots__ = ("_pool", "payload", "size_bytes")
 
     def __init__(self, payload: T, size_bytes: int, pool: BufferPool | None) -> None:
-        self.payload, self.size_bytes = payload, size_bytes
+        self.payload = payload
+        self.size_bytes = size_bytes
         self._pool = pool
 
     def recycle(self) -> None:
         """Give the bytes back to the pool they came from, if they came from one. Idempotent."""
-        pool, self._pool = self._pool, None
+        pool = self._pool
+        self._pool = None
         if pool is not None:
             pool.recycle(self.size_bytes)

@@ -1,4 +1,4 @@
-"""What travels among the buffers of a subpartition and counts no bytes."""
+"""Elements of a subpartition that are no data. They weigh nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CheckpointBarrier", "EndOfPartition", "Event"]
 
 
 class Event:
-    """Base of all events. They keep their place among the buffers, unless they are said to overtake."""
+    """Base of all events. An event keeps its place among the buffers, unless it is made to overtake them."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ class EndOfPartition(Event):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointBarrier(Event):
-    """What came before it belongs to this epoch, what comes after it to the next.
+    """The cut: what came before it belongs to this epoch, what comes after it to the next.
 
     Attributes:
         triggered_ms: the monotonic time at which the epoch was cut.

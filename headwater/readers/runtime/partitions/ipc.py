@@ -11,7 +11,7 @@ __all__ = ["read_batches", "write_batches"]
 
 
 def write_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
-    """Return batches of one schema as one IPC stream; nothing for none."""
+    """Return batches of one schema as one IPC stream; no bytes for no batch."""
     if not batches:
         return b""
     sink = pa.BufferOutputStream()
@@ -22,7 +22,7 @@ def write_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
 
 
 def read_batches(stream: bytes) -> list[pa.RecordBatch]:
-    """Return what `write_batches` wrote, batch by batch, without copying."""
+    """Return the batches that `write_batches` wrote. They share the memory of ``stream``."""
     if not stream:
         return []
     with pa.ipc.open_stream(stream) as reader:

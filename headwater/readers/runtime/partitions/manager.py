@@ -6,11 +6,7 @@ import threading
 from typing import Any
 
 from headwater.core.errors import ContractError, PartitionNotFoundError
-from headwater.readers.runtime.partitions.partition_id import (
-    ResultPartitionId,
-    ResultPartitionLocation,
-    ResultPartitionType,
-)
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
 from headwater.readers.runtime.partitions.subpartition import Listener, ResultSubpartitionView
 
@@ -18,17 +14,15 @@ __all__ = ["PROCESS_PARTITIONS", "ResultPartitionManager"]
 
 
 class ResultPartitionManager:
-    """A table of the partitions that attempts in this process produce. Any thread.
+    """A table of the partitions that attempts in this process produce. Any thread may call any method.
 
-    A pipelined partition leaves when it is consumed. Every partition leaves with its attempt.
+    A pipelined partition leaves the table when it is consumed. Every partition leaves it with its attempt.
     """
 
     def __init__(self) -> None:
         self._partitions: dict[ResultPartitionId, ResultPartition[Any]] = {}
+        # Guards the table only. Partitions are released outside of it: that deletes files.
         self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._partitions)
 
     def register(self, partition: ResultPartition[Any]) -> None:
         """Make a partition known.
@@ -59,16 +53,8 @@ class ResultPartitionManager:
             )
         return partition.create_view(index, on_available)
 
-    def locate(self, partition_id: ResultPartitionId) -> ResultPartitionLocation:
-        """Return whether a partition is here. Of one in a state store, `SegmentLog.locate` knows."""
-        return (
-            ResultPartitionLocation.LOCAL
-            if partition_id in self._partitions
-            else ResultPartitionLocation.UNKNOWN
-        )
-
     def release(self, partition_id: ResultPartitionId) -> None:
-        """Release one partition. One that is not here is fine."""
+        """Release one partition. One that is not here changes nothing."""
         with self._lock:
             partition = self._partitions.pop(partition_id, None)
         if partition is not None:

@@ -1,47 +1,34 @@
-"""Names of result partitions."""
+"""Names and kinds of result partitions."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-__all__ = ["ResultPartitionId", "ResultPartitionLocation", "ResultPartitionType"]
+__all__ = ["ResultPartitionId", "ResultPartitionType"]
 
 
 class ResultPartitionType(enum.Enum):
     """How a partition is produced and read (Flink's ``ResultPartitionType``)."""
 
     PIPELINED = "pipelined"
-    """In memory, bounded: producers wait. Read once, while it is produced."""
+    """In memory and bounded: producers wait. Read once, while it is produced."""
 
     BLOCKING = "blocking"
-    """Not bounded: over the budget it goes to a file. Read when it is finished, by any number."""
+    """Not bounded: over the budget it goes to a file. Read when it is finished, by any number of readers."""
 
     PIPELINED_PERSISTENT = "pipelined-persistent"
     """Numbered segments in a state store, kept from checkpoint to checkpoint.
 
-    Read while it is produced, by any process, after any checkpoint
-    that is not released."""
-
-
-class ResultPartitionLocation(enum.Enum):
-    """Where a consumer finds a partition (Flink's ``ResultPartitionLocation``)."""
-
-    LOCAL = "local"
-    """In this process."""
-
-    REMOTE = "remote"
-    """In a state store that this process reaches."""
-
-    UNKNOWN = "unknown"
-    """Not produced yet, or released."""
+    Read while it is produced, by any process, from any checkpoint on that is not released.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ResultPartitionId:
     """Which partition, produced by which attempt.
 
-    A task that is tried again never reads what the dead attempt left.
+    The attempt is part of the name, so a task that is tried again never reads what the dead attempt left.
 
     Attributes:
         partition: what is produced, for example ``epoch-12/task-3``.

@@ -1,4 +1,4 @@
-"""In memory, first in first out, read while it is written."""
+"""A subpartition in memory: first in, first out, read while it is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.buffer_pool import Buffer
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
+from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition
 from headwater.readers.runtime.partitions.subpartition import (
     Element,
     Listener,
@@ -22,39 +22,39 @@ T = TypeVar("T")
 
 
 class PipelinedSubpartition(ResultSubpartition[T]):
-    """Flink's ``PipelinedSubpartition``: one view, told when the first element comes into an empty queue.
+    """Flink's ``PipelinedSubpartition``: read by one view, which is told when an empty queue gets an element.
 
-    A barrier that is read in its place blocks the view until `PipelinedSubpartitionView.resume`: what lies
-    behind belongs to the next epoch. One that overtook blocks nothing: what it overtook is still to be read,
-    if anybody wants it.
+    A barrier that is read blocks the queue for good. What lies behind it belongs to the next epoch, and a
+    task lives for one epoch. Behind a barrier that overtook lies what is stored with the state.
     """
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
         self._elements: deque[Element[T]] = deque()
+        # Guards all that follows. Listeners are called outside of it: they take locks of their own.
         self._lock = threading.Lock()
         self._on_available: Listener | None = None
         self._backlog = 0
-        self._is_finished = self._is_released = self._is_blocked = False
-        self._overtaking: Event | None = None
+        self._is_finished = False
+        self._is_released = False
+        self._is_blocked = False
 
     @property
     def backlog(self) -> int:
+        """How many buffers, events not counted, are waiting to be read."""
         return self._backlog
-
-    @property
-    def is_released(self) -> bool:
-        return self._is_released
 
     def add(self, element: Element[T]) -> bool:
         with self._lock:
             accepted = not (self._is_finished or self._is_released)
+            listener = None
             if accepted:
                 self._elements.append(element)
                 self._backlog += isinstance(element, Buffer)
-            listener = (
-                self._on_available if accepted and len(self._elements) == 1 and not self._is_blocked else None
-            )
+                # Only the first element of an empty queue is news: the reader empties the queue before it
+                # waits. Of a blocked queue nothing can be read.
+                if len(self._elements) == 1 and not self._is_blocked:
+                    listener = self._on_available
         if not accepted and isinstance(element, Buffer):
             element.recycle()
         if listener is not None:
@@ -62,16 +62,14 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         return accepted
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
-        """Put a barrier before everything else, and return what it overtook, in order: what is in flight.
-
-        Everything stays where it is.
-        """
+        """Put a barrier before everything else, and return what it overtook, in order: what is in flight."""
+        # One step under the lock: an element that a producer adds now is either overtaken, or comes later
+        # and belongs to the next epoch.
         with self._lock:
             if self._is_released:
                 return ()
             overtaken = tuple(self._elements)
             self._elements.appendleft(barrier)
-            self._overtaking, self._is_blocked = barrier, False
             listener = self._on_available
         if listener is not None:
             listener()
@@ -97,25 +95,29 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             on_released: called once, when the view is released: the subpartition is consumed.
 
         Raises:
-            ContractError: it is released, or somebody reads it already.
+            ContractError: it is released, or has a view already.
         """
         with self._lock:
             if self._is_released:
                 raise ContractError(f"subpartition {self.index} is released and cannot be read")
             if self._on_available is not None:
                 raise ContractError(
-                    f"subpartition {self.index} is pipelined: it is read once, and somebody reads it already"
+                    f"subpartition {self.index} is pipelined: it is read once, and it has a view already"
                 )
             self._on_available = on_available
             has_data = bool(self._elements)
+        # What was added before there was a view has not been announced to it.
         if has_data:
             on_available()
         return PipelinedSubpartitionView(self, on_released)
 
     def release(self) -> None:
         with self._lock:
-            dropped, self._elements = self._elements, deque()
-            self._backlog, self._is_released, listener = 0, True, self._on_available
+            dropped = self._elements
+            self._elements = deque()
+            self._backlog = 0
+            self._is_released = True
+            listener = self._on_available
         for element in dropped:
             if isinstance(element, Buffer):
                 element.recycle()
@@ -123,39 +125,29 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             listener()
 
     def poll(self) -> Element[T] | None:
-        """Take the next element; for the view."""
+        """Take the next element. For the view."""
         with self._lock:
             if self._is_blocked or not self._elements:
                 return None
             element = self._elements.popleft()
             self._backlog -= isinstance(element, Buffer)
-            self._is_blocked = isinstance(element, CheckpointBarrier) and element is not self._overtaking
+            self._is_blocked = isinstance(element, CheckpointBarrier)
             return element
-
-    def resume(self) -> None:
-        """Read on behind a barrier; for the view."""
-        with self._lock:
-            was_blocked, self._is_blocked = self._is_blocked, False
-            listener = self._on_available if was_blocked and self._elements else None
-        if listener is not None:
-            listener()
 
 
 class PipelinedSubpartitionView(ResultSubpartitionView[T]):
     """The one reader of a pipelined subpartition."""
 
     def __init__(self, subpartition: PipelinedSubpartition[T], on_released: Listener | None) -> None:
-        self._subpartition, self._on_released = subpartition, on_released
+        self._subpartition = subpartition
+        self._on_released = on_released
         self._is_released = False
 
     def next(self) -> Element[T] | None:
         return None if self._is_released else self._subpartition.poll()
 
-    def resume(self) -> None:
-        """Read on behind a barrier that blocked. Tells the listener if there is something to read."""
-        self._subpartition.resume()
-
     def release(self) -> None:
-        was_released, self._is_released = self._is_released, True
+        was_released = self._is_released
+        self._is_released = True
         if not was_released and self._on_released is not None:
             self._on_released()

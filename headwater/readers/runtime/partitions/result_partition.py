@@ -25,13 +25,12 @@ T = TypeVar("T")
 
 
 class ResultPartition(ABC, Generic[T]):
-    """Flink's ``ResultPartition``: produce -> consume -> release. Each subpartition has one producing thread.
+    """Flink's ``ResultPartition``: produced, consumed, released. Each subpartition has one producing thread.
 
     Args:
         partition_id: its name.
         subpartitions: the channels; their number never changes.
         pool: counts what lies in them. Closed with the partition.
-        on_consumable: called once, when consumers can start.
     """
 
     type: ClassVar[ResultPartitionType]
@@ -41,20 +40,16 @@ class ResultPartition(ABC, Generic[T]):
         partition_id: ResultPartitionId,
         subpartitions: Sequence[ResultSubpartition[T]],
         pool: BufferPool,
-        on_consumable: Callable[[ResultPartitionId], None] | None = None,
     ) -> None:
-        self.partition_id, self.pool = partition_id, pool
+        self.partition_id = partition_id
+        self.pool = pool
         self._subpartitions = tuple(subpartitions)
-        self._on_consumable = on_consumable
         self._on_consumed: Callable[[ResultPartitionId], None] | None = None
         self._pending = len(self._subpartitions)
-        self._is_finished = self._is_released = False
+        self._is_finished = False
+        self._is_released = False
+        # Guards the count of references and the release, which consumers and the owner may reach together.
         self._lock = threading.Lock()
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all is produced."""
-        return self._is_finished
 
     @property
     def is_released(self) -> bool:
@@ -73,7 +68,7 @@ class ResultPartition(ABC, Generic[T]):
         """
 
     def add_event(self, index: int, event: Event) -> bool:
-        """Put an event into a subpartition: never waits."""
+        """Put an event into a subpartition. Never waits."""
         self._check_producing()
         return self._subpartitions[index].add(event)
 
@@ -92,7 +87,7 @@ class ResultPartition(ABC, Generic[T]):
         self._on_consumed = release
 
     def on_consumed_subpartition(self, index: int) -> None:
-        """A consumer has read a subpartition to its end. After a release this means nothing.
+        """A consumer is done with a subpartition. After a release this changes nothing.
 
         Raises:
             ContractError: more were consumed than there are.
@@ -104,24 +99,23 @@ class ResultPartition(ABC, Generic[T]):
             pending = self._pending
         if pending < 0:
             raise ContractError(
-                f"subpartition {index} of {self.partition_id} was consumed, but all references are given back already"
+                f"subpartition {index} of {self.partition_id} was consumed, but all references are given "
+                "back already"
             )
+        # Outside the lock: the manager's answer is `release`, which takes it.
         if pending == 0 and self._on_consumed is not None:
             self._on_consumed(self.partition_id)
 
     def release(self) -> None:
-        """Give up everything, whoever still produces or reads. Idempotent; any thread."""
+        """Give up everything, also while others still produce or read. Idempotent; any thread."""
         with self._lock:
-            was_released, self._is_released = self._is_released, True
+            was_released = self._is_released
+            self._is_released = True
         if not was_released:
+            # The pool first: a producer that waits for room goes on, and finds its subpartition released.
             self.pool.close()
             for subpartition in self._subpartitions:
                 subpartition.release()
-
-    def _notify_consumable(self) -> None:
-        notify, self._on_consumable = self._on_consumable, None
-        if notify is not None:
-            notify(self.partition_id)
 
     def _check_producing(self) -> None:
         if self._is_finished:
@@ -129,21 +123,21 @@ class ResultPartition(ABC, Generic[T]):
 
 
 class PipelinedResultPartition(ResultPartition[T]):
-    """Bounded by its pool: producers wait. Consumers are notified once, when the first buffer is there."""
+    """Bounded by its pool: producers wait for room. Each subpartition is read by one view.
+
+    Args:
+        partition_id: its name.
+        subpartitions: how many channels.
+        pool: what may lie in them.
+    """
 
     type = ResultPartitionType.PIPELINED
 
-    def __init__(
-        self,
-        partition_id: ResultPartitionId,
-        subpartitions: int,
-        pool: BufferPool,
-        on_consumable: Callable[[ResultPartitionId], None] | None = None,
-    ) -> None:
+    def __init__(self, partition_id: ResultPartitionId, subpartitions: int, pool: BufferPool) -> None:
         self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(
             PipelinedSubpartition(index) for index in range(subpartitions)
         )
-        super().__init__(partition_id, self._pipelined, pool, on_consumable)
+        super().__init__(partition_id, self._pipelined, pool)
 
     def add(
         self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False
@@ -165,10 +159,7 @@ class PipelinedResultPartition(ResultPartition[T]):
         self._check_producing()
         if not self.pool.request(size_bytes, cancelled):
             return False
-        added = self._pipelined[index].add(Buffer(payload, size_bytes, self.pool))
-        if added and self._on_consumable is not None:
-            self._notify_consumable()
-        return added
+        return self._pipelined[index].add(Buffer(payload, size_bytes, self.pool))
 
     def overtake(self, index: int, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
         """Put a barrier before everything in a subpartition; see `PipelinedSubpartition.overtake`."""

@@ -1,4 +1,4 @@
-"""Kept from checkpoint to checkpoint: what Flink names ``PIPELINED_PERSISTENT`` and never built."""
+"""A partition that is kept from checkpoint to checkpoint: Flink's ``PIPELINED_PERSISTENT``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from headwater.core.errors import ContractError, FencedError, StateLocationError
 from headwater.core.jsons import JsonObject, dumps
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionLocation, ResultPartitionType
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionType
 
 __all__ = ["SegmentLog", "SegmentLogView"]
 
-_TAKEN_OVER, _ROWS, _CHECKPOINT = "taken-over", "rows", "checkpoint"
+_TAKEN_OVER = "taken-over"
+_ROWS = "rows"
+_CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class _Record:
     checkpoint: int | None = None
 
     def encode(self) -> bytes:
-        # The random part tells equal records of one attempt apart: whoever reads back what was put knows who
-        # put it.
+        # The random id makes every record unlike every other one, also of the same attempt. So a writer that
+        # reads back what lies under a number knows whether it is its own.
         head: JsonObject = {
             "kind": self.kind,
             "attempt": self.attempt,
@@ -57,12 +59,13 @@ class _Record:
 
 
 class SegmentLog:
-    """Numbered segments of Arrow batches in a state store, written by one attempt at a time, read by any process at any time.
+    """Numbered segments of Arrow batches in a state store.
+
+    Written by one attempt at a time, read by any process at any time.
 
     Every record of the log is put under the next number, if that is absent. So a new attempt that begins with
-    `take_over` fences the old one: the old one's next record finds its number taken, or, where that was
-    released meanwhile, later numbers behind it. What was appended before stays, and belongs to the log
-    whoever wrote it.
+    `take_over` fences the old one: the old one's next record finds its number taken, or, if that was released
+    meanwhile, later numbers behind it. What the old attempt appended before stays part of the log.
 
     One thread writes. A view is independent of the writer, and of other views.
 
@@ -75,27 +78,31 @@ class SegmentLog:
     type = ResultPartitionType.PIPELINED_PERSISTENT
 
     def __init__(self, store: StateStore, folder: str, attempt: str) -> None:
-        self._store, self._folder, self._attempt = store, folder, attempt
+        self._store = store
+        self._folder = folder
+        self._attempt = attempt
         self._next: int | None = None
         self._is_fenced = False
 
     def take_over(self) -> int:
         """Become the writer: from now on every other attempt is refused.
 
-        Returns the number of the next segment.
+        Returns:
+            The number of the next segment.
 
         Raises:
             StateLocationError: the store cannot be reached.
         """
         number = self.end()
         record = _Record(_TAKEN_OVER, self._attempt).encode()
+        # The old attempt may append between the look at the end and the put: then the number is taken.
         while self._store.put_if_absent(self._name(number), record) != record:
             number += 1
         self._next = number + 1
         return self._next
 
     def append(self, batches: Sequence[pa.RecordBatch]) -> int:
-        """Write one segment; it is durable when this returns. Returns its number.
+        """Write one segment, which is durable when this returns, and return its number.
 
         Raises:
             FencedError: another attempt took over.
@@ -104,7 +111,7 @@ class SegmentLog:
         return self._put(_Record(_ROWS, self._attempt, write_batches(batches)))
 
     def mark(self, checkpoint: int) -> int:
-        """Write that what came before belongs to checkpoints up to this one. Returns the number of the mark.
+        """Write that all before belongs to checkpoints up to this one, and return the number of the mark.
 
         Raises:
             FencedError: another attempt took over.
@@ -117,74 +124,70 @@ class SegmentLog:
         return numbers[-1] + 1 if numbers else 0
 
     def view_after(self, checkpoint: int | None) -> SegmentLogView:
-        """Return a view of everything after the mark of a checkpoint; None: of everything there is.
+        """Return a view of everything after the mark of a checkpoint.
+
+        Args:
+            checkpoint: which; None for everything there is.
 
         Raises:
-            ContractError: the checkpoint has no mark: it never was, or is released.
+            ContractError: the checkpoint has no mark: it was never marked, or is released.
         """
         if checkpoint is None:
             return self.view(0)
         marked = self._number_of(checkpoint)
         if marked is None:
             raise ContractError(
-                f"segment log {self._folder} has nothing after checkpoint {checkpoint}: it was never marked, or is released"
+                f"segment log {self._folder} has nothing after checkpoint {checkpoint}: it was never marked, "
+                "or is released"
             )
         return self.view(marked + 1)
 
     def view(self, first: int, stop: int | None = None) -> SegmentLogView:
-        """Return a view of the segments from a number to before another one, which are known to be there.
+        """Return a view of segments.
 
-        None: as far as there are any.
+        Args:
+            first: the number of the first one.
+            stop: the number behind the last one, when all before it are known to be there; None for as far as
+                there are any.
         """
         return SegmentLogView(self._store, self._folder, first, stop)
 
     def notify_checkpoint_complete(self, checkpoint: int) -> None:
-        """Release what lies before the mark of a complete checkpoint.
+        """Release what lies before the mark of a complete checkpoint. Idempotent.
 
-        Nobody reads "after" an earlier one again. Idempotent.
+        No view is opened after an earlier checkpoint again.
         """
         marked = self._number_of(checkpoint)
         if marked is not None:
             self.release_before(marked)
 
     def release_before(self, number: int) -> None:
-        """Delete the records before a number, the first ones first, so that what is left has no gap.
+        """Delete the records before a number. Idempotent.
 
-        Idempotent.
-
-        The very last record stays: it keeps the numbers going, without which a fenced attempt could come
-        back.
+        The first ones go first, so that a crash in between leaves no gap. The very last record stays: from an
+        empty log a fenced attempt could go on writing.
         """
         for released in _numbers(self._store, self._folder)[:-1]:
             if released < number:
                 self._store.delete(self._name(released))
 
-    def release(self) -> None:
-        """Delete everything. Idempotent."""
-        self._store.delete_folder(self._folder)
-
-    def locate(self) -> ResultPartitionLocation:
-        """Return where a consumer finds the log: with its writer, in the store, or nowhere yet."""
-        if self._next is not None and not self._is_fenced:
-            return ResultPartitionLocation.LOCAL
-        return (
-            ResultPartitionLocation.REMOTE
-            if self._store.list(self._folder)
-            else ResultPartitionLocation.UNKNOWN
-        )
-
     def _put(self, record: _Record) -> int:
         if self._next is None:
             raise ContractError(f"segment log {self._folder} is written only after take_over")
-        number, data = self._next, record.encode()
+        number = self._next
+        data = record.encode()
         won = not self._is_fenced and self._store.put_if_absent(self._name(number), data) == data
+        # A free number is not enough: another attempt may have taken over, gone on, and released this number
+        # again. Then there are records behind it.
         if not won or self.end() != number + 1:
             self._is_fenced = True
             if won and self._store.get(self._name(number - 1)) is None:
-                # Its place had been released; else it stays: who took over behind it may have read it.
+                # The records around this one had been released, so nothing reads it: take it back. Otherwise
+                # it stays, since the attempt that took over right behind it may have read it.
                 self._store.delete(self._name(number))
             raise FencedError(
-                f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {number}"
+                f"segment log {self._folder}: another attempt than {self._attempt} took over at segment "
+                f"{number}"
             )
         self._next = number + 1
         return number
@@ -201,14 +204,16 @@ class SegmentLog:
 
 
 class SegmentLogView:
-    """Reads segments in their order, as far as there are any. One thread.
+    """Reads segments in their order, as far as there are any. Used by one thread.
 
     Attributes:
         position: the number of the next record: a view that is opened there goes on from here.
     """
 
     def __init__(self, store: StateStore, folder: str, first: int, stop: int | None) -> None:
-        self._store, self._folder, self._stop = store, folder, stop
+        self._store = store
+        self._folder = folder
+        self._stop = stop
         self.position = first
 
     def segments(self) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
@@ -242,7 +247,8 @@ class SegmentLogView:
 
     def _gone(self) -> StateLocationError:
         return StateLocationError(
-            f"segment {self.position} of {self._folder} is gone: released, or deleted by somebody else, before it was read"
+            f"segment {self.position} of {self._folder} is gone: it was released, or deleted from outside, "
+            "before it was read"
         )
 
 
@@ -253,8 +259,7 @@ def _name(folder: str, number: int) -> str:
 def _numbers(store: StateStore, folder: str) -> list[int]:
     """Return the numbers of the records, in order, from the last gap on.
 
-    What lies before a gap was put there by a fenced attempt where all was released already: it counts for
-    nothing.
+    What lies before a gap was put by a fenced attempt where all was released already. It does not count.
     """
     numbers = [int(name) for name in store.list(folder)]
     first = len(numbers) - 1

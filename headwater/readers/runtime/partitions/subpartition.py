@@ -17,15 +17,14 @@ Listener: TypeAlias = Callable[[], None]
 
 
 class ResultSubpartitionView(ABC, Generic[T]):
-    """Reads one subpartition (Flink's ``ResultSubpartitionView``). One thread."""
+    """Reads one subpartition (Flink's ``ResultSubpartitionView``). Used by one thread."""
 
     @abstractmethod
     def next(self) -> Element[T] | None:
         """Return the next buffer or event, None if there is none now.
 
-        Never blocks on a producer. None for ever after a release.
-
-        Whoever gets a buffer recycles it when done. The last element is an `EndOfPartition`.
+        Never waits for a producer. After a release it returns None for ever. The caller recycles each buffer
+        when it is done with it. The last element of a finished subpartition is an `EndOfPartition`.
         """
 
     @abstractmethod
@@ -34,26 +33,16 @@ class ResultSubpartitionView(ABC, Generic[T]):
 
 
 class ResultSubpartition(ABC, Generic[T]):
-    """Holds the elements for one consumer (Flink's ``ResultSubpartition``).
+    """A queue of buffers and events (Flink's ``ResultSubpartition``).
 
-    Produced on one thread, consumed on another.
+    One thread produces, others consume.
 
     Args:
-        index: its place in the partition.
+        index: its number in the partition.
     """
 
     def __init__(self, index: int) -> None:
         self.index = index
-
-    @property
-    @abstractmethod
-    def backlog(self) -> int:
-        """How many buffers, events not counted, are waiting to be read for the first time."""
-
-    @property
-    @abstractmethod
-    def is_released(self) -> bool:
-        """Whether all is given up."""
 
     @abstractmethod
     def add(self, element: Element[T]) -> bool:
@@ -72,9 +61,9 @@ class ResultSubpartition(ABC, Generic[T]):
                 when the subpartition is released.
 
         Raises:
-            ContractError: this kind of subpartition cannot be read now, or not by one more.
+            ContractError: a subpartition of this kind cannot be read now, or not by one reader more.
         """
 
     @abstractmethod
     def release(self) -> None:
-        """Give up everything: buffers are recycled, files deleted, views end. Idempotent."""
+        """Give up everything: buffers are recycled, files deleted, views end. Idempotent; any thread."""

@@ -94,7 +94,7 @@ def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape
     else:
         reader.close()
     assert held() == before
-    assert not len(PROCESS_PARTITIONS)
+    assert not PROCESS_PARTITIONS._partitions
 
 
 def test_the_state_of_a_reader_that_never_began_is_where_it_would_have_begun() -> None:

@@ -78,9 +78,9 @@ def test_r5_a_buffer_is_recycled_only_after_the_next_batch_is_asked_for() -> Non
     reader = reading(Library({"a": pages(2)}), "a", threads=INLINE)
     batches = iter(reader)
     next(batches)
-    assert reader._partition.pool.used_bytes > 0
+    assert reader._partition.pool._used_bytes > 0
     assert not list(batches)[1:]
-    assert reader._partition.pool.used_bytes == 0
+    assert reader._partition.pool._used_bytes == 0
 
 
 def test_r6_a_split_finishes_after_all_its_records() -> None:

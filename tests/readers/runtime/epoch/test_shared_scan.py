@@ -55,7 +55,7 @@ def test_the_second_scan_reads_what_the_first_kept() -> None:
         assert second.state() == first.state()
         second.close()
     assert len(source.library.fetched) == asked
-    assert not len(PROCESS_PARTITIONS)
+    assert not PROCESS_PARTITIONS._partitions
 
 
 def test_what_a_reader_that_was_left_early_emitted_is_kept_too(host: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_reader_that_fails_keeps_nothing(host: Path) -> None:
     with pytest.raises(RuntimeError, match="no"):
         rows_of(opened(PageSource(library)))
     assert not files(host)
-    assert not len(PROCESS_PARTITIONS)
+    assert not PROCESS_PARTITIONS._partitions
 
 
 def test_rows_that_cannot_be_kept_are_read_all_the_same(host: Path, caplog: pytest.LogCaptureFixture) -> None:

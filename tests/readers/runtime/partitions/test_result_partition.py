@@ -12,9 +12,9 @@ import pytest
 from headwater.core.errors import ContractError, PartitionNotFoundError
 from headwater.readers.runtime.partitions.blocking_partition import BlockingResultPartition
 from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from headwater.readers.runtime.partitions.events import EndOfPartition, Event
+from headwater.readers.runtime.partitions.events import EndOfPartition
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS, ResultPartitionManager
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionLocation
+from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition, ResultPartition
 
 ID = ResultPartitionId("epoch-1/task-2", "attempt-0")
@@ -33,10 +33,10 @@ class Made:
         self.notified: list[ResultPartitionId] = []
         self.partition: ResultPartition[Any]
         if kind == "pipelined":
-            self.partition = PipelinedResultPartition(ID, subpartitions, self.pool, self.notified.append)
+            self.partition = PipelinedResultPartition(ID, subpartitions, self.pool)
         else:
             self.partition = BlockingResultPartition(
-                ID, subpartitions, self.pool, folder, self.notified.append
+                ID, subpartitions, self.pool, folder=folder, on_consumable=self.notified.append
             )
 
 
@@ -45,17 +45,8 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Made]:
     made = Made(request.param, tmp_path)
     yield made
     made.partition.release()
-    assert made.pool.used_bytes == 0
+    assert made.pool._used_bytes == 0
     assert not list(tmp_path.iterdir())
-
-
-def test_pipelined_notifies_consumers_once_and_on_the_first_buffer(tmp_path: Path) -> None:
-    made = Made("pipelined", tmp_path)
-    made.partition.add_event(0, Event())
-    assert not made.notified
-    for _ in range(3):
-        made.partition.add(1, ROWS, 10)
-    assert made.notified == [ID]
 
 
 def test_blocking_notifies_consumers_once_and_when_it_is_finished(tmp_path: Path) -> None:
@@ -73,18 +64,18 @@ def test_add_on_finished_partition(made: Made) -> None:
     before = list(made.notified)
     with pytest.raises(ContractError, match="finished"):
         made.partition.add(0, ROWS, 10)
-    assert (made.pool.used_bytes, made.notified) == (0, before)
+    assert (made.pool._used_bytes, made.notified) == (0, before)
 
 
 def test_add_on_released_partition(made: Made) -> None:
     made.partition.release()
     assert not made.partition.add(0, ROWS, 10)
-    assert (made.pool.used_bytes, made.notified) == (0, [])
+    assert (made.pool._used_bytes, made.notified) == (0, [])
 
 
 def test_add_on_partition(made: Made) -> None:
     assert made.partition.add(1, ROWS, 10)
-    assert made.pool.used_bytes == 10
+    assert made.pool._used_bytes == 10
     made.partition.finish()
     view = made.partition.create_view(1, nothing)
     element = view.next()
@@ -99,7 +90,7 @@ def test_blocking_partition_spills_over_its_budget_and_memory_stays_within(tmp_p
     for _ in range(5):
         made.partition.add(0, ROWS, 40)
     assert made.pool.peak_bytes == 120
-    assert made.pool.used_bytes == 0
+    assert made.pool._used_bytes == 0
     assert len(list(tmp_path.iterdir())) == 1
     made.partition.finish()
     view = made.partition.create_view(0, nothing)
@@ -137,10 +128,8 @@ def test_manager_throws_partition_not_found(tmp_path: Path) -> None:
 
 def test_manager_creates_views_of_registered_partitions(made: Made) -> None:
     manager = ResultPartitionManager()
-    assert manager.locate(ID) is ResultPartitionLocation.UNKNOWN
     manager.register(made.partition)
     made.partition.finish()
-    assert manager.locate(ID) is ResultPartitionLocation.LOCAL
     assert manager.create_view(ID, 0, nothing).next() is not None
     with pytest.raises(ContractError, match="registered already"):
         manager.register(made.partition)
@@ -153,7 +142,7 @@ def test_manager_creates_no_view_of_a_released_partition(made: Made) -> None:
     assert made.partition.is_released
     with pytest.raises(PartitionNotFoundError):
         manager.create_view(ID, 0, nothing)
-    assert not len(manager)
+    assert not manager._partitions
 
 
 def test_a_retried_task_never_reads_the_dead_ones_rows(made: Made) -> None:
@@ -191,4 +180,4 @@ def test_blocking_partition_is_consumable_multiple_times(tmp_path: Path) -> None
 
 
 def test_nothing_is_left_in_this_process() -> None:
-    assert not len(PROCESS_PARTITIONS)
+    assert not PROCESS_PARTITIONS._partitions

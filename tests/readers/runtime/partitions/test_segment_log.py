@@ -1,4 +1,4 @@
-"""The segment log: durable, fenced, read after a checkpoint, by whom it may concern."""
+"""The segment log: durable, fenced, read after a checkpoint by any process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from headwater.core.errors import ContractError, FencedError, StateLocationError
 from headwater.core.state_location import LocalStateStore
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionLocation
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -38,14 +37,10 @@ def numbers(batches: list[pa.RecordBatch]) -> list[int]:
 def test_a_consumer_in_another_process_finds_the_log_and_reads_it_in_order() -> None:
     store = MemoryStateStore()
     elsewhere = SegmentLog(store, "log", "reader")
-    assert elsewhere.locate() is ResultPartitionLocation.UNKNOWN
+    assert not list(elsewhere.view_after(None).batches())
     log = log_of(store)
     log.append([rows(1), rows(2, 3)])
     log.append([rows(4)])
-    assert (log.locate(), elsewhere.locate()) == (
-        ResultPartitionLocation.LOCAL,
-        ResultPartitionLocation.REMOTE,
-    )
     assert numbers(list(elsewhere.view_after(None).batches())) == [1, 2, 3, 4]
 
 
@@ -73,7 +68,7 @@ def test_a_view_opens_after_a_checkpoint_and_what_was_before_is_released_when_th
         log.view_after(7)
 
 
-def test_whoever_takes_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> None:
+def test_taking_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> None:
     store = MemoryStateStore()
     old = log_of(store, "old")
     old.append([rows(1)])
@@ -83,14 +78,11 @@ def test_whoever_takes_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> 
     new.append([rows(3)])
     with pytest.raises(FencedError):
         old.append([rows(2)])
-    assert old.locate() is ResultPartitionLocation.REMOTE
     assert numbers(list(new.view(0).batches())) == [1, 3]
 
 
-def test_a_segment_that_was_put_just_before_a_take_over_stays_though_its_writer_is_told_that_it_is_fenced() -> (
-    None
-):
-    """Whoever took over may have read it already, so it must not vanish under a second reading."""
+def test_a_segment_put_just_before_a_take_over_stays_though_its_writer_is_fenced() -> None:
+    """The attempt that took over may have read it already, so it must not vanish under a second reading."""
 
     class TakenOver(MemoryStateStore):
         def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
@@ -178,7 +170,7 @@ def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_
     assert numbers(list(attempts[0].view(0).batches())) == acknowledged
 
 
-def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> None:
+def test_a_process_of_its_own_reads_the_log_after_a_checkpoint(tmp_path: Path) -> None:
     log = SegmentLog(LocalStateStore(tmp_path), "log", "writer")
     log.take_over()
     log.mark(1)
@@ -187,7 +179,7 @@ def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> N
         "import sys; from pathlib import Path; from headwater.core.state_location import LocalStateStore;"
         "from headwater.readers.runtime.partitions.segment_log import SegmentLog;"
         "log = SegmentLog(LocalStateStore(Path(sys.argv[1])), 'log', 'reader');"
-        "print(log.locate().value, [b.to_pydict()['n'] for b in log.view_after(1).batches()])"
+        "print([b.to_pydict()['n'] for b in log.view_after(1).batches()])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)],
@@ -197,4 +189,4 @@ def test_a_process_of_its_own_finds_the_log_by_its_location(tmp_path: Path) -> N
         cwd=ROOT,
         timeout=60,
     )
-    assert done.stdout == "remote [[1, 2], [3]]\n"
+    assert done.stdout == "[[1, 2], [3]]\n"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.blocking import BlockingSubpartition, ReadAheadView
+from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
 from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition, Event
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
@@ -82,14 +82,14 @@ def test_add_after_finish(subpartition: ResultSubpartition[Any], pool: BufferPoo
     subpartition.finish()
     subpartition.finish()
     assert not subpartition.add(buffer(pool, 1))
-    assert (pool.used_bytes, subpartition.backlog) == (0, 0)
+    assert pool._used_bytes == 0
     assert read(subpartition.create_view(Told())) == [EndOfPartition()]
 
 
 def test_add_after_release(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
     subpartition.release()
     assert not subpartition.add(buffer(pool, 1))
-    assert pool.used_bytes == 0
+    assert pool._used_bytes == 0
 
 
 def test_releasing_reader_does_not_release_partition(
@@ -99,15 +99,16 @@ def test_releasing_reader_does_not_release_partition(
     subpartition.finish()
     view = subpartition.create_view(Told())
     view.release()
-    assert not subpartition.is_released
     assert view.next() is None
+    assert not subpartition._is_released  # type: ignore[attr-defined]
 
 
 def test_release_is_idempotent(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
     subpartition.add(buffer(pool, 1))
     for _ in range(3):
         subpartition.release()
-    assert (pool.used_bytes, subpartition.is_released) == (0, True)
+    assert pool._used_bytes == 0
+    assert not subpartition.add(buffer(pool, 2))
 
 
 def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
@@ -119,16 +120,11 @@ def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferP
 
 
 def test_buffers_and_events_keep_their_order(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
-    for element in (buffer(pool, 1), buffer(pool, 2, 3), BARRIER, buffer(pool, 4)):
+    event = Event()
+    for element in (buffer(pool, 1), buffer(pool, 2, 3), event, buffer(pool, 4)):
         subpartition.add(element)
-    assert subpartition.backlog == 3
     subpartition.finish()
-    view = subpartition.create_view(Told())
-    found = read(view)
-    if isinstance(subpartition, PipelinedSubpartition):
-        subpartition.resume()
-        found += read(view)
-    assert found == [[1], [2, 3], BARRIER, [4], EndOfPartition()]
+    assert read(subpartition.create_view(Told())) == [[1], [2, 3], event, [4], EndOfPartition()]
 
 
 def test_cleanup_released_partition_no_view(
@@ -136,14 +132,14 @@ def test_cleanup_released_partition_no_view(
 ) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.release()
-    assert pool.used_bytes == 0
+    assert pool._used_bytes == 0
     assert not list(tmp_path.iterdir())
 
 
 def test_illegal_read_view_request() -> None:
     subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
     subpartition.create_view(Told())
-    with pytest.raises(ContractError, match="somebody reads it already"):
+    with pytest.raises(ContractError, match="it has a view already"):
         subpartition.create_view(Told())
 
 
@@ -201,8 +197,9 @@ def test_barrier_overtaking(pool: BufferPool) -> None:
         for element in overtaken
         if isinstance(element, Buffer)
     ] == [[1], [2], [4]]
-    assert read(view) == [BARRIER, [1], [2], event, [4]]
-    assert pool.used_bytes == 0
+    assert read(view) == [BARRIER]
+    subpartition.release()
+    assert pool._used_bytes == 0
 
 
 def test_availability_after_priority() -> None:
@@ -221,19 +218,14 @@ def test_overtaking_in_a_released_subpartition_captures_nothing(pool: BufferPool
     assert subpartition.overtake(BARRIER) == ()
 
 
-@pytest.mark.parametrize("behind", [0, 1])
-def test_resume_blocked_subpartition(pool: BufferPool, behind: int) -> None:
+def test_nothing_is_read_behind_a_barrier(pool: BufferPool) -> None:
     subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
     told = Told()
     view = subpartition.create_view(told)
     subpartition.add(BARRIER)
     assert read(view) == [BARRIER]
-    for number in range(behind):
-        subpartition.add(buffer(pool, number))
+    subpartition.add(buffer(pool, 1))
     assert (read(view), told.times) == ([], 1)
-    view.resume()
-    assert told.times == 1 + behind
-    assert read(view) == [[number] for number in range(behind)]
 
 
 @pytest.mark.parametrize("slow", ["producer", "consumer", "neither", "both"])
@@ -269,7 +261,7 @@ def test_concurrent_produce_and_consume(slow: str) -> None:
                 lazy.wait(0.0005)
         producing.result(10)
     assert found == list(range(128))
-    assert pool.used_bytes == 0
+    assert pool._used_bytes == 0
     assert pool.peak_bytes <= 5 * 1024
 
 
@@ -299,20 +291,12 @@ def test_read_10_consumers_sequential(tmp_path: Path, pool: BufferPool, spilled:
         view.release()
 
 
-@pytest.mark.parametrize("read_ahead", [False, True])
-def test_read_10_consumers_concurrent(tmp_path: Path, pool: BufferPool, read_ahead: bool) -> None:
+def test_read_10_consumers_concurrent(tmp_path: Path, pool: BufferPool) -> None:
     subpartition = blocking(tmp_path, pool, spilled=True, count=20)
 
     def consume(_: int) -> list[Any]:
-        told = Told()
-        view = subpartition.create_view(told, read_ahead=read_ahead)
-        found: list[Any] = []
-        while not found or not isinstance(found[-1], EndOfPartition):
-            told.event.clear()
-            new = read(view)
-            found += new
-            if not new:
-                assert told.event.wait(10)
+        view = subpartition.create_view(Told())
+        found = read(view)
         view.release()
         return found
 
@@ -326,12 +310,12 @@ def test_consume_spilled_partition(tmp_path: Path, pool: BufferPool) -> None:
     subpartition.add(buffer(pool, 1))
     subpartition.add(BARRIER)
     subpartition.add(buffer(pool, 2))
-    assert (subpartition.backlog, pool.used_bytes) == (2, 200)
+    assert pool._used_bytes == 200
     subpartition.spill()
     subpartition.spill()
-    assert (subpartition.backlog, pool.used_bytes) == (2, 0)
+    assert pool._used_bytes == 0
     subpartition.add(buffer(pool, 3))
-    assert pool.used_bytes == 0
+    assert pool._used_bytes == 0
     subpartition.finish()
     assert read(subpartition.create_view(Told())) == [[1], BARRIER, [2], [3], EndOfPartition()]
 
@@ -357,11 +341,10 @@ def test_concurrent_finish_and_release_memory(tmp_path: Path, pool: BufferPool) 
 
 def test_release_partition_and_get_next(tmp_path: Path, pool: BufferPool) -> None:
     subpartition = blocking(tmp_path, pool, spilled=True)
-    for read_ahead in (False, True):
-        view = subpartition.create_view(Told(), read_ahead=read_ahead)
-        view.next()
-        view.release()
-        assert view.next() is None
+    view = subpartition.create_view(Told())
+    view.next()
+    view.release()
+    assert view.next() is None
     view = subpartition.create_view(Told())
     subpartition.release()
     assert view.next() is None
@@ -376,30 +359,4 @@ def test_recycle_buffer_and_consumer_on_failure(tmp_path: Path, pool: BufferPool
     with pytest.raises(FileNotFoundError):
         subpartition.add(buffer(pool, 2))
     subpartition.release()
-    assert pool.used_bytes == 0
-
-
-def test_read_ahead_stays_two_batches_ahead_and_ends_with_the_view(tmp_path: Path, pool: BufferPool) -> None:
-    subpartition = blocking(tmp_path, pool, spilled=True, count=50)
-    before = threading.active_count()
-    view = subpartition.create_view(Told(), read_ahead=True)
-    assert threading.active_count() == before
-    view.next()
-    view.release()
-    assert threading.active_count() == before
-
-
-def test_an_error_of_the_read_ahead_thread_comes_out_on_the_consumers(
-    tmp_path: Path, pool: BufferPool
-) -> None:
-    subpartition = blocking(tmp_path, pool, spilled=True)
-    (tmp_path / "0.arrow").write_bytes(b"no arrow at all")
-    told = Told()
-    view = subpartition.create_view(told, read_ahead=True)
-    told.event.clear()
-    assert isinstance(view, ReadAheadView)
-    view.start()
-    assert told.event.wait(10)
-    with pytest.raises(pa.ArrowInvalid):
-        read(view)
-    view.release()
+    assert pool._used_bytes == 0
