@@ -1,33 +1,30 @@
-"""The threads of a coordinator.
-
-One for every enumerator call, one for what is slow (Flink's ``ExecutorNotifier``).
-"""
+"""The threads of a coordinator: one for every call of the enumerator, one for slow calls to the outside."""
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Final, TypeVar
 
 from headwater.core.clock import Clock
 from headwater.core.errors import DeadlineError
 from headwater.core.retry import Backoff, retrying
+from headwater.core.worker_thread import WorkerThread
 
 __all__ = ["CoordinatorLoop"]
 
 T = TypeVar("T")
-_GRACE_MS = 30_000
+_GRACE_MS: Final = 30_000
+_CLOSE_MS: Final = 2_000
 
 
 class CoordinatorLoop:
-    """Two daemon threads with a queue each.
+    """Two threads (Flink's coordinator thread and the worker of its ``ExecutorNotifier``).
 
-    The *coordinator thread* runs everything that touches the enumerator or the coordinator's state, one after
-    the other. The *worker thread* runs slow calls with back-off and a deadline; their handlers go back to the
-    coordinator thread. Threads start with the first call and end with `close`; as daemons they never keep a
-    process alive.
+    The *coordinator thread* runs everything that touches the enumerator or the coordinator's state, one call
+    after the other, so that neither needs a lock. The *worker thread* runs slow calls with back-off and a
+    deadline; their handlers go back to the coordinator thread. Spark's thread calls the public methods, and
+    waits.
 
     Args:
         backoff: how often a slow call that fails for a passing reason is repeated, and until when.
@@ -35,45 +32,41 @@ class CoordinatorLoop:
     """
 
     def __init__(self, backoff: Backoff, clock: Clock) -> None:
-        self._backoff, self._clock = backoff, clock
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._slow: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._backoff = backoff
+        self._clock = clock
+        self._coordinator = WorkerThread("headwater-coordinator")
+        self._worker = WorkerThread("headwater-worker")
+        self._closing = threading.Event()
+        # Guards the three fields below, which all three threads use.
         self._changed = threading.Condition()
         self._pending = 0
         self._finished = 0
         self._failure: BaseException | None = None
-        self._closing = threading.Event()
-        self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], T]) -> T:
         """Run a call on the coordinator thread and return its result.
 
-        From any thread but the coordinator's own.
+        From any thread but the coordinator's own, which would wait for itself.
 
         Raises:
             Exception: what the call raised.
         """
-        self._start()
-        done: Future[T] = Future()
-        self._tasks.put(lambda: _settle(done, call))
-        return done.result()
+        return self._coordinator.submit(call).result()
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
-        """Run ``call`` on the worker thread, repeating it after passing failures, then ``handler`` on the coordinator thread."""
+        """Run ``call`` on the worker thread, then ``handler`` with its result on the coordinator thread.
+
+        The call is repeated after failures that pass. Does not block.
+
+        Args:
+            call: the slow call.
+            handler: takes the result. If the call fails for good it is not called, and `wait_idle` raises.
+            what: names the call in logs and in errors.
+        """
+        # Counted before it is submitted: the worker may be done before the next line runs.
         with self._changed:
             self._pending += 1
-
-        def work() -> None:
-            try:
-                answer = retrying(
-                    call, backoff=self._backoff, clock=self._clock, cancelled=self._closing, what=what
-                )
-            except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
-                self._finish(error)
-            else:
-                self._tasks.put(lambda: self._handle(handler, answer))
-
-        self._slow.put(work)
+        self._worker.submit(lambda: self._work(call, handler, what))
 
     def wait_idle(self) -> None:
         """Block until every slow call has been handled, those included that handlers started.
@@ -88,43 +81,46 @@ class CoordinatorLoop:
         with self._changed:
             while self._pending and self._failure is None:
                 finished = self._finished
+                # The patience is for one call: while calls still finish, the waiting begins anew.
                 if not self._changed.wait(patience_s) and finished == self._finished:
                     raise DeadlineError(
                         f"a call to the source's system did not come back within {patience_s:.0f} s"
                     )
-            failure, self._failure = self._failure, None
+            failure = self._failure
+            self._failure = None
         if failure is not None:
             raise failure
 
     def close(self, last: Callable[[], None] = lambda: None) -> None:
-        """Run ``last`` on the coordinator thread after what is queued, then end both threads.
+        """Run ``last`` on the coordinator thread after what is queued there, then end both threads.
 
-        Waits a moment, never for long.
+        Waits for a moment, never for long. Idempotent.
         """
+        # First, so that a slow call that waits for its next attempt gives up.
         self._closing.set()
-        if self._threads:
-            self._slow.put(None)
-            self._tasks.put(last)
-            self._tasks.put(None)
-            for thread in self._threads:
-                thread.join(timeout=2)
-        self._threads = []
+        self._coordinator.submit(last)
+        # The coordinator before the worker: a slow call that still comes back finds it closed, so that no
+        # handler touches the enumerator after ``last`` has closed it.
+        self._coordinator.close(_CLOSE_MS)
+        self._worker.close(_CLOSE_MS)
 
-    def _start(self) -> None:
-        if not self._threads:
-            self._threads = [
-                threading.Thread(target=_drain, args=(work,), name=f"headwater-{name}", daemon=True)
-                for name, work in (("coordinator", self._tasks), ("worker", self._slow))
-            ]
-            for thread in self._threads:
-                thread.start()
+    def _work(self, call: Callable[[], T], handler: Callable[[T], None], what: str) -> None:
+        try:
+            answer = retrying(
+                call, backoff=self._backoff, clock=self._clock, cancelled=self._closing, what=what
+            )
+        except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
+            self._finish(error)
+        else:
+            self._coordinator.submit(lambda: self._handle(handler, answer))
 
-    def _handle(self, handler: Callable[[Any], None], answer: object) -> None:
+    def _handle(self, handler: Callable[[T], None], answer: T) -> None:
         try:
             handler(answer)
         except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
             self._finish(error)
         else:
+            # After the handler: what it started is counted by now, so `wait_idle` does not end in between.
             self._finish(None)
 
     def _finish(self, failure: BaseException | None) -> None:
@@ -133,15 +129,3 @@ class CoordinatorLoop:
             self._finished += 1
             self._failure = self._failure or failure
             self._changed.notify_all()
-
-
-def _drain(work: queue.SimpleQueue[Callable[[], None] | None]) -> None:
-    while (task := work.get()) is not None:
-        task()
-
-
-def _settle(done: Future[T], call: Callable[[], T]) -> None:
-    try:
-        done.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
-        done.set_exception(error)

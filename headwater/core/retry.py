@@ -1,4 +1,8 @@
-"""Ask again, later and later, until the deadline: the one retry loop of the project."""
+"""Asking again after a failure that passes: later and later, until a deadline.
+
+`Retry` counts failures; it never waits. Code that may block calls `retrying`, which waits in between. A split
+reader may not block: it has a `Retry` of its own, returns from its fetch, and asks again in a later one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import TypeVar
 from headwater.core.clock import Clock
 from headwater.core.errors import DeadlineError, TransientSourceError
 
-__all__ = ["Backoff", "retrying"]
+__all__ = ["Backoff", "Retry", "retrying"]
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -23,7 +27,7 @@ class Backoff:
     """How long to go on asking, and how long to wait in between.
 
     Attributes:
-        deadline_ms: give up when this much time has passed since the first question.
+        deadline_ms: give up rather than ask again later than this.
         first_ms: the wait after the first failure; it doubles from there.
         most_ms: no wait is longer than this.
         jitter: each wait is shortened by up to this share, at random, so that many clients do not ask in
@@ -36,9 +40,64 @@ class Backoff:
     jitter: float = 0.2
 
     def wait_ms(self, failures: int) -> int:
-        """Return the wait after this many failures (at least one)."""
+        """Return the wait after this many failures in a row (at least one)."""
         wait = min(self.most_ms, self.first_ms * 2 ** min(failures - 1, 20))
         return int(wait * (1 - self.jitter * random.random()))
+
+
+class Retry:
+    """The failures in a row of one question. Belongs to one thread; never waits.
+
+    Args:
+        backoff: waits and deadline.
+        clock: time.
+        what: names the question in logs and in the error.
+    """
+
+    def __init__(self, backoff: Backoff, clock: Clock, what: str) -> None:
+        self._backoff = backoff
+        self._clock = clock
+        self._what = what
+        self._failures = 0
+        self._since_ms: int | None = None
+
+    def begin(self) -> None:
+        """Let the deadline count from now. Without this call it counts from the first failure."""
+        self._since_ms = self._clock.monotonic_ms()
+
+    def succeeded(self) -> None:
+        """Note an answer: the next failure is again the first one."""
+        self._failures = 0
+        self._since_ms = None
+
+    def failed(self, error: TransientSourceError) -> int:
+        """Note a failure; return for how many ms not to ask again.
+
+        Raises:
+            DeadlineError: asking after that wait would be later than the deadline. Its cause is the failure.
+        """
+        if self._since_ms is None:
+            self._since_ms = self._clock.monotonic_ms()
+        self._failures += 1
+        wait_ms = self._backoff.wait_ms(self._failures)
+        if self._spent_ms() + wait_ms > self._backoff.deadline_ms:
+            raise self.deadline_error(error) from error
+        level = logging.WARNING if self._failures == 1 else logging.DEBUG
+        log.log(level, "%s: %s; asking again in %d ms", self._what, error, wait_ms)
+        return wait_ms
+
+    def deadline_error(self, error: TransientSourceError) -> DeadlineError:
+        """Return the error that says how often and how long the question was asked in vain."""
+        return DeadlineError(
+            f"{self._what}: no answer after {self._failures} attempts in {self._spent_ms()} ms: "
+            f"{error.message}",
+            source=error.source,
+            split=error.split,
+            position=error.position,
+        )
+
+    def _spent_ms(self) -> int:
+        return 0 if self._since_ms is None else self._clock.monotonic_ms() - self._since_ms
 
 
 def retrying(
@@ -46,8 +105,10 @@ def retrying(
 ) -> T:
     """Return what ``call`` returns; after a `TransientSourceError` wait and call again.
 
+    Blocks the calling thread.
+
     Args:
-        call: the question; runs on the calling thread, each attempt from the beginning.
+        call: the question; each attempt runs from the beginning, on the calling thread.
         backoff: waits and deadline.
         clock: time.
         cancelled: set by another thread to end the waiting.
@@ -55,22 +116,14 @@ def retrying(
 
     Raises:
         DeadlineError: the deadline passed, or the wait was cancelled; its cause is the last failure.
-        Exception: whatever else ``call`` raises, at once.
+        Exception: any other error of ``call``, at once.
     """
-    began, failures = clock.monotonic_ms(), 0
+    retry = Retry(backoff, clock, what)
+    # A first attempt that takes long counts too: the caller waits for the whole of it.
+    retry.begin()
     while True:
         try:
             return call()
         except TransientSourceError as error:
-            failures += 1
-            wait_ms = backoff.wait_ms(failures)
-            spent_ms = clock.monotonic_ms() - began
-            if spent_ms + wait_ms > backoff.deadline_ms or clock.wait(cancelled, wait_ms):
-                raise DeadlineError(
-                    f"{what}: no answer after {failures} attempts in {spent_ms} ms: {error.message}",
-                    source=error.source,
-                    split=error.split,
-                    position=error.position,
-                ) from error
-            level = logging.WARNING if failures == 1 else logging.DEBUG
-            log.log(level, "%s: %s; asking again in %d ms", what, error, wait_ms)
+            if clock.wait(cancelled, retry.failed(error)):
+                raise retry.deadline_error(error) from error

@@ -8,8 +8,9 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import DataLossError, DeadlineError, TransientSourceError
-from headwater.core.retry import Backoff, retrying
+from headwater.core.retry import Backoff, Retry, retrying
 
+AWAY = TransientSourceError("away")
 BACKOFF = Backoff(deadline_ms=1_000, first_ms=100, most_ms=400, jitter=0)
 
 
@@ -44,7 +45,8 @@ def test_the_deadline_ends_it_with_the_last_failure_as_the_cause() -> None:
 
     with pytest.raises(
         DeadlineError,
-        match=r"a question: no answer after 4 attempts in 700 ms: away \[source kafka, split orders-0, position 3\]",
+        match=r"a question: no answer after 4 attempts in 700 ms: away "
+        r"\[source kafka, split orders-0, position 3\]",
     ) as caught:
         retrying(call, backoff=BACKOFF, clock=ManualClock(), cancelled=threading.Event(), what="a question")
     assert isinstance(caught.value.__cause__, TransientSourceError)
@@ -72,3 +74,30 @@ def test_a_cancelled_wait_ends_at_once() -> None:
     with pytest.raises(DeadlineError):
         retrying(call, backoff=BACKOFF, clock=clock, cancelled=cancelled, what="a question")
     assert clock.monotonic_ms() == 0
+
+
+def test_failures_count_until_there_is_an_answer() -> None:
+    retry = Retry(BACKOFF, ManualClock(), "a question")
+    assert [retry.failed(AWAY), retry.failed(AWAY)] == [100, 200]
+    retry.succeeded()
+    assert retry.failed(AWAY) == 100
+
+
+def test_the_deadline_counts_from_the_first_failure_in_a_row_or_from_the_beginning_of_the_first_attempt() -> (
+    None
+):
+    clock = ManualClock()
+    retry = Retry(BACKOFF, clock, "a question")
+    clock.advance(5_000)
+    assert retry.failed(AWAY) == 100
+    retry.succeeded()
+    clock.advance(5_000)
+    assert retry.failed(AWAY) == 100
+    clock.advance(900)
+    with pytest.raises(DeadlineError, match="a question: no answer after 2 attempts in 900 ms: away"):
+        retry.failed(AWAY)
+    asked = Retry(BACKOFF, clock, "a question")
+    asked.begin()
+    clock.advance(901)
+    with pytest.raises(DeadlineError, match="after 1 attempts in 901 ms"):
+        asked.failed(AWAY)

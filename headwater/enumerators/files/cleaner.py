@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 
 from headwater.core.errors import SourceError, UnknownSplitError
+from headwater.core.worker_thread import WorkerThread
 from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import present_status
 from headwater.enumerators.files.split import FileStatus
@@ -44,39 +44,28 @@ class FileCleaner:
 
     def __init__(self, settings: CleanSource) -> None:
         self._settings = settings
-        self._work: queue.SimpleQueue[Sequence[FileStatus] | None] = queue.SimpleQueue()
-        self._changed = threading.Condition()
-        self._open = 0
-        self._thread: threading.Thread | None = None
+        self._worker = WorkerThread("headwater-cleaner")
+        self._last: Future[None] | None = None
 
     def clean(self, files: Sequence[FileStatus]) -> None:
         """Begin to clean the files of a committed batch.
 
         Does not block. Files that are gone are done with.
         """
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="headwater-cleaner", daemon=True)
-            self._thread.start()
-        with self._changed:
-            self._open += 1
-        self._work.put(files)
+        self._last = self._worker.submit(lambda: self._clean_all(files))
 
     def wait(self, timeout_ms: int) -> bool:
         """Block until everything is done that was begun, or the time is over; return whether it is."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._open, timeout_ms / 1000)
+        # Batches are cleaned in order: when the last one is done, all are.
+        return self._last is None or bool(wait([self._last], timeout_ms / 1000).done)
 
     def close(self) -> None:
         """End the thread after what was begun. Does not wait."""
-        self._work.put(None)
+        self._worker.close(0)
 
-    def _run(self) -> None:
-        while (files := self._work.get()) is not None:
-            for file in files:
-                self._clean(file)
-            with self._changed:
-                self._open -= 1
-                self._changed.notify_all()
+    def _clean_all(self, files: Sequence[FileStatus]) -> None:
+        for file in files:
+            self._clean(file)
 
     def _clean(self, file: FileStatus) -> None:
         try:

@@ -6,6 +6,7 @@ import threading
 
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
+from headwater.core.retry import Backoff
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.readers.kafka.fetch_session import Cursor
 
@@ -24,8 +25,13 @@ class Patience:
     """
 
     def __init__(self, config: ClientConfig, poll_timeout_ms: int, clock: Clock) -> None:
-        self._first_ms, self._most_ms = config.reconnect_backoff_ms, config.reconnect_backoff_max_ms
-        self._poll_timeout_ms, self._clock = poll_timeout_ms, clock
+        self._backoff = Backoff(
+            poll_timeout_ms,
+            first_ms=config.reconnect_backoff_ms,
+            most_ms=config.reconnect_backoff_max_ms,
+            jitter=0,
+        )
+        self._clock = clock
         self._never = threading.Event()
         self._since_ms: int | None = None
         self._retry_at_ms = 0
@@ -45,10 +51,8 @@ class Patience:
         """Something failed for a passing reason: `is_due` says when to try it again."""
         self._failure = failure
         if self.is_due:
-            self._retry_at_ms = self._clock.monotonic_ms() + min(
-                self._most_ms, self._first_ms * 2 ** min(self._failures, 20)
-            )
             self._failures += 1
+            self._retry_at_ms = self._clock.monotonic_ms() + self._backoff.wait_ms(self._failures)
 
     @property
     def is_due(self) -> bool:
@@ -58,7 +62,7 @@ class Patience:
     @property
     def left_ms(self) -> int:
         """How much longer to wait for progress, at least 0."""
-        return max(0, self._poll_timeout_ms - self._spent_ms())
+        return max(0, self._backoff.deadline_ms - self._spent_ms())
 
     def wait(self, cursor: Cursor) -> None:
         """An attempt brought nothing: sit out the wait after a failure, if there was one.

@@ -1,4 +1,4 @@
-"""One split being read: the user's generator, and what its pages must be."""
+"""Steps through one split of a simple source, and checks what its generator yields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headwater.core.split import SplitRange
 __all__ = ["End", "SplitPages", "takes_stop"]
 
 End: TypeAlias = AskAgain | Finished | None
-"""None: nothing more now."""
+"""How a generator ended. None: there is nothing more now."""
 
 
 def takes_stop(source: SimpleSource) -> bool:
@@ -27,13 +27,13 @@ def takes_stop(source: SimpleSource) -> bool:
 
 
 class SplitPages:
-    """Steps through one range of a split. Used by one thread at a time.
+    """The user's generator over one range of a split. Used by one thread at a time.
 
     Args:
         source: of the user.
         schema: of all rows.
-        assigned: what to read; a stop of None is known to nobody.
-        is_planned: whether the stop comes from a plan.
+        assigned: what to read. A stop of None: as far as there is something.
+        is_planned: whether the stop comes from a plan, not from an earlier reading.
     """
 
     def __init__(
@@ -44,8 +44,12 @@ class SplitPages:
         *,
         is_planned: bool,
     ) -> None:
-        self._source, self._schema, self._is_planned = source, schema, is_planned
-        self.split, self.position, self.stop = assigned.split, assigned.start, assigned.stop
+        self._source = source
+        self._schema = schema
+        self._is_planned = is_planned
+        self.split = assigned.split
+        self.position = assigned.start
+        self.stop = assigned.stop
         self._pages: Iterator[Page] | None = None
 
     @property
@@ -80,13 +84,15 @@ class SplitPages:
                 except StopIteration as ended:
                     return self._end(ended.value)
         except BaseException:
+            # A generator that has raised is over.
             self._pages = None
             raise
         return self._take(page)
 
     def close(self) -> None:
-        """Close the generator."""
-        pages, self._pages = self._pages, None
+        """Close the generator, if one is open."""
+        pages = self._pages
+        self._pages = None
         close = getattr(pages, "close", None)
         if close is not None:
             close()
@@ -95,7 +101,8 @@ class SplitPages:
         self._pages = None
         if not self._is_planned and self.stop is not None:
             raise self.broken(
-                f"came to {self.stop!r} when it was read before, and ends now: the same position must bring the same rows"
+                f"came to {self.stop!r} when it was read before, and ends now: the same position must bring "
+                "the same rows"
             )
         if not isinstance(value, AskAgain | Finished | None):
             raise self.broken(f"must return AskAgain, Finished or None, not {value!r}")
@@ -106,7 +113,8 @@ class SplitPages:
             raise self.broken(f"must yield Pages, not {type(page).__name__}")
         check_json(
             page.position,
-            f"SimpleSource.read: the position after {self.position!r} of split {self.split.name!r} of source {self._source.name!r}",
+            f"SimpleSource.read: the position after {self.position!r} of split {self.split.name!r} of source "
+            f"{self._source.name!r}",
         )
         if page.position == self.position or self._is_before(page.position, self.position):
             raise self.broken(
@@ -123,14 +131,16 @@ class SplitPages:
         if isinstance(rows, pa.RecordBatch):
             if not rows.schema.equals(self._schema):
                 raise self.broken(
-                    f"must yield the schema of the source, ({_text(self._schema)}), not ({_text(rows.schema)})"
+                    f"must yield the schema of the source, ({_text(self._schema)}), not "
+                    f"({_text(rows.schema)})"
                 )
             return rows
         try:
             if any(isinstance(row, Mapping) for row in rows):
                 if unknown := {name for row in rows for name in row} - set(self._schema.names):
                     raise self.broken(
-                        f"has the column {min(unknown, key=str)!r}, which is not in the schema ({_text(self._schema)})"
+                        f"has the column {min(unknown, key=str)!r}, which is not in the schema "
+                        f"({_text(self._schema)})"
                     )
                 return pa.RecordBatch.from_pylist(
                     cast("list[dict[str, Any]]", list(rows)), schema=self._schema
@@ -144,13 +154,13 @@ class SplitPages:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _cut(self, rows: pa.RecordBatch, position: Any) -> tuple[pa.RecordBatch, Any]:
-        """Leave out what lies at or after the stop."""
+        """Leave out what lies at or after the stop: rows that came since an earlier reading."""
         if self.stop is None or not self._is_before(self.stop, position):
             return rows, position
         if type(position) is not int or position - self.position != rows.num_rows:
             raise self.broken(
-                f"came to {position!r}, beyond the stop {self.stop!r}, with {rows.num_rows} rows since {self.position!r}: "
-                "give it a parameter stop, and do not read beyond it"
+                f"came to {position!r}, beyond the stop {self.stop!r}, with {rows.num_rows} rows since "
+                f"{self.position!r}: give it a parameter stop, and do not read beyond it"
             )
         return rows.slice(0, self.stop - self.position), self.stop
 
@@ -175,7 +185,8 @@ class SplitPages:
     def broken(self, what: str) -> ContractError:
         """Return the error of a broken promise of `SimpleSource.read`."""
         return ContractError(
-            f"SimpleSource.read: {type(self._source).__name__}.read of split {self.split.name!r} of source {self._source.name!r} {what}"
+            f"SimpleSource.read: {type(self._source).__name__}.read of split {self.split.name!r} of source "
+            f"{self._source.name!r} {what}"
         )
 
 

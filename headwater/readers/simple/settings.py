@@ -9,13 +9,13 @@ __all__ = ["SimpleReadSettings"]
 
 @dataclass(frozen=True, slots=True)
 class SimpleReadSettings:
-    """What the options that every simple source has say to its readers.
+    """What the mode and the options of every simple source say to its readers.
 
     Attributes:
         is_planned: whether the stop of every range is known before reading.
         follows_growth: whether a split that has nothing more now may have more later: in a stream in barrier
             mode.
-        read_timeout_ms: how long a source may take to yield or to return.
+        read_timeout_ms: how long the source may take to yield or to return.
         retry_deadline_ms: how long a call that fails for a passing reason is repeated.
     """
 
