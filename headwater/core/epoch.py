@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import enum
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -220,11 +219,17 @@ class EpochState:
                 raise OffsetError(
                     f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: install a later one"
                 )
-            splits = source.deserialize_splits(_paths(whole["progress"], whole["found"]), whole["splits"])
+
+            def path_of(names: list[str]) -> Path:
+                # Requests in flight belong to no split.
+                return source.path_of(tuple(names)) if names else ()
+
+            paths = [path_of(entry[0]) for entry in [*whole["progress"], *whole["found"]]]
+            splits = source.deserialize_splits(paths, whole["splits"])
             return cls(
-                tuple(_progress_from_json(entry, splits) for entry in whole["progress"]),
-                tuple(FoundSplit(splits[tuple(path)], start) for path, start in whole["found"]),
-                tuple(_in_flight_from_json(entry) for entry in whole["in_flight"]),
+                tuple(_progress_from_json(entry, splits[path_of(entry[0])]) for entry in whole["progress"]),
+                tuple(FoundSplit(splits[path_of(names)], start) for names, start in whole["found"]),
+                tuple(_in_flight_from_json(entry, path_of(entry["path"])) for entry in whole["in_flight"]),
                 tuple(whole["events"]),
             )
 
@@ -247,13 +252,9 @@ class _reading:  # noqa: N801 - reads as a statement
             ) from error
 
 
-def _paths(*lists: Iterable[list[Any]]) -> list[Path]:
-    return [tuple(entry[0]) for entries in lists for entry in entries]
-
-
-def _progress_from_json(entry: list[Any], splits: Mapping[Path, Split]) -> SplitProgress:
-    path, position, status, not_before_ms = entry
-    return SplitProgress(splits[tuple(path)], position, SplitStatus(status), not_before_ms)
+def _progress_from_json(entry: list[Any], split: Split) -> SplitProgress:
+    _, position, status, not_before_ms = entry
+    return SplitProgress(split, position, SplitStatus(status), not_before_ms)
 
 
 def _in_flight_to_json(held: InFlight) -> JsonObject:
@@ -265,9 +266,9 @@ def _in_flight_to_json(held: InFlight) -> JsonObject:
     }
 
 
-def _in_flight_from_json(entry: dict[str, Any]) -> InFlight:
+def _in_flight_from_json(entry: dict[str, Any], path: Path) -> InFlight:
     return InFlight(
-        tuple(entry["path"]),
+        path,
         entry["start"],
         base64.b64decode(entry["rows"], validate=True),
         tuple(entry["requests"]),

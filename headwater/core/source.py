@@ -105,6 +105,15 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
     def create_emitter(self) -> RecordEmitter[RecordT, SplitT, PositionT]:
         """Make the emitter of one task. On an executor; no I/O."""
 
+    def path_of(self, logged: Path) -> Path:
+        """Return the path of a split whose path is in a checkpoint as ``logged``.
+
+        A pure function, called for each path that is read from an offset or a manifest. The default returns
+        the same path. A source that named splits otherwise in an earlier version converts its names here, so
+        that such a checkpoint goes on; the number of names stays `path_depth`.
+        """
+        return logged
+
     @abstractmethod
     def serialize_splits(self, splits: Iterable[SplitT]) -> JsonValue:
         """Return the definitions of splits as JSON, without what their paths say already.

@@ -162,9 +162,7 @@ class EpochCoordinator:
             self._settled = before.epoch, settled
             oldest = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
             if checkpoints.prune(before.epoch, oldest):
-                kept: dict[Path, Any] = flatten(
-                    checkpoints.oldest_starts(before.epoch.query), self._source.path_depth
-                )
+                kept = flatten(checkpoints.oldest_starts(before.epoch.query), self._source)
                 self._source.release_before(before.epoch.query, kept)
         return self._settled[1]
 

@@ -141,9 +141,8 @@ class EpochOffsetCodec:
         return offset
 
     def _decode(self, raw: dict[str, Any]) -> EpochOffset:
-        depth = self._source.path_depth
-        starts: dict[Path, Any] = flatten(raw["starts"], depth)
-        places = [tuple(tuple(path) for path in place) for place in raw["places"]]
+        starts = flatten(raw["starts"], self._source)
+        places = [tuple(self._source.path_of(tuple(path)) for path in place) for place in raw["places"]]
         none: list[list[Any]] = [[] for _ in places]
         return EpochOffset(
             EpochId(raw["query"], raw["epoch"], raw["nonce"]),
@@ -156,6 +155,6 @@ class EpochOffsetCodec:
                 for refs in raw.get("restored", none)
             ],
             [tuple(events) for events in raw.get("events", none)],
-            flatten(raw.get("due", {}), depth),
+            flatten(raw.get("due", {}), self._source),
             raw.get("state"),
         )

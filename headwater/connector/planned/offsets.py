@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 from headwater.core.enumerator import Checkpoint
 from headwater.core.errors import ContractError, OffsetError
@@ -128,8 +128,8 @@ class OffsetCodec(Generic[RecordT, SplitT, PositionT]):
 
     def _decode(self, raw: JsonObject) -> SourceOffset[SplitT, PositionT]:
         try:
-            positions: dict[Path, PositionT] = flatten(raw["positions"], self._source.path_depth)
-            starts: dict[Path, PositionT] = flatten(raw.get("starts", {}), self._source.path_depth)
+            positions: dict[Path, PositionT] = flatten(raw["positions"], self._source)
+            starts: dict[Path, PositionT] = flatten(raw.get("starts", {}), self._source)
         except (TypeError, AttributeError) as error:
             raise OffsetError(f"the checkpoint's offset cannot be read: {error}") from error
         splits = self._source.deserialize_splits(sorted(positions), raw.get("splits"))
@@ -199,13 +199,16 @@ def nest(flat: Mapping[Path, PositionT]) -> JsonObject:
     return nested
 
 
-def flatten(nested: JsonValue, depth: int) -> dict[Path, PositionT]:
-    """The inverse of `nest` for paths of ``depth`` names; a position below may itself be an object."""
+def flatten(nested: JsonValue, source: Source[Any, Any, Any]) -> dict[Path, Any]:
+    """The inverse of `nest` for the paths of a source; a position below may itself be an object.
+
+    Paths of an earlier version of the source come out as those of this one.
+    """
     level: dict[Path, JsonValue] = {(): nested}
-    for _ in range(depth):
+    for _ in range(source.path_depth):
         level = {
             (*path, name): value
             for path, node in level.items()
             for name, value in cast("JsonObject", node).items()
         }
-    return cast("dict[Path, PositionT]", level)
+    return {source.path_of(path): position for path, position in level.items()}

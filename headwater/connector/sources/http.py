@@ -16,14 +16,14 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater.core.epoch_records import EpochRecord
-from headwater.core.errors import OffsetError, OptionError
+from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import Path
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator
-from headwater.enumerators.http.split import FOUND, ROOT, HttpSplit, PagePosition
+from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
 from headwater.readers.http.settings import HttpSettings
 
 if TYPE_CHECKING:
@@ -154,11 +154,11 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         """Nothing: a split's path says all."""
         return None
 
+    def path_of(self, logged: Path) -> Path:
+        return current_path(logged)
+
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, HttpSplit]:
-        found = {path: HttpSplit.from_path(path) for path in paths}
-        if wrong := [path for path in found if path[0] not in {ROOT, FOUND}]:
-            raise OffsetError(f"the checkpoint's offset is not one of the http source: {wrong[0]}")
-        return found
+        return {path: HttpSplit(url=path[1], found_in=path[0]) for path in paths}
 
     def is_before(self, position: JsonValue, other: JsonValue) -> bool:
         one, two = PagePosition.from_json(position), PagePosition.from_json(other)

@@ -1,4 +1,4 @@
-"""The enumerator of a REST API: assigns what the user named, once in the life of a checkpoint."""
+"""The enumerator of a REST API: assigns the lists that the user named, once in the life of a checkpoint."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
-from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
+from headwater.enumerators.http.split import HttpSplit, PagePosition
 
 __all__ = ["HttpSplitEnumerator"]
 
 
 class HttpSplitEnumerator(SplitEnumerator[HttpSplit, JsonValue]):
-    """Asks nobody: what exists beyond the named resources is found by reading them.
+    """Asks the API nothing: lists that the user did not name are found by reading.
 
     Args:
         context: the coordinator.
@@ -20,21 +20,22 @@ class HttpSplitEnumerator(SplitEnumerator[HttpSplit, JsonValue]):
     """
 
     def __init__(self, context: SplitEnumeratorContext[HttpSplit, JsonValue], urls: Sequence[str]) -> None:
-        self._context, self._urls = context, urls
+        self._context = context
+        self._splits = [HttpSplit(url) for url in urls]
 
     def start(self) -> None:
         """Nothing to begin with."""
 
     def refresh(self, checkpoint: Checkpoint[HttpSplit, JsonValue] | None) -> None:
+        """Assign what is named and not known; retire what is known and no longer named."""
         known = checkpoint.splits if checkpoint else {}
-        named = {split.path: split for split in (HttpSplit(ROOT, url) for url in self._urls)}
         self._context.assign_splits(
             {
-                path: (split, PagePosition(0, 0, split.url).to_json())
-                for path, split in named.items()
-                if path not in known
+                split.path: (split, PagePosition.first_of(split).to_json())
+                for split in self._splits
+                if split.path not in known
             }
         )
-        self._context.retire_splits(
-            [path for path in known if path[0] == ROOT and path not in named], "not named any more"
-        )
+        named = {split.path for split in self._splits}
+        gone = [path for path, split in known.items() if split.is_root and path not in named]
+        self._context.retire_splits(gone, "not named any more")

@@ -1,60 +1,67 @@
-"""A resource of a REST API as a split, and where one is in it."""
+"""A list of a REST API as a split, and a position in it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Path, Split
 
-__all__ = ["FOUND", "ROOT", "HttpSplit", "PagePosition"]
+__all__ = ["ROOT", "HttpSplit", "PagePosition", "current_path"]
 
-ROOT, FOUND = "root", "found"
-"""What a resource is: named by the user, and perhaps growing.
+ROOT: Final = "root"
+"""Where a list was found that the user named."""
 
-Or named by an item of another one, and read once to its end.
-"""
+_EARLIER_FOUND: Final = "found"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSplit(Split):
     """A list of items behind linked pages.
 
+    A list that the user named may grow. One that an item of another list named is read once, to its end.
+
     Attributes:
-        kind: `ROOT` or `FOUND`.
         url: of its first page.
-        found_in: the item that named it, so that a list that two items name is read for each of them; empty
-            for a root.
+        found_in: `ROOT`, or the item that named it: ``0.7 of https://.../items`` for page 0, row 7. So a list
+            that two items name is two splits. A name only: it is never parsed.
     """
 
-    kind: str
     url: str
-    found_in: str = ""
+    found_in: str = ROOT
 
     @property
     def path(self) -> Path:
-        return (self.kind, self.name)
+        """``("0.7 of https://.../items", "https://.../items/7/lines")``."""
+        return (self.found_in, self.url)
 
     @property
-    def name(self) -> str:
-        """The URL, and where it was found: ``https://.../items/7/lines in 0.7 of https://.../items``."""
-        return f"{self.url} in {self.found_in}" if self.found_in else self.url
-
-    @classmethod
-    def from_path(cls, path: Path) -> HttpSplit:
-        """Return the split of a path: URLs have no blanks."""
-        kind, name = path
-        url, _, found_in = name.partition(" in ")
-        return cls(kind, url, found_in)
-
-    def found(self, url: str, page: int, row: int) -> HttpSplit:
-        """Return the split of a URL that one of this list's items names."""
-        return HttpSplit(FOUND, url.replace(" ", "%20"), f"{page}.{row} of {self.name}")
+    def is_root(self) -> bool:
+        """Whether the user named it."""
+        return self.found_in == ROOT
 
     @property
     def split_id(self) -> str:
         return self.url
+
+    def child(self, url: str, page: int, row: int) -> HttpSplit:
+        """Return the list that an item of this one names."""
+        list_name = self.url if self.is_root else f"{self.url} in {self.found_in}"
+        return HttpSplit(url, f"{page}.{row} of {list_name}")
+
+
+def current_path(logged: Path) -> Path:
+    """Return the path of a split whose path was logged, perhaps by an earlier version.
+
+    Earlier versions logged ``("found", "https://.../items/7/lines in 0.7 of https://.../items")``.
+    """
+    found_in, url = logged
+    if found_in != _EARLIER_FOUND:
+        return logged
+    # At the first " in ": the URL before it has no blanks.
+    url, _, found_in = url.partition(" in ")
+    return (found_in, url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,11 @@ class PagePosition:
     page: int
     row: int
     url: str
+
+    @classmethod
+    def first_of(cls, split: HttpSplit) -> PagePosition:
+        """Return the position before the first item of a list."""
+        return cls(0, 0, split.url)
 
     def to_json(self) -> JsonObject:
         """Return the position as the offset holds it."""

@@ -1,4 +1,4 @@
-"""What is in a page: items, the link to the next one, and links to sub-resources."""
+"""What is in a page: its items, the link to the next page, and links to lists that its items name."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from headwater.core.epoch import FoundSplit
 from headwater.core.errors import CorruptRecordError
-from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 
@@ -28,12 +26,18 @@ _FIELDS: list[pa.Field[Any]] = [
 ]
 HTTP_SCHEMA = pa.schema(_FIELDS)
 
-_NEXT_LINK = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?', re.IGNORECASE)
+_OVERLOADED: Final = frozenset({429, 503})
+_NEXT_LINK: Final = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page, decoded: its items, and the URL of the next page or None."""
+    """One page, decoded.
+
+    Attributes:
+        items: in order.
+        next_url: of the next page, or None.
+    """
 
     items: list[Any]
     next_url: str | None
@@ -52,24 +56,12 @@ class Page:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
 
-    def found(
-        self, settings: HttpSettings, split: HttpSplit, at: PagePosition, stop: int
-    ) -> tuple[FoundSplit, ...]:
-        """Return the sub-resources that the items from a position to before row ``stop`` of its page name.
-
-        Of one item, each once.
-        """
-        if settings.children_field is None:
-            return ()
-        found = []
-        for row in range(at.row, stop):
-            named = _at(self.items[row], settings.children_field)
-            links = dict.fromkeys(
-                link for link in (named if isinstance(named, list) else [named]) if isinstance(link, str)
-            )
-            children = [split.found(urljoin(at.url, link), at.page, row) for link in links]
-            found += [FoundSplit(child, PagePosition(0, 0, child.url).to_json()) for child in children]
-        return tuple(found)
+    def links(self, row: int, children_field: str, base_url: str) -> list[str]:
+        """Return the URLs of the lists that an item names, each once, in order."""
+        named = _at(self.items[row], children_field)
+        links = named if isinstance(named, list) else [named]
+        urls = [urljoin(base_url, link).replace(" ", "%20") for link in links if isinstance(link, str)]
+        return list(dict.fromkeys(urls))
 
 
 def parse_page(answer: HttpResponse, settings: HttpSettings) -> Page:
@@ -93,7 +85,9 @@ def parse_page(answer: HttpResponse, settings: HttpSettings) -> Page:
 
 
 def retry_after_ms(answer: HttpResponse, now: datetime) -> int | None:
-    """Return how long the server asks to be left alone, None if it does not say."""
+    """Return how long an overloaded server asks to be left alone; None if it does not."""
+    if answer.status not in _OVERLOADED:
+        return None
     raw = answer.headers.get("retry-after", "").strip()
     if raw.isdecimal():
         return int(raw) * 1000
@@ -106,18 +100,18 @@ def retry_after_ms(answer: HttpResponse, now: datetime) -> int | None:
 
 def _next_url(body: Any, answer: HttpResponse, settings: HttpSettings) -> str | None:
     link = _at(body, settings.next_field)
-    if link in {None, "", False}:
+    if not link:
         named = _NEXT_LINK.search(answer.headers.get("link", ""))
         return urljoin(answer.url, named.group(1)) if named else None
     if settings.cursor_param is None:
         return urljoin(answer.url, str(link))
-    parts = urlsplit(answer.url)
-    query = [
-        (name, value)
-        for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        if name != settings.cursor_param
-    ]
-    return urlunsplit(parts._replace(query=urlencode([*query, (settings.cursor_param, str(link))])))
+    return _with_parameter(answer.url, settings.cursor_param, str(link))
+
+
+def _with_parameter(url: str, name: str, value: str) -> str:
+    parts = urlsplit(url)
+    others = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != name]
+    return urlunsplit(parts._replace(query=urlencode([*others, (name, value)])))
 
 
 def _at(value: Any, names: str) -> Any:

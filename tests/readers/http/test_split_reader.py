@@ -106,7 +106,7 @@ def source(url: str, **options: str) -> HttpSource:
 
 
 def start(url: str) -> SplitRange[HttpSplit, Any]:
-    return SplitRange(HttpSplit(ROOT, url), PagePosition(0, 0, url).to_json(), None)
+    return SplitRange(HttpSplit(url), PagePosition(0, 0, url).to_json(), None)
 
 
 def run(
@@ -227,7 +227,7 @@ def test_a_list_that_two_items_name_is_read_for_each_of_them(server: Scripted) -
     ) == ["b", "b", "c"]
     paths = [found.split.path for found in state.found]
     assert list(made.deserialize_splits(paths, None).values()) == [found.split for found in state.found]
-    assert paths[0][1].removeprefix(server.origin) == f"/b in 0.0 of {server.origin}/a"
+    assert paths[0] == (f"0.0 of {server.origin}/a", f"{server.origin}/b")
     assert len(rows) == 2
 
 
@@ -308,7 +308,7 @@ def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
     server.say("/a", {}, status=500)
     reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock)
     reader.handle_splits_changes([start(f"{server.origin}/a")])
-    with pytest.raises(DeadlineError, match=r"HTTP 500.*after \d+ attempts"):
+    with pytest.raises(DeadlineError, match=r"no answer after \d+ attempts in \d+ ms: HTTP 500"):
         list(iter(reader.fetch, None))
     assert 7_000 < clock.monotonic_ms() <= 10_000
     reader.close()
