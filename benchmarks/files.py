@@ -118,7 +118,7 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     from headwater.connector.planned.coordinator import SourceCoordinator
     from headwater.connector.sources.files.source import FilesSource, configure_files
     from headwater.core.source import Boundedness
-    from headwater.enumerators.files import enumerator
+    from headwater.enumerators.files import settings
 
     configured = configure_files(
         {"format": "text", "path": folder or "/simulated"}, Boundedness.CONTINUOUS_UNBOUNDED
@@ -127,7 +127,7 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     source = configured.source.with_schema(pa.schema([pa.field("value", pa.string())]), given=True)
     outside = _Folder(folder, seen) if folder else _Simulated(seen)
     simulated = (
-        patch.object(enumerator, "lister_for", lambda *_: outside)
+        patch.object(settings, "lister_for", lambda *_: outside)
         if isinstance(outside, _Simulated)
         else nullcontext()
     )

@@ -1,1 +1,18 @@
-"""Which files exist, which of them were read, and what becomes of them afterwards."""
+"""Which files exist, which of them were read, and what is done with them afterwards.
+
+In reading order:
+
+- ``split``: one version of one file, as a split.
+- ``patterns``, ``selection``: which paths and names are read.
+- ``filesystem``: file systems of fsspec, and their errors.
+- ``listing``: lists one path, page by page.
+- ``discovery``: runs the listings on a thread of its own, beside the query.
+- ``names``: what is remembered of a file that was read, and its packed form.
+- ``seen``: all that a query has read, in bounded space.
+- ``name_store``: keeps names that do not fit into the offset.
+- ``backlog``: the files that wait for a batch.
+- ``cleaner``: deletes or archives committed files.
+- ``settings``: what the options say about all of this.
+- ``new_files``: which of the listed files are to be read.
+- ``enumerator``: puts it together, on the coordinator's thread.
+"""

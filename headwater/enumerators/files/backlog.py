@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["Backlog", "BatchLimits"]
+__all__ = ["BatchLimits", "FileBacklog"]
 
 _ENTRY_BYTES = 90
-"""What a file takes in the offset beside its name: number, size, times, start, punctuation."""
+"""What a file takes in the offset beside its path and etag: number, size, times, start, punctuation."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class BatchLimits:
     Attributes:
         max_files: so many files.
         max_bytes: so many bytes; the file that goes beyond it waits.
-        max_plan_bytes: names and all, so much of the offset.
+        max_plan_bytes: so many bytes of the offset, for what is logged of the files.
     """
 
     max_files: int | None = None
@@ -33,17 +33,26 @@ class BatchLimits:
         """Return the limits that always count: the offset's."""
         return BatchLimits(max_plan_bytes=self.max_plan_bytes)
 
+    def exceeded(self, files: int, size_bytes: int, plan_bytes: int) -> bool:
+        """Whether so many files of these sizes are more than one batch may hold."""
+        return (
+            _is_over(files, self.max_files)
+            or _is_over(size_bytes, self.max_bytes)
+            or _is_over(plan_bytes, self.max_plan_bytes)
+        )
 
-class Backlog:
-    """A heap by modification time and path, and an index by path. Belongs to the coordinator's thread.
+
+class FileBacklog:
+    """A heap by modification time and path, and an index by path. Used on the coordinator's thread only.
 
     Args:
         latest_first: the newest file first, instead of the oldest.
     """
 
     def __init__(self, *, latest_first: bool = False) -> None:
-        self._sign = -1 if latest_first else 1
+        self._latest_first = latest_first
         self._files: dict[str, FileStatus] = {}
+        # May hold entries of files that were replaced or taken: `_first` drops them when they come up.
         self._heap: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
@@ -54,7 +63,13 @@ class Backlog:
         known = self._files.get(file.url)
         self._files[file.url] = file
         if known is None or known.modified_us != file.modified_us:
-            heapq.heappush(self._heap, (self._sign * file.modified_us, file.url))
+            heapq.heappush(self._heap, (self._key(file), file.url))
+
+    def put_back(self, files: Iterable[FileStatus]) -> None:
+        """Take back files that were not read after all, unless a newer version was found meanwhile."""
+        for file in files:
+            if file.url not in self._files:
+                self.put(file)
 
     def take(self, limits: BatchLimits, most: int | None = None) -> list[FileStatus]:
         """Remove and return the files of the next batch, in order.
@@ -64,42 +79,48 @@ class Backlog:
             most: so many files and no more, even if that is none.
         """
         taken: list[FileStatus] = []
-        size_bytes = plan_bytes = 0
-        while (file := self._first()) is not None:
+        size_bytes = 0
+        plan_bytes = 0
+        while most is None or len(taken) < most:
+            file = self._first()
+            if file is None:
+                break
             size_bytes += file.size_bytes
-            plan_bytes += _ENTRY_BYTES + len(json.dumps(file.url)) + len(file.etag or "")
-            over = (
-                (most is not None and len(taken) >= most)
-                or (limits.max_files is not None and len(taken) >= limits.max_files)
-                or (limits.max_bytes is not None and size_bytes > limits.max_bytes and bool(taken))
-                or (limits.max_plan_bytes is not None and plan_bytes > limits.max_plan_bytes and bool(taken))
-            )
-            if over:
+            plan_bytes += _plan_bytes(file)
+            # One file is always taken: a file that is larger than a batch would never be read.
+            if taken and limits.exceeded(len(taken) + 1, size_bytes, plan_bytes):
                 break
             heapq.heappop(self._heap)
             del self._files[file.url]
             taken.append(file)
         return taken
 
-    def put_back(self, files: Iterable[FileStatus]) -> None:
-        """Take files back that were not read after all, unless a newer version of theirs was found meanwhile."""
-        for file in files:
-            if file.url not in self._files:
-                self.put(file)
-
     def oldest_ms(self) -> int | None:
         """Return the modification time of the oldest file, None if there is none."""
-        if self._sign == 1:
-            first = self._first()
-            return None if first is None else first.modified_ms
-        return min((file.modified_ms for file in self._files.values()), default=None)
+        if self._latest_first:
+            return min((file.modified_ms for file in self._files.values()), default=None)
+        first = self._first()
+        return None if first is None else first.modified_ms
 
     def _first(self) -> FileStatus | None:
         """Return the next file, dropping entries of the heap whose file was replaced or taken."""
         while self._heap:
             key, url = self._heap[0]
             file = self._files.get(url)
-            if file is not None and self._sign * file.modified_us == key:
+            if file is not None and self._key(file) == key:
                 return file
             heapq.heappop(self._heap)
         return None
+
+    def _key(self, file: FileStatus) -> int:
+        """Return what the heap is sorted by: Python's has the smallest first."""
+        return -file.modified_us if self._latest_first else file.modified_us
+
+
+def _plan_bytes(file: FileStatus) -> int:
+    """Return about how many bytes of the offset a file takes."""
+    return _ENTRY_BYTES + len(json.dumps(file.url)) + len(file.etag or "")
+
+
+def _is_over(value: int, limit: int | None) -> bool:
+    return limit is not None and value > limit

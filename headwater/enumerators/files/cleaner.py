@@ -1,11 +1,12 @@
-"""``cleanSource``: what becomes of files that are read and committed."""
+"""``cleanSource``: what is done with files that are read and committed."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent import futures
 from dataclasses import dataclass, field
+from functools import partial
 
 from headwater.core.errors import SourceError, UnknownSplitError
 from headwater.core.worker_thread import WorkerThread
@@ -35,8 +36,9 @@ class FileCleaner:
     """Deletes or moves committed files on a thread of its own, in the order of their batches.
 
     Best effort, as in Spark: a failure is a warning, and what was not done when the process died is done for
-    the last batch only. A file is touched only if it still is the version that was read: content that came
-    since is never removed.
+    the last batch only. A file is touched only if it still is the version that was read.
+
+    `clean` and `close` are called on the coordinator's thread, `wait` on its worker thread.
 
     Args:
         settings: what to do.
@@ -45,19 +47,23 @@ class FileCleaner:
     def __init__(self, settings: CleanSource) -> None:
         self._settings = settings
         self._worker = WorkerThread("headwater-cleaner")
-        self._last: Future[None] | None = None
+        # The last batch that was given to `clean`.
+        self._last: futures.Future[None] | None = None
 
     def clean(self, files: Sequence[FileStatus]) -> None:
         """Begin to clean the files of a committed batch.
 
-        Does not block. Files that are gone are done with.
+        Does not block. A file that is gone already is no error: the same batch may come twice.
         """
-        self._last = self._worker.submit(lambda: self._clean_all(files))
+        self._last = self._worker.submit(partial(self._clean_all, files))
 
     def wait(self, timeout_ms: int) -> bool:
-        """Block until everything is done that was begun, or the time is over; return whether it is."""
+        """Block until everything is done that was begun, or the time is over; return whether it is done."""
+        if self._last is None:
+            return True
         # Batches are cleaned in order: when the last one is done, all are.
-        return self._last is None or bool(wait([self._last], timeout_ms / 1000).done)
+        finished = futures.wait([self._last], timeout_ms / 1000)
+        return len(finished.done) > 0
 
     def close(self) -> None:
         """End the thread after what was begun. Does not wait."""
@@ -70,19 +76,23 @@ class FileCleaner:
     def _clean(self, file: FileStatus) -> None:
         try:
             with file_errors("cleanSource", file.url):
-                fs, path = open_file_system(file.url, self._settings.storage_options)
-                if not file.same_content(present_status(fs, path)):
-                    log.warning("cleanSource: %s changed since it was read; it stays", file.url)
-                elif self._settings.archive_dir is None:
-                    fs.rm_file(path)
-                else:
-                    _, target = open_file_system(
-                        f"{self._settings.archive_dir.rstrip('/')}/{path.lstrip('/')}",
-                        self._settings.storage_options,
-                    )
-                    fs.makedirs(target.rpartition("/")[0], exist_ok=True)
-                    fs.mv(path, target)
+                self._delete_or_move(file)
         except UnknownSplitError:
             log.debug("cleanSource: %s is gone already", file.url)
         except SourceError as error:
             log.warning("cleanSource: %s stays: %s", file.url, error)
+
+    def _delete_or_move(self, file: FileStatus) -> None:
+        fs, path = open_file_system(file.url, self._settings.storage_options)
+        # Right before the deletion: file systems have no "delete if it is this version", so content that is
+        # written between the two calls is lost. Writers that move whole files under new names are safe.
+        if not file.same_content(present_status(fs, path)):
+            log.warning("cleanSource: %s changed since it was read; it stays", file.url)
+            return
+        if self._settings.archive_dir is None:
+            fs.rm_file(path)
+            return
+        archived = f"{self._settings.archive_dir.rstrip('/')}/{path.lstrip('/')}"
+        _, target = open_file_system(archived, self._settings.storage_options)
+        fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+        fs.mv(path, target)

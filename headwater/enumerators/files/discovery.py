@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from headwater.core.clock import Clock
 from headwater.core.errors import SourceError, TransientSourceError
@@ -13,42 +13,39 @@ from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["FileDiscovery", "Found"]
+__all__ = ["FileDiscovery", "ListedFiles"]
 
 _SHORT_MS = 50
+"""A listing that took longer than this is followed by a rest."""
+
 _SLICE_MS = 5_000
+"""The longest wait of one `FileDiscovery.take`."""
 
 
 @dataclass(frozen=True)
-class Found:
+class ListedFiles:
     """What was listed since it was last asked for.
 
     Attributes:
-        recent: files newer than the frontier that the listing before did not have, or had otherwise: the
-            first listing of a process tells of all.
-        outside: such files at or before the frontier; the first listing cannot tell them from those that were
-            read, and names none.
-        under_way: whether a listing is, so that there may be more in a moment.
+        recent: files newer than the frontier that the listing before did not have, or had with another
+            content. The first listing of a process brings all of them.
+        outside: such files at or before the frontier. The first listing cannot tell them from those that were
+            read, and brings none.
+        under_way: whether a listing is running, so that there may be more in a moment.
         listed_once: whether a whole listing has ended since this process began.
     """
 
-    recent: Sequence[FileStatus] = ()
-    outside: Sequence[FileStatus] = ()
-    under_way: bool = False
-    listed_once: bool = False
-
-
-@dataclass
-class _Round:
-    """One listing under way. Shared between two threads, guarded by the discovery's condition."""
-
-    recent: list[FileStatus] = field(default_factory=list)
-    outside: list[FileStatus] = field(default_factory=list)
-    over: bool = False
+    recent: Sequence[FileStatus]
+    outside: Sequence[FileStatus]
+    under_way: bool
+    listed_once: bool
 
 
 class FileDiscovery:
-    """Runs one listing after the other. `begin` never blocks; `take` blocks no longer than it is told.
+    """Runs one listing after the other, each on a thread that ends with it.
+
+    Three threads meet here: `begin` and `close` are called on the coordinator's thread, `take` on its worker
+    thread, and the listing has its own. `begin` never blocks; `take` blocks no longer than it is told.
 
     After a long listing it rests for as long as that took, so that a folder of a million files, looked at in
     a loop, does not keep a core busy.
@@ -57,7 +54,7 @@ class FileDiscovery:
     Args:
         listers: one for each path; their errors come out of `take`.
         selection: which modification times count.
-        clock: for rests and patience.
+        clock: for the rests.
         now_us: the time of day, microseconds since 1970, to compare modification times with.
     """
 
@@ -68,101 +65,118 @@ class FileDiscovery:
         clock: Clock,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        self._listers, self._selection, self._clock, self._now_us = listers, selection, clock, now_us
-        self._changed = threading.Condition()
-        self._round: _Round | None = None
-        self._listed_once = False
-        self._failure: BaseException | None = None
-        self._listed: set[int] | None = None
-        self._rest_until_ms = clock.monotonic_ms()
+        self._listers = listers
+        self._selection = selection
+        self._clock = clock
+        self._now_us = now_us
         self._closing = threading.Event()
+        # Guards the fields below up to the next comment; notified when a listing ends.
+        self._changed = threading.Condition()
+        self._under_way = False
+        self._recent: list[FileStatus] = []
+        self._outside: list[FileStatus] = []
+        self._failure: BaseException | None = None
+        self._listed_once = False
+        self._rest_until_ms = clock.monotonic_ms()
+        # The hashes of what the last whole listing had. Only the listing thread touches it: there is never
+        # more than one, and the next one is started after the lock has shown the end of the one before.
+        self._listed_before: set[int] | None = None
 
     def begin(self, frontier_ms: int) -> None:
         """Begin a listing, unless one is under way or it is time to rest.
 
         Args:
-            frontier_ms: what was modified up to then needs not be told again.
+            frontier_ms: what was modified up to then was read, or came too late.
         """
         with self._changed:
-            if self._is_under_way() or self._clock.monotonic_ms() < self._rest_until_ms:
+            # Both are looked at and set under one lock: two listings at once would tell of a file twice.
+            if self._under_way or self._clock.monotonic_ms() < self._rest_until_ms:
                 return
-            before = self._round or _Round()
+            self._under_way = True
             self._failure = None
-            self._round = _Round(before.recent, before.outside)  # what nobody has taken yet
-            threading.Thread(
-                target=self._list, args=(self._round, frontier_ms), name="headwater-files", daemon=True
-            ).start()
+        thread = threading.Thread(target=self._list, args=(frontier_ms,), name="headwater-files", daemon=True)
+        thread.start()
 
-    def take(self, patience_ms: int | None) -> Found:
+    def take(self, patience_ms: int | None) -> ListedFiles:
         """Return what was found, after the end of the listing that is under way, or when patience is over.
 
         Args:
-            patience_ms: wait no longer than this; None for as long as it takes, but come back now and then
-                with what there is.
+            patience_ms: wait no longer than this. None to wait for the end of the listing; this call then
+                returns every few seconds with what there is, and is to be made again while
+                `ListedFiles.under_way`.
 
         Raises:
             SourceError: what a lister raised, until the next `begin`: half a listing is never taken for a
                 whole one.
         """
-        slice_ms = _SLICE_MS if patience_ms is None else patience_ms
+        wait_ms = _SLICE_MS if patience_ms is None else patience_ms
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_under_way(), slice_ms / 1000)
+            self._changed.wait_for(lambda: not self._under_way, wait_ms / 1000)
+            # Before what was found: after a failure the files stay here until a listing has succeeded.
             if self._failure is not None:
-                raise _for_good(self._failure)
-            found = self._round or _Round()
-            taken = Found(found.recent[:], found.outside[:], self._is_under_way(), self._listed_once)
-            found.recent.clear()
-            found.outside.clear()
+                raise _final(self._failure)
+            taken = ListedFiles(self._recent, self._outside, self._under_way, self._listed_once)
+            # New lists: those that were taken are the caller's now, and the listing may be going on.
+            self._recent = []
+            self._outside = []
             return taken
 
     def close(self) -> None:
-        """Let the listing end soon. Does not wait."""
+        """Let the listing end at its next page. Does not wait for it."""
         self._closing.set()
 
-    def _is_under_way(self) -> bool:
-        return self._round is not None and not self._round.over
-
-    def _list(self, current: _Round, frontier_ms: int) -> None:
+    def _list(self, frontier_ms: int) -> None:
+        """Run one listing: the body of its thread."""
         began_ms = self._clock.monotonic_ms()
         failure: BaseException | None = None
+        is_whole = False
         try:
-            self._fill(current, frontier_ms)
-        except BaseException as error:  # noqa: BLE001 - goes to the thread that asks
+            is_whole = self._fill(frontier_ms)
+        except BaseException as error:  # noqa: BLE001 - raised again on the thread that asks
             failure = error
-        took_ms = self._clock.monotonic_ms() - began_ms
+        ended_ms = self._clock.monotonic_ms()
+        took_ms = ended_ms - began_ms
         with self._changed:
-            current.over, self._failure = True, failure
-            self._listed_once = self._listed_once or failure is None
-            self._rest_until_ms = self._clock.monotonic_ms() + (took_ms if took_ms > _SHORT_MS else 0)
+            # All in one step: a thread that sees the end must see the failure, or that all is listed, too.
+            self._under_way = False
+            self._failure = failure
+            self._listed_once = self._listed_once or is_whole
+            if took_ms > _SHORT_MS:
+                self._rest_until_ms = ended_ms + took_ms
             self._changed.notify_all()
 
-    def _fill(self, current: _Round, frontier_ms: int) -> None:
-        now_us, listed = self._now_us(), set[int]()
+    def _fill(self, frontier_ms: int) -> bool:
+        """List all paths; return whether that came to its end."""
+        now_us = self._now_us()
+        before = self._listed_before
+        listed: set[int] = set()
         for lister in self._listers():
             for page in lister.pages():
                 if self._closing.is_set():
-                    return
+                    return False
                 in_time = [file for file in page if self._selection.in_time(file.modified_us, now_us)]
-                fresh = (
-                    in_time
-                    if self._listed is None
-                    else [file for file in in_time if hash(file) not in self._listed]
-                )
                 listed.update(map(hash, in_time))
-                recent = [file for file in fresh if file.modified_ms > frontier_ms]
-                late = (
-                    []
-                    if self._listed is None
-                    else [file for file in fresh if file.modified_ms <= frontier_ms]
-                )
-                with self._changed:
-                    current.recent += recent
-                    current.outside += late
-        self._listed = listed
+                self._add(in_time, before, frontier_ms)
+        # Only now: a listing that failed half-way must not hide from the next one what it did not bring.
+        self._listed_before = listed
+        return True
+
+    def _add(self, page: Sequence[FileStatus], before: set[int] | None, frontier_ms: int) -> None:
+        """Keep what the listing before did not have until it is taken."""
+        fresh = page
+        if before is not None:
+            fresh = [file for file in page if hash(file) not in before]
+        recent = [file for file in fresh if file.modified_ms > frontier_ms]
+        outside: list[FileStatus] = []
+        if before is not None:
+            outside = [file for file in fresh if file.modified_ms <= frontier_ms]
+        with self._changed:
+            self._recent += recent
+            self._outside += outside
 
 
-def _for_good(failure: BaseException) -> BaseException:
-    """Return a failure as one that nobody asks again for: the lister has done so, page by page."""
+def _final(failure: BaseException) -> BaseException:
+    """Return a failure that is not retried again: the lister has asked for each page until its deadline."""
     if not isinstance(failure, TransientSourceError):
         return failure
     final = SourceError(f"the listing failed: {failure.message}", source=failure.source, split=failure.split)

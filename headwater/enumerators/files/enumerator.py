@@ -1,86 +1,47 @@
-"""The split enumerator of files: what is listed and not yet seen is read, each file once."""
+"""The split enumerator of files: what is listed and was not read yet is read, each file once."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
-from headwater.core.clock import Clock, SystemClock
+from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater.core.errors import OffsetError, OptionError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.retry import Backoff, retrying
 from headwater.core.split import Path
-from headwater.core.state_store import StateStore
 from headwater.enumerators.files import seen
-from headwater.enumerators.files.backlog import Backlog, BatchLimits
-from headwater.enumerators.files.cleaner import CleanSource, FileCleaner
-from headwater.enumerators.files.discovery import FileDiscovery, Found
-from headwater.enumerators.files.listing import FileLister, lister_for
-from headwater.enumerators.files.seen import NameSegment, SeenFiles, Sighting, TooManyNames
-from headwater.enumerators.files.selection import FileSelection
-from headwater.enumerators.files.spill import NameStore
+from headwater.enumerators.files.backlog import FileBacklog
+from headwater.enumerators.files.cleaner import FileCleaner
+from headwater.enumerators.files.discovery import FileDiscovery, ListedFiles
+from headwater.enumerators.files.name_store import NameStore
+from headwater.enumerators.files.new_files import files_to_read
+from headwater.enumerators.files.seen import SeenFiles, TooManyNamesError
+from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 
-__all__ = ["FileSplitEnumerator", "FilesSettings", "OnChange"]
+__all__ = ["FileSplitEnumerator"]
 
 log = logging.getLogger(__name__)
+
 _PATIENCE_MS = 50
+"""How long a batch without files waits for the listing that is under way."""
+
 _MOST_BACKLOG = 100_000
+"""With so many files to read, the next listing waits: they are all in memory."""
+
 _CLEANING_MS = 10_000
-_SHOWN = 5
-
-OnChange: TypeAlias = Literal["error", "ignore", "read"]
-"""``error``, ``ignore`` or ``read``: what to do with a path that was read and has another content now."""
-
-
-@dataclass(frozen=True)
-class FilesSettings:
-    """What the options say about finding files.
-
-    Attributes:
-        selection: which files.
-        limits: of a batch.
-        backoff: how long to go on asking a store that is away or throttles.
-        latest_first: the newest files first.
-        window_ms: files that arrive with a modification time so much older than the newest one are reported,
-            not read.
-        on_change: what to do with a path whose content changed.
-        clean: what becomes of committed files, None if they stay.
-        store: where names go that do not fit into the offset, None if nowhere.
-        remember: whether this is a stream; a batch read sees everything once, and remembers nothing.
-        schema: the schema that was inferred, to be kept in the offset, or None if the user gave one.
-    """
-
-    selection: FileSelection
-    limits: BatchLimits
-    backoff: Backoff
-    latest_first: bool = False
-    window_ms: int = 7 * 24 * 3600 * 1000
-    on_change: OnChange = "error"
-    clean: CleanSource | None = None
-    store: StateStore | None = field(default=None, repr=False)
-    remember: bool = True
-    schema: str | None = None
-
-    def listers(self, clock: Clock) -> list[FileLister]:
-        """Return the listers of all paths."""
-        never = threading.Event()
-
-        def ask(call: Callable[[], object], what: str) -> object:
-            return retrying(call, backoff=self.backoff, clock=clock, cancelled=never, what=what)
-
-        return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]
+"""How long a query that ends waits for the cleaning of its last files."""
 
 
 class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
-    """Lists beside the query and hands each batch its files, the oldest first (Flink.
+    """Lists beside the query and hands each batch its files, the oldest first.
 
-    ``ContinuousFileSplitEnumerator``).
+    Flink's ``ContinuousFileSplitEnumerator``. Listing and cleaning have threads of their own; every method
+    here runs on the coordinator's thread, and what blocks goes through
+    `SplitEnumeratorContext.call_async`.
 
     The life of a file:
 
@@ -93,46 +54,48 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
 
     The frontier (`SeenFiles`) stays where it is until this process has listed everything once: files that are
     not listed yet may be older.
+
+    Args:
+        context: the coordinator.
+        settings: which files, and what is remembered of them.
     """
 
-    def __init__(
-        self,
-        context: SplitEnumeratorContext[FileSplit, int],
-        settings: FilesSettings,
-        clock: Clock | None = None,
-        discovery: FileDiscovery | None = None,
-    ) -> None:
-        clock = clock or SystemClock()
-        self._context, self._settings = context, settings
-        self._discovery = discovery or FileDiscovery(
-            lambda: settings.listers(clock), settings.selection, clock
-        )
-        self._backlog = Backlog(latest_first=settings.latest_first)
-        self._names = NameStore(settings.store) if settings.store is not None else None
-        self._cleaner = FileCleaner(settings.clean) if settings.clean is not None else None
+    def __init__(self, context: SplitEnumeratorContext[FileSplit, int], settings: FilesSettings) -> None:
+        clock = SystemClock()
+        self._context = context
+        self._settings = settings
+        self._discovery = FileDiscovery(lambda: settings.listers(clock), settings.selection, clock)
+        self._backlog = FileBacklog(latest_first=settings.latest_first)
+        self._names = None if settings.store is None else NameStore(settings.store)
+        self._cleaner = None if settings.clean is None else FileCleaner(settings.clean)
         self._seen = self._nothing_seen()
-        self._checkpoint: Checkpoint[FileSplit, int] | None = None
+        # What `_seen` was as JSON when it was last logged or restored; None if it has to be restored.
         self._state: JsonObject | None = None
         self._next_number = 0
+        self._checkpoint: Checkpoint[FileSplit, int] | None = None
         self._heads: dict[Path, int] = {}
-        self._listed_once = self._frozen = False
+        self._listed_once = False
+        # Whether the files to read are those of the backlog and no more: the query ends after them.
+        self._is_fixed = False
 
     def start(self) -> None:
-        """Nothing to do: the first look begins the first listing."""
+        """Nothing to do: the first `refresh` begins the first listing."""
 
     def refresh(self, checkpoint: Checkpoint[FileSplit, int] | None) -> None:
-        """Begin a listing beside the query, unless what is to be read is long enough already, or fixed (AvailableNow)."""
-        self._checkpoint, self._heads = checkpoint, {}
+        """Begin a listing beside the query, unless enough files wait already, or they are fixed."""
+        self._checkpoint = checkpoint
+        self._heads = {}
+        # Another state than ours: this process is new, or its last plan never came to be logged.
         if checkpoint is not None and checkpoint.state != self._state:
-            self._restore(checkpoint)
-        if not self._frozen and len(self._backlog) < _MOST_BACKLOG:
+            self._restore(checkpoint.state)
+        if not self._is_fixed and len(self._backlog) < _MOST_BACKLOG:
             self._discovery.begin(self._seen.frontier_ms)
 
     def handle_split_request(self, request: SplitRequest) -> None:
-        if self._frozen:
+        if self._is_fixed:
             self._assign(request)
         else:
-            self._look(request)
+            self._take_listed(request)
 
     def heads(self) -> Mapping[Path, int]:
         return self._heads
@@ -140,34 +103,31 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
     def snapshot_state(self) -> JsonValue:
         if not self._settings.remember:
             return None
-        self._state = {
+        state: JsonObject = {
             **self._seen.to_json(),
             "next": self._next_number,
             "selection": self._settings.selection.fingerprint,
         }
         if self._settings.schema is not None:
-            self._state["schema"] = self._settings.schema
-        return self._state
+            state["schema"] = self._settings.schema
+        self._state = state
+        return state
 
     def add_splits_back(self, splits: Sequence[FileSplit]) -> None:
         self._backlog.put_back(split.file for split in splits)
-        # `refresh` reads it from the checkpoint again.
-        self._seen, self._state, self._next_number = self._nothing_seen(), None, 0
+        # They were remembered as seen when they were assigned: `refresh` restores what the checkpoint holds.
+        self._seen = self._nothing_seen()
+        self._state = None
+        self._next_number = 0
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[FileSplit, int]) -> None:
         if self._cleaner is not None:
-            self._cleaner.clean(
-                [
-                    split.file
-                    for path, split in checkpoint.splits.items()
-                    if checkpoint.positions[path] == split.file.size_bytes
-                ]
-            )
+            self._cleaner.clean(_read_to_the_end(checkpoint))
+        # Only while `_seen` is what this checkpoint holds: another state may need other segments.
         if self._names is not None and checkpoint.state == self._state:
-            names, needed = self._names, self._seen.segments
             self._context.call_async(
-                lambda: names.prune(needed),
-                lambda _: None,
+                partial(self._names.prune, self._seen.segments),
+                _no_answer,
                 what="deleting names of files that are not needed any more",
             )
 
@@ -176,20 +136,25 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         if self._cleaner is not None:
             self._cleaner.close()
 
+    # What was read, out of the checkpoint
+
     def _nothing_seen(self) -> SeenFiles:
         return SeenFiles(self._settings.window_ms, can_spill=self._settings.store is not None)
 
-    def _restore(self, checkpoint: Checkpoint[FileSplit, int]) -> None:
-        """Take what was seen from the checkpoint.
+    def _restore(self, state: JsonValue) -> None:
+        """Take what was seen from a checkpoint.
 
-        Names that are kept elsewhere come before anything is decided.
+        Segments of names are read on the worker thread. That is before a file is looked at: calls are
+        answered in the order in which they were started, and `_take_listed` comes after this.
         """
-        state = checkpoint.state
-        if not isinstance(state, dict) or not isinstance(state.get("next"), int):
+        next_number = state.get("next") if isinstance(state, dict) else None
+        if not isinstance(state, dict) or not isinstance(next_number, int):
             raise OffsetError("the checkpoint's state is not one of the files source")
         self._check_schema(state.get("schema"))
         self._check_selection(state.get("selection"))
-        self._seen, self._state, self._next_number = self._nothing_seen(), state, int(str(state["next"]))
+        self._seen = self._nothing_seen()
+        self._state = state
+        self._next_number = next_number
         for name, newest_ms in self._seen.restore(state):
             if self._names is None:
                 raise OptionError(
@@ -197,101 +162,80 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
                     option="stateLocation",
                 )
             self._context.call_async(
-                self._reading(self._names, name, newest_ms),
+                partial(self._names.read, name, newest_ms),
                 self._seen.attach,
                 what=f"names of files that were read ({name})",
             )
 
-    @staticmethod
-    def _reading(names: NameStore, name: str, newest_ms: int) -> Callable[[], NameSegment]:
-        return lambda: names.read(name, newest_ms)
-
     def _check_schema(self, logged: JsonValue) -> None:
         """A query goes on with the schema that it began with: one that was inferred anew must be the same."""
-        if isinstance(logged, str) and self._settings.schema is not None and logged != self._settings.schema:
+        inferred = self._settings.schema
+        if isinstance(logged, str) and inferred is not None and logged != inferred:
             raise OptionError(
-                f"this query began with the inferred schema {logged}; what is inferred from the files now is {self._settings.schema}. "
-                "To go on as before, give the first one with .schema(...); to read the new columns, give the second one"
+                f"this query began with the inferred schema {logged}; what is inferred from the files now is "
+                f"{inferred}. To go on as before, give the first one with .schema(...); to read the new "
+                "columns, give the second one"
             )
 
     def _check_selection(self, logged: JsonValue) -> None:
         if logged != self._settings.selection.fingerprint:
             log.warning(
-                "other paths are read than before the restart: files that are selected only now, and are older than what is remembered, are taken "
-                "for read ones. To read them too, give them a query of their own, or a new checkpointLocation"
+                "other paths are read than before the restart: files that are selected only now, and are "
+                "older than what is remembered, are taken for read ones. To read them too, give them a query "
+                "of their own, or a new checkpointLocation"
             )
 
-    def _look(self, request: SplitRequest) -> None:
-        """Ask for what was found.
+    # From the listing to the backlog
 
-        At once if there is something to read, after a moment if there is not, or when all is listed if it
-        must be.
-        """
-        patience_ms = None if self._needs_all(request) else 0 if self._backlog else _PATIENCE_MS
+    def _take_listed(self, request: SplitRequest) -> None:
+        """Ask for what the listing found so far: `_on_listed` gets it."""
         self._context.call_async(
-            lambda: self._discovery.take(patience_ms),
-            lambda found: self._handle(found, request),
+            partial(self._discovery.take, self._patience_ms(request)),
+            partial(self._on_listed, request),
             what="listing of files",
         )
 
-    def _needs_all(self, request: SplitRequest) -> bool:
+    def _patience_ms(self, request: SplitRequest) -> int | None:
+        """Return how long the batch waits for the end of the listing, None for as long as it takes."""
+        if self._needs_whole_listing(request):
+            return None
+        if len(self._backlog) > 0:
+            return 0  # the batch has files: what is found later is for the next one
+        return _PATIENCE_MS
+
+    def _needs_whole_listing(self, request: SplitRequest) -> bool:
+        """Whether a batch may be planned only when everything is listed.
+
+        A query that ends reads all that is there; and before the first listing is over, the newest file is
+        not known.
+        """
         return request.ends or (self._settings.latest_first and not self._listed_once)
 
-    def _handle(self, found: Found, request: SplitRequest) -> None:
-        self._take_in(found)
-        self._listed_once = self._listed_once or found.listed_once
-        nothing_yet = self._checkpoint is None and not self._backlog
-        if found.under_way and (nothing_yet or self._needs_all(request)):
-            self._look(request)
+    def _on_listed(self, request: SplitRequest, listed: ListedFiles) -> None:
+        for file in files_to_read(listed, self._seen, self._settings):
+            self._backlog.put(file)
+        self._listed_once = self._listed_once or listed.listed_once
+        # A query that has logged nothing waits for its first files: its first offset should have some.
+        is_first_without_files = self._checkpoint is None and len(self._backlog) == 0
+        if listed.under_way and (is_first_without_files or self._needs_whole_listing(request)):
+            self._take_listed(request)
             return
-        self._frozen = request.ends
+        self._is_fixed = request.ends
         self._assign(request)
 
-    def _take_in(self, found: Found) -> None:
-        if not self._settings.remember:
-            for file in found.recent:
-                self._backlog.put(file)
-            return
-        outside = list(found.outside)
-        for file in found.recent:
-            sighting = self._seen.sighting(file)
-            if sighting is Sighting.NEW or (sighting is Sighting.CHANGED and self._is_read_again(file)):
-                self._backlog.put(file)
-            elif sighting is Sighting.OUTSIDE:
-                outside.append(file)
-        if outside:
-            log.warning(
-                "%d files arrived too late and are not read: they are older than what is remembered of %s: %s%s",
-                len(outside),
-                "the last files" if self._names is None else "maxFileAge",
-                ", ".join(file.url for file in outside[:_SHOWN]),
-                ", ..." if len(outside) > _SHOWN else "",
-            )
-
-    def _is_read_again(self, file: FileStatus) -> bool:
-        """Whether a path whose content changed is read again; an error, if that is the user's wish."""
-        if self._settings.on_change == "error":
-            raise SourceError(
-                "the file changed after it was read. Write new content under a new name, or set onChange to ignore (what came later is not read) "
-                "or read (the whole file is read again)",
-                source="files",
-                split=file.url,
-            )
-        if self._settings.on_change == "ignore":
-            log.warning("%s changed after it was read; what came later is not read", file.url)
-            self._seen.replace(file)
-            return False
-        return True
+    # From the backlog to the batch
 
     def _assign(self, request: SplitRequest) -> None:
         """Give the batch its files; nothing at all if there is none."""
         limits = self._settings.limits if request.limited else self._settings.limits.without_users()
-        files = self._backlog.take(limits, self._most())
+        files = self._backlog.take(limits, self._most_files())
         if not files:
             self._wait_for_cleaning(request)
             return
-        splits = [FileSplit(f"{self._next_number + at:010d}", file) for at, file in enumerate(files)]
-        self._next_number += len(splits)
+        splits: list[FileSplit] = []
+        for file in files:
+            splits.append(FileSplit(f"{self._next_number:010d}", file))
+            self._next_number += 1
         if self._checkpoint is not None:
             self._context.retire_splits(list(self._checkpoint.splits), "it is read")
         self._context.assign_splits({split.path: (split, 0) for split in splits})
@@ -299,44 +243,58 @@ class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
         if self._settings.remember:
             self._remember(files)
 
-    def _most(self) -> int | None:
-        """Return how many files may be taken, while the frontier cannot rise to make room for their names."""
+    def _most_files(self) -> int | None:
+        """Return how many files a batch may have so that their names fit, None for any number."""
         if not self._settings.remember or self._names is not None:
             return None
         if self._settings.latest_first and len(self._backlog) > seen.INLINE_FILES:
             raise OptionError(
-                f"{len(self._backlog):,} files wait, and only {seen.INLINE_FILES:,} can be remembered by name while older ones are unread: "
-                "read the backlog without latestFirst, or give a stateLocation",
+                f"{len(self._backlog):,} files wait, and only {seen.INLINE_FILES:,} can be remembered by "
+                "name while older ones are unread: read the backlog without latestFirst, or give a "
+                "stateLocation",
                 option="latestFirst",
             )
+        # Until everything is listed once, the frontier must not rise to make room for more names.
         return None if self._listed_once else self._seen.room
 
     def _remember(self, files: Iterable[FileStatus]) -> None:
-        oldest_ms = self._backlog.oldest_ms() if self._listed_once else self._seen.frontier_ms
+        # Before everything is listed once there may be older files: the frontier stays where it is.
+        oldest_unread_ms = self._backlog.oldest_ms() if self._listed_once else self._seen.frontier_ms
+        now_ms = time.time_ns() // 1_000_000
         try:
-            overflow = self._seen.add(files, oldest_ms, time.time_ns() // 1_000_000)
-        except TooManyNames as error:
+            overflow = self._seen.add(files, oldest_unread_ms, now_ms)
+        except TooManyNamesError as error:
             raise SourceError(
-                f"{error}: too many files have the same modification time, or older ones are unread (latestFirst), and none may be forgotten, "
-                "or it would be read twice. Give a stateLocation for the names (an fsspec URL)",
+                f"{error}: too many files have the same modification time, or older ones are unread "
+                "(latestFirst), and none may be forgotten, or it would be read twice. Give a stateLocation "
+                "for the names (an fsspec URL)",
                 source="files",
             ) from error
         if overflow is not None:
-            assert self._names is not None
-            names, data = self._names, overflow
+            assert self._names is not None, "names overflow only where there is a place for them"
+            # The answer comes before the batch is logged, so the state of its offset names the segment.
             self._context.call_async(
-                lambda: names.write(data),
+                partial(self._names.write, overflow),
                 self._seen.attach,
                 what="writing names of files to the stateLocation",
             )
 
     def _wait_for_cleaning(self, request: SplitRequest) -> None:
-        """There is nothing else to do.
-
-        A query that ends now should not leave files behind that it might have cleaned.
-        """
+        """Wait for the cleaner at the end of a query: its last files are to be cleaned too."""
         if request.ends and self._cleaner is not None:
-            cleaner = self._cleaner
             self._context.call_async(
-                lambda: cleaner.wait(_CLEANING_MS), lambda _: None, what="cleaning of committed files"
+                partial(self._cleaner.wait, _CLEANING_MS), _no_answer, what="cleaning of committed files"
             )
+
+
+def _read_to_the_end(checkpoint: Checkpoint[FileSplit, int]) -> list[FileStatus]:
+    """Return the files of a checkpoint that are read whole."""
+    return [
+        split.file
+        for path, split in checkpoint.splits.items()
+        if checkpoint.positions[path] == split.file.size_bytes
+    ]
+
+
+def _no_answer(_: object) -> None:
+    """Take the answer of a call that is made for what it does."""

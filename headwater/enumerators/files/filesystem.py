@@ -1,11 +1,10 @@
-"""fsspec's file systems, and their errors in headwater's words."""
+"""File systems of fsspec, and their errors as headwater's."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import fsspec
 from fsspec.core import url_to_fs
@@ -23,6 +22,7 @@ from headwater.core.errors import (
 
 __all__ = ["file_errors", "open_file_system", "status_url"]
 
+# What an OSError means that may be over in a moment.
 _PASSING = {
     errno.EBUSY,
     errno.ETIMEDOUT,
@@ -34,7 +34,11 @@ _PASSING = {
     errno.EHOSTUNREACH,
     errno.ENETUNREACH,
 }
+
+# Where the errors of the stores' own libraries are defined.
 _CLIENTS = ("aiohttp", "botocore", "aiobotocore", "google", "azure", "requests", "urllib3")
+
+# How the names of their errors begin that are about credentials; their other errors may pass.
 _CREDENTIALS = (
     "NoCredentials",
     "PartialCredentials",
@@ -42,25 +46,29 @@ _CREDENTIALS = (
     "DefaultCredentials",
     "ClientAuthentication",
 )
-_INSTALL = {"s3fs": "s3", "fastavro": "avro"}
+
+# Libraries that headwater has an extra for.
+_EXTRAS = {"s3fs": "s3"}
 
 
 def open_file_system(
     url: str, storage_options: Mapping[str, object]
 ) -> tuple[fsspec.AbstractFileSystem, str]:
-    """Return the file system of a URL and the path in it. fsspec keeps file systems for the life of the process.
+    """Return the file system of a URL and the path in it.
+
+    Equal arguments give the same object, since fsspec keeps file systems for the life of the process.
 
     Raises:
-        OptionError: nobody knows the protocol, or the options are not the file system's.
+        OptionError: fsspec does not know the protocol, or the options are not the file system's.
         MissingDependencyError: the file system's library is not installed.
     """
     try:
         fs, path = url_to_fs(url, **storage_options)
     except ImportError as error:
-        library = next((name for name in _INSTALL if name in str(error)), None)
-        if library is None:
-            raise OptionError(f"{url}: {error} (driver and every executor need it)", option="path") from error
-        raise MissingDependencyError(library, needed_for=f"reading {url}", extra=_INSTALL[library]) from error
+        for library, extra in _EXTRAS.items():
+            if library in str(error):
+                raise MissingDependencyError(library, needed_for=f"reading {url}", extra=extra) from error
+        raise OptionError(f"{url}: {error} (driver and every executor need it)", option="path") from error
     except (ValueError, TypeError) as error:
         raise OptionError(f"{url}: {error}", option="path") from error
     return fs, path
@@ -73,8 +81,12 @@ def status_url(fs: fsspec.AbstractFileSystem, path: str) -> str:
 
 
 @contextmanager
-def file_errors(what: str, url: str, *, position: int | None = None) -> Iterator[None]:
+def file_errors(what: str, url: str) -> Iterator[None]:
     """Turn the errors of file systems into those of headwater.
+
+    Args:
+        what: was being done, for messages.
+        url: of the file or folder.
 
     Raises:
         UnknownSplitError: there is no such file.
@@ -83,24 +95,25 @@ def file_errors(what: str, url: str, *, position: int | None = None) -> Iterator
         TransientSourceError: the store is away, overloaded, or throttles.
         SourceError: anything else.
     """
-    where: dict[str, Any] = {"source": "files", "split": url, "position": position}
     try:
         yield
     except HeadwaterError:
-        raise
+        raise  # from a call inside: it says what happened already
     except FileNotFoundError as error:
-        raise UnknownSplitError(f"{what}: there is no such file or folder", **where) from error
+        raise UnknownSplitError(
+            f"{what}: there is no such file or folder", source="files", split=url
+        ) from error
     except PermissionError as error:
         raise AuthorizationError(
-            f"{what}: permission to list and read is missing: {error}", **where
+            f"{what}: permission to list and read is missing: {error}", source="files", split=url
         ) from error
     except (TimeoutError, ConnectionError) as error:
-        raise TransientSourceError(f"{what}: {error!r}", **where) from error
+        raise TransientSourceError(f"{what}: {error!r}", source="files", split=url) from error
     except OSError as error:
         kind = TransientSourceError if error.errno in _PASSING else SourceError
-        raise kind(f"{what}: {error}", **where) from error
+        raise kind(f"{what}: {error}", source="files", split=url) from error
     except Exception as error:
         if not type(error).__module__.startswith(_CLIENTS):
             raise
         kind = AuthenticationError if type(error).__name__.startswith(_CREDENTIALS) else TransientSourceError
-        raise kind(f"{what}: {error!r}", **where) from error
+        raise kind(f"{what}: {error!r}", source="files", split=url) from error

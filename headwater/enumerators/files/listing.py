@@ -8,7 +8,8 @@ import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from headwater.core.errors import UnknownSplitError
 from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
@@ -17,12 +18,19 @@ from headwater.enumerators.files.split import FileStatus
 
 __all__ = ["Ask", "FileLister", "FolderLister", "LocalLister", "S3Lister", "lister_for", "present_status"]
 
-Ask: TypeAlias = Callable[[Callable[[], Any], str], Any]
-"""Calls its first argument, again where that fails for a passing reason; the second names it."""
-
+T = TypeVar("T")
 log = logging.getLogger(__name__)
+
 _PAGE_FILES = 1_000
-_TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "timeModified", "created")
+_TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "timeModified", "created")
+"""Under which names the file systems of fsspec tell the modification time, the first that is there counts."""
+
+
+class Ask(Protocol):
+    """How to ask a store that may fail for a passing reason."""
+
+    def __call__(self, call: Callable[[], T], what: str) -> T:
+        """Return what ``call`` returns, calling it again after passing failures; ``what`` names it."""
 
 
 class FileLister(ABC):
@@ -32,13 +40,12 @@ class FileLister(ABC):
     def pages(self) -> Iterator[list[FileStatus]]:
         """Yield the files that the path selects, in pages of the store's choice, in any order.
 
-        Files without a byte are left out.
-
-        What changes meanwhile may be contained or not. A file or folder that vanishes meanwhile is left out.
+        Files without a byte are left out. What changes meanwhile may be contained or not; a file or folder
+        that vanishes meanwhile is left out.
 
         Raises:
-            UnknownSplitError: a path without wildcards does not exist.
-            SourceError: what the store says, after its passing failures were asked again.
+            UnknownSplitError: the root of the path does not exist.
+            SourceError: what the store says, after passing failures were retried.
         """
 
 
@@ -63,14 +70,16 @@ class LocalLister(FileLister):
     """The local file system, by ``os.scandir``: a name and a ``stat`` each."""
 
     def __init__(self, path: SelectedPath, root: str) -> None:
-        self._path, self._root = path, root
+        self._path = path
+        self._root = root
 
     def pages(self) -> Iterator[list[FileStatus]]:
         with file_errors("listing", self._root):
-            root = os.stat(self._root)  # noqa: PTH116 - scandir's own world is made of strings
+            root = os.stat(self._root)  # noqa: PTH116 - os.scandir takes and gives strings
         if not stat.S_ISDIR(root.st_mode):
-            yield [_local(self._root, root)] if root.st_size else []
+            yield [_local_status(self._root, root)] if root.st_size else []
             return
+        # Folders that are still to be listed, each with its names below the root.
         pending: list[tuple[str, tuple[str, ...]]] = [(self._root, ())]
         while pending:
             folder, names = pending.pop()
@@ -87,25 +96,26 @@ class LocalLister(FileLister):
                     if entry.is_dir():
                         if self._path.descends(below):
                             pending.append((entry.path, below))
-                    elif self._path.takes(below) and (found := _stat(entry)) is not None:
-                        page.append(found)
-                        if len(page) == _PAGE_FILES:
-                            yield page
-                            page = []
+                    elif self._path.takes(below):
+                        page += _present(entry)
+                    if len(page) >= _PAGE_FILES:
+                        yield page
+                        page = []
         except UnknownSplitError:
             log.debug("%s was removed since its parent was listed", folder)
         yield page
 
 
-def _stat(entry: os.DirEntry[str]) -> FileStatus | None:
+def _present(entry: os.DirEntry[str]) -> list[FileStatus]:
+    """Return the file of an entry; nothing if it is empty, or was removed since its folder was listed."""
     try:
         found = entry.stat()
     except FileNotFoundError:
-        return None
-    return _local(entry.path, found) if found.st_size else None
+        return []
+    return [_local_status(entry.path, found)] if found.st_size else []
 
 
-def _local(path: str, found: os.stat_result) -> FileStatus:
+def _local_status(path: str, found: os.stat_result) -> FileStatus:
     return FileStatus(f"file://{path}", found.st_size, found.st_mtime_ns // 1000)
 
 
@@ -113,58 +123,63 @@ class S3Lister(FileLister):
     """S3 and what speaks its protocol: flat pages of a prefix, as ``ListObjectsV2`` gives them."""
 
     def __init__(self, path: SelectedPath, fs: Any, root: str, ask: Ask) -> None:
-        self._path, self._fs, self._ask = path, fs, ask
+        self._path = path
+        self._fs = fs
+        self._ask = ask
         self._bucket, _, self._prefix = root.partition("/")
 
     def pages(self) -> Iterator[list[FileStatus]]:
+        url = f"s3://{self._bucket}/{self._prefix}"
         more: dict[str, str] = {}
         while True:
-            answer = self._page(more)
-            yield [
-                status for item in answer.get("Contents", ()) if (status := self._status(item)) is not None
-            ]
+            answer = self._ask(partial(self._list, more), f"listing of {url}")
+            yield [self._status(item) for item in answer.get("Contents", ()) if self._takes(item)]
             if not answer.get("IsTruncated"):
                 break
             more = {"ContinuationToken": answer["NextContinuationToken"]}
 
-    def _page(self, more: Mapping[str, str]) -> dict[str, Any]:
-        url = f"s3://{self._bucket}/{self._prefix}"
+    def _list(self, more: Mapping[str, str]) -> dict[str, Any]:
+        """Ask for one page: the first, or the one after another."""
+        with file_errors("listing", f"s3://{self._bucket}/{self._prefix}"):
+            answer: dict[str, Any] = self._fs.call_s3(
+                "list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, MaxKeys=_PAGE_FILES, **more
+            )
+        return answer
 
-        def ask() -> dict[str, Any]:
-            with file_errors("listing", url):
-                answer: dict[str, Any] = self._fs.call_s3(
-                    "list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, MaxKeys=_PAGE_FILES, **more
-                )
-                return answer
-
-        page: dict[str, Any] = self._ask(ask, f"listing of {url}")
-        return page
-
-    def _status(self, item: Mapping[str, Any]) -> FileStatus | None:
+    def _takes(self, item: Mapping[str, Any]) -> bool:
+        """Whether an object is a file that the path selects."""
+        if not item["Size"]:
+            return False
         below = item["Key"][len(self._prefix) :]
-        if not item["Size"] or (below and self._prefix and not below.startswith("/")):
-            return None
-        names = tuple(name for name in below.split("/") if name)
-        if not self._path.takes(names):
-            return None
-        return FileStatus(
-            f"s3://{self._bucket}/{item['Key']}", item["Size"], _time_us(item), item["ETag"].strip('"')
-        )
+        # S3's prefix is text: `in` lists `inside/a` too.
+        if self._prefix and below and not below.startswith("/"):
+            return False
+        return self._path.takes([name for name in below.split("/") if name])
+
+    def _status(self, item: Mapping[str, Any]) -> FileStatus:
+        url = f"s3://{self._bucket}/{item['Key']}"
+        return FileStatus(url, item["Size"], _time_us(item), item["ETag"].strip('"'))
 
 
 class FolderLister(FileLister):
     """Any file system of fsspec: a page for each folder."""
 
     def __init__(self, path: SelectedPath, fs: Any, root: str, ask: Ask) -> None:
-        self._path, self._fs, self._root, self._ask = path, fs, root.rstrip("/"), ask
+        self._path = path
+        self._fs = fs
+        self._root = root.rstrip("/")
+        self._ask = ask
 
     def pages(self) -> Iterator[list[FileStatus]]:
         pending: list[tuple[str, tuple[str, ...]]] = [(self._root, ())]
         while pending:
             folder, names = pending.pop()
-            page = []
-            for item in self._list(folder, is_root=not names):
+            url = status_url(self._fs, folder)
+            listed = self._ask(partial(self._list, folder, is_root=not names), f"listing of {url}")
+            page: list[FileStatus] = []
+            for item in listed:
                 name = item["name"].rstrip("/").rpartition("/")[2]
+                # Asked to list a file, a file system names that file: it has no names below the root.
                 below = () if item["name"] == self._root else (*names, name)
                 if item["type"] == "directory":
                     if below and self._path.descends(below):
@@ -174,19 +189,16 @@ class FolderLister(FileLister):
             yield page
 
     def _list(self, folder: str, *, is_root: bool) -> list[dict[str, Any]]:
-        def ask() -> list[dict[str, Any]]:
-            with file_errors("listing", status_url(self._fs, folder)):
-                self._fs.invalidate_cache(folder)
-                try:
-                    listed: list[dict[str, Any]] = self._fs.ls(folder, detail=True)
-                except FileNotFoundError:
-                    if is_root:
-                        raise
-                    return []
-                return listed
-
-        found: list[dict[str, Any]] = self._ask(ask, f"listing of {status_url(self._fs, folder)}")
-        return found
+        with file_errors("listing", status_url(self._fs, folder)):
+            # fsspec keeps listings: without this, files that came since would never be found.
+            self._fs.invalidate_cache(folder)
+            try:
+                listed: list[dict[str, Any]] = self._fs.ls(folder, detail=True)
+            except FileNotFoundError:
+                if is_root:
+                    raise
+                return []  # it was removed since its parent was listed
+        return listed
 
 
 def present_status(fs: Any, path: str) -> FileStatus:
@@ -195,8 +207,9 @@ def present_status(fs: Any, path: str) -> FileStatus:
     Raises:
         OSError: what the file system says.
     """
-    if "file" in fs.protocol:  # fsspec's times are floats, which lose microseconds
-        return _local(path, os.stat(path))  # noqa: PTH116 - see above
+    if "file" in fs.protocol:
+        # Not by fsspec, whose times are floats: these lose microseconds.
+        return _local_status(path, os.stat(path))  # noqa: PTH116 - as in `LocalLister`
     fs.invalidate_cache()
     return _status_of(fs, fs.info(path))
 
@@ -204,14 +217,17 @@ def present_status(fs: Any, path: str) -> FileStatus:
 def _status_of(fs: Any, item: Mapping[str, Any]) -> FileStatus:
     """Return the status that a file system's ``info`` or ``ls`` gives."""
     etag = item.get("ETag") or item.get("etag")
-    return FileStatus(
-        status_url(fs, item["name"]), item["size"], _time_us(item), str(etag).strip('"') if etag else None
-    )
+    text = str(etag).strip('"') if etag else None
+    return FileStatus(status_url(fs, item["name"]), item["size"], _time_us(item), text)
 
 
 def _time_us(item: Mapping[str, Any]) -> int:
-    """Return the modification time under whatever name the file system gives it; 0 where it gives none."""
-    found = next((item[name] for name in _TIMES if item.get(name) is not None), 0)
+    """Return the modification time, 0 where the file system tells none."""
+    times = [item[key] for key in _TIME_KEYS if item.get(key) is not None]
+    if not times:
+        return 0
+    found = times[0]
     if isinstance(found, str):
         found = datetime.fromisoformat(found)
-    return int((found.timestamp() if isinstance(found, datetime) else found) * 1_000_000)
+    seconds = found.timestamp() if isinstance(found, datetime) else found
+    return int(seconds * 1_000_000)

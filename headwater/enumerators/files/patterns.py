@@ -6,14 +6,15 @@ import re
 
 __all__ = ["compile_name", "has_wildcard"]
 
+_WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
-_OUTSIDE = {"*": ".*", "?": ".", "{": "(?:"}
-_INSIDE = {"*": ".*", "?": ".", ",": "|", "}": ")"}
+_OUTSIDE_BRACES = {"*": ".*", "?": ".", "{": "(?:"}
+_INSIDE_BRACES = {"*": ".*", "?": ".", ",": "|", "}": ")"}
 
 
 def has_wildcard(text: str) -> bool:
     """Whether a path, or one name of it, is a pattern."""
-    return re.search(r"[*?\[{]", text) is not None
+    return _WILDCARD.search(text) is not None
 
 
 def compile_name(pattern: str) -> re.Pattern[str]:
@@ -24,23 +25,32 @@ def compile_name(pattern: str) -> re.Pattern[str]:
     Raises:
         ValueError: a bracket or brace is not closed, or braces are nested.
     """
-    parts, in_braces = [], False
+    parts: list[str] = []
+    in_braces = False
     for token in _TOKEN.finditer(pattern):
         char = token["single"]
         if char is None:
-            members = (token["members"] or "").replace("\\", r"\\")
-            parts.append(
-                re.escape(token["escaped"])
-                if token["escaped"]
-                else f"[{'^' if token['negated'] else ''}{members}]"
-            )
+            parts.append(_escaped_or_bracket(token))
             continue
         if char == "[" or (char == "{" and in_braces):
             raise ValueError(
                 f"the pattern {pattern!r} has a {char} that is not closed, or is inside of another"
             )
-        parts.append((_INSIDE if in_braces else _OUTSIDE).get(char) or re.escape(char))
-        in_braces = char == "{" or (in_braces and char != "}")
+        special = _INSIDE_BRACES if in_braces else _OUTSIDE_BRACES
+        parts.append(special.get(char, re.escape(char)))
+        if char == "{":
+            in_braces = True
+        elif char == "}":
+            in_braces = False
     if in_braces:
         raise ValueError(f"the pattern {pattern!r} has a {{ that is not closed")
     return re.compile("".join(parts), re.DOTALL)
+
+
+def _escaped_or_bracket(token: re.Match[str]) -> str:
+    """Return the regular expression of a character after a backslash, or of a bracket."""
+    if token["escaped"] is not None:
+        return re.escape(token["escaped"])
+    negation = "^" if token["negated"] else ""
+    members = token["members"].replace("\\", r"\\")
+    return f"[{negation}{members}]"

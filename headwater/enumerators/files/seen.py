@@ -1,42 +1,35 @@
-"""Which files were read, in bounded space.
+"""Which files were read, in bounded space: a frontier in time, and the names of the files that are newer.
 
-A frontier in time, and the exact names of the files that are newer.
-
-``json.dumps(SeenFiles.to_json())`` never holds more than `INLINE_FILES` names. A name is the hash of a path
-(64 bits), the hash of the version that was read (32 bits), and its modification time.
+``json.dumps(SeenFiles.to_json())`` never holds more than `INLINE_FILES` names.
 """
 
 from __future__ import annotations
 
 import base64
 import enum
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.enumerators.files.names import (
+    NOTHING_SEEN_MS,
+    FileName,
+    NameSegment,
+    name_of,
+    pack,
+    path_hash,
+    unpack,
+    version_hash,
+)
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = [
-    "INLINE_FILES",
-    "NOTHING_SEEN_MS",
-    "NameSegment",
-    "SeenFiles",
-    "Sighting",
-    "TooManyNames",
-    "segment_of",
-]
+__all__ = ["INLINE_FILES", "SeenFiles", "Sighting", "TooManyNamesError"]
 
 INLINE_FILES = 2_300
 """So many names fit into the offset: 18 bytes each, 55 KB in base64."""
 
-NOTHING_SEEN_MS = -(1 << 46)
-"""The frontier of a query that has read nothing: before all times."""
-
 _MOST_SEGMENTS = 32
-_ENTRY = 18
 
 
 class Sighting(enum.Enum):
@@ -47,37 +40,17 @@ class Sighting(enum.Enum):
     CHANGED = "changed"
     """The path was read, with another content."""
     OUTSIDE = "outside"
-    """At or before the frontier: it was read, or it arrived too late; nobody knows any more."""
+    """At or before the frontier: it was read, or it came too late; which of them is no longer known."""
 
 
-class _Name(NamedTuple):
-    version: int
-    modified_ms: int
-
-
-class TooManyNames(Exception):  # noqa: N818 - no error: who catches it knows the options that help
-    """More names must be remembered than the offset has room for, and there is nowhere else."""
-
-
-@dataclass(frozen=True)
-class NameSegment:
-    """Names that are kept outside of the offset. Never changed once written.
-
-    Attributes:
-        name: where it is kept: the hash of its content.
-        newest_ms: when the frontier has reached this time, the segment is needed no more.
-        data: the names, packed.
-    """
-
-    name: str
-    newest_ms: int
-    data: bytes
+class TooManyNamesError(Exception):
+    """More names must be remembered than the offset has room for, and there is no other place."""
 
 
 class SeenFiles:
     """What a query has read.
 
-    Mutable; belongs to the coordinator's thread; what it was at a checkpoint is in the checkpoint.
+    Mutable; used on the coordinator's thread only. What it was at a checkpoint is in the checkpoint.
 
     The frontier rises by itself: to what is older than the window, and, where names may not be kept outside
     of the offset, as far as it must so that the names fit. It never rises past a file that is known and not
@@ -89,10 +62,12 @@ class SeenFiles:
     """
 
     def __init__(self, window_ms: int, *, can_spill: bool) -> None:
-        self._window_ms, self._can_spill = window_ms, can_spill
+        self._window_ms = window_ms
+        self._can_spill = can_spill
         self.frontier_ms = NOTHING_SEEN_MS
-        self._names: dict[int, _Name] = {}
-        self._segments: dict[str, tuple[int, dict[int, _Name]]] = {}
+        # By path hash: the names in the offset, and those of each segment with the newest time in it.
+        self._names: dict[int, FileName] = {}
+        self._segments: dict[str, tuple[int, dict[int, FileName]]] = {}
 
     @property
     def room(self) -> int:
@@ -106,12 +81,9 @@ class SeenFiles:
 
     def sighting(self, file: FileStatus) -> Sighting:
         """Return what a listed file is."""
-        path = _hash(file.url, 8)
-        known = self._names.get(path) or next(
-            (names[path] for _, names in self._segments.values() if path in names), None
-        )
+        known = self._name(path_hash(file))
         if known is not None:
-            return Sighting.SEEN if known.version == _version(file) else Sighting.CHANGED
+            return Sighting.SEEN if known.version == version_hash(file) else Sighting.CHANGED
         return Sighting.OUTSIDE if file.modified_ms <= self.frontier_ms else Sighting.NEW
 
     def add(self, files: Iterable[FileStatus], oldest_unread_ms: int | None, now_ms: int) -> bytes | None:
@@ -127,38 +99,48 @@ class SeenFiles:
                 along.
 
         Raises:
-            TooManyNames: there is no room for so many names.
+            TooManyNamesError: there is no room for so many names.
         """
-        self._names.update((_hash(file.url, 8), _Name(_version(file), file.modified_ms)) for file in files)
+        self._names.update((path_hash(file), name_of(file)) for file in files)
         newest_ms = max((name.modified_ms for name in self._names.values()), default=self.frontier_ms)
-        highest_ms = newest_ms - 1 if oldest_unread_ms is None else min(newest_ms, oldest_unread_ms) - 1
-        self._raise_frontier(min(min(newest_ms, now_ms) - self._window_ms, highest_ms))
+        first_unread_ms = newest_ms if oldest_unread_ms is None else min(newest_ms, oldest_unread_ms)
+        highest_ms = first_unread_ms - 1
+        window_begins_ms = min(newest_ms, now_ms) - self._window_ms
+        self._raise_frontier(min(window_begins_ms, highest_ms))
         if len(self._names) <= INLINE_FILES:
             return None
         if self._can_spill:
             return self._overflow()
-        needed_ms = sorted(name.modified_ms for name in self._names.values())[-INLINE_FILES - 1]
+        # Without another place the window is cut short: as many of the oldest as do not fit are forgotten.
+        newest_that_does_not_fit = -INLINE_FILES - 1
+        needed_ms = sorted(name.modified_ms for name in self._names.values())[newest_that_does_not_fit]
         if needed_ms > highest_ms:
-            raise TooManyNames(f"{len(self._names):,} files must be remembered by name, {INLINE_FILES:,} fit")
+            raise TooManyNamesError(
+                f"{len(self._names):,} files must be remembered by name, {INLINE_FILES:,} fit"
+            )
         self._raise_frontier(needed_ms)
         return None
 
     def replace(self, file: FileStatus) -> None:
-        """Take the present content of a known path for the one that was read."""
-        path = _hash(file.url, 8)
-        self._names[path] = _Name(
-            _version(file), (self._names.get(path) or _Name(0, file.modified_ms)).modified_ms
-        )
+        """Take the present content of a known path for the one that was read.
+
+        Its modification time stays that of the version that was read: a file that is not read must not move
+        the window.
+        """
+        path = path_hash(file)
+        known = self._names.get(path)
+        modified_ms = file.modified_ms if known is None else known.modified_ms
+        self._names[path] = FileName(version_hash(file), modified_ms)
 
     def attach(self, segment: NameSegment) -> None:
         """Take names in that are kept outside: those that `add` returned, or those of a restored state."""
-        self._segments[segment.name] = (segment.newest_ms, _unpack(segment.data))
+        self._segments[segment.name] = (segment.newest_ms, unpack(segment.data))
 
     def to_json(self) -> JsonObject:
-        """Return the state, small whatever was seen."""
+        """Return the state, small however many files were read."""
         state: JsonObject = {
             "frontier_ms": self.frontier_ms,
-            "names": base64.b64encode(_pack(self._names)).decode(),
+            "names": base64.b64encode(pack(self._names)).decode(),
         }
         if self._segments:
             state["spilled"] = [[name, newest_ms] for name, (newest_ms, _) in self._segments.items()]
@@ -170,19 +152,29 @@ class SeenFiles:
         Return names and newest times of the segments that are to be attached.
 
         Raises:
-            OffsetError: the state is not one of ours.
+            OffsetError: the state is not one of the files source.
         """
         try:
             fields = cast("Mapping[str, JsonValue]", state)
             self.frontier_ms = int(cast("int", fields["frontier_ms"]))
-            self._names = _unpack(base64.b64decode(cast("str", fields["names"]), validate=True))
+            self._names = unpack(base64.b64decode(cast("str", fields["names"]), validate=True))
             self._segments = {}
-            return [
-                (str(name), int(newest))
-                for name, newest in cast("Sequence[tuple[str, int]]", fields.get("spilled", []))
-            ]
+            spilled = cast("Sequence[tuple[str, int]]", fields.get("spilled", []))
+            return [(str(name), int(newest_ms)) for name, newest_ms in spilled]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise OffsetError(f"the checkpoint's state is not one of the files source: {error!r}") from error
+
+    def _name(self, path: int) -> FileName | None:
+        """Return what is remembered of a path: of one that was read again, the last version.
+
+        What is in the offset is newer than all segments, and a later segment is newer than those before it.
+        """
+        if path in self._names:
+            return self._names[path]
+        for _, names in reversed(self._segments.values()):
+            if path in names:
+                return names[path]
+        return None
 
     def _raise_frontier(self, to_ms: int) -> None:
         if to_ms <= self.frontier_ms:
@@ -193,50 +185,14 @@ class SeenFiles:
 
     def _overflow(self) -> bytes:
         """Take the older half of the names out, and those of all segments if there are too many of these."""
-        by_age = sorted(self._names.items(), key=lambda item: item[1].modified_ms)
-        spilled = dict(by_age[: len(by_age) - INLINE_FILES // 2])
+        spilled: dict[int, FileName] = {}
         if len(self._segments) >= _MOST_SEGMENTS:
+            # From the oldest to the newest: of a path that was read again the last version counts.
             for _, names in self._segments.values():
-                spilled = names | spilled
+                spilled.update(names)
             self._segments = {}
-        self._names = dict(by_age[len(by_age) - INLINE_FILES // 2 :])
-        return _pack(spilled)
-
-
-def segment_of(data: bytes) -> NameSegment:
-    """Return the segment of packed names: the same names are the same segment."""
-    newest_ms = max(name.modified_ms for name in _unpack(data).values())
-    return NameSegment(hashlib.blake2b(data, digest_size=12).hexdigest(), newest_ms, data)
-
-
-def _hash(text: str, size: int) -> int:
-    return int.from_bytes(
-        hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=size).digest(), "big"
-    )
-
-
-def _version(file: FileStatus) -> int:
-    return _hash(f"{file.size_bytes} {file.etag or file.modified_us}", 4)
-
-
-def _pack(names: Mapping[int, _Name]) -> bytes:
-    """Equal names are equal bytes: sorted by time and path."""
-    ordered = sorted(names.items(), key=lambda item: (item[1].modified_ms, item[0]))
-    return b"".join(
-        path.to_bytes(8, "big")
-        + name.version.to_bytes(4, "big")
-        + (name.modified_ms - NOTHING_SEEN_MS).to_bytes(6, "big")
-        for path, name in ordered
-    )
-
-
-def _unpack(data: bytes) -> dict[int, _Name]:
-    if len(data) % _ENTRY:
-        raise ValueError(f"{len(data)} bytes are no list of names")
-    return {
-        int.from_bytes(data[at : at + 8], "big"): _Name(
-            int.from_bytes(data[at + 8 : at + 12], "big"),
-            int.from_bytes(data[at + 12 : at + 18], "big") + NOTHING_SEEN_MS,
-        )
-        for at in range(0, len(data), _ENTRY)
-    }
+        by_age = sorted(self._names.items(), key=lambda item: item[1].modified_ms)
+        kept = INLINE_FILES // 2
+        spilled.update(by_age[:-kept])
+        self._names = dict(by_age[-kept:])
+        return pack(spilled)

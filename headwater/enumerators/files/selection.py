@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 
 from headwater.enumerators.files.patterns import compile_name, has_wildcard
 
@@ -30,10 +31,11 @@ class SelectedPath:
     @property
     def root(self) -> str:
         """The longest beginning without a wildcard: where a listing starts."""
-        return "/".join(self._parts[: len(self._parts) - len(self._patterns)]) or "/"
+        return "/".join(self._plain_names) or "/"
 
     def descends(self, names: Sequence[str]) -> bool:
         """Whether files may be read below this folder, given as names below `root`."""
+        # The first names must match the patterns, as far as there are names; below them are open folders.
         depth = len(self._patterns)
         matched = all(pattern.fullmatch(name) for pattern, name in zip(self._patterns, names, strict=False))
         return matched and all(_is_open(name, recursive=self.recursive) for name in names[depth:])
@@ -49,18 +51,19 @@ class SelectedPath:
             return False
         if self._filter is not None and not self._filter.fullmatch(names[-1]):
             return False
+        # The last pattern may match a file as well as a folder of files.
         if len(names) == len(self._patterns) and not self._patterns[-1].fullmatch(names[-1]):
             return False
         return self.descends(names[:-1])
 
     @cached_property
-    def _parts(self) -> list[str]:
-        return self.url.split("/")
+    def _plain_names(self) -> list[str]:
+        return list(takewhile(lambda name: not has_wildcard(name), self.url.split("/")))
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
-        first = next((at for at, name in enumerate(self._parts) if has_wildcard(name)), len(self._parts))
-        return [compile_name(name) for name in self._parts[first:]]
+        names = self.url.split("/")
+        return [compile_name(name) for name in names[len(self._plain_names) :]]
 
     @cached_property
     def _filter(self) -> re.Pattern[str] | None:
@@ -89,9 +92,9 @@ class FileSelection:
 
     @property
     def fingerprint(self) -> str:
-        """A short text that is another one when other paths are read."""
-        said = repr([(path.url, path.recursive, path.name_filter) for path in self.paths])
-        return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+        """A short text that is another one when other paths are read. In checkpoints: must stay as it is."""
+        text = repr([(path.url, path.recursive, path.name_filter) for path in self.paths])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def in_time(self, modified_us: int, now_us: int) -> bool:
         """Whether a file with this modification time is read.
@@ -104,6 +107,7 @@ class FileSelection:
             return False
         if self.modified_before_us is not None and modified_us >= self.modified_before_us:
             return False
+        # 0 is no limit: a file whose time is ahead of this machine's clock is read.
         return not self.min_age_ms or modified_us <= now_us - self.min_age_ms * 1000
 
 
@@ -117,12 +121,15 @@ def partition_values(names: Sequence[str]) -> dict[str, str]:
 
 
 def _is_open(name: str, *, recursive: bool) -> bool:
+    """Whether a folder is looked into."""
     return "=" in name or (recursive and not _is_hidden(name))
 
 
 def _is_hidden(name: str) -> bool:
-    """Spark's rule.
+    """Whether a name is not read, by Spark's rule.
 
-    What others write beside the data (``_SUCCESS``, ``.crc``), and what is still being copied.
+    That is what is written beside the data (``_SUCCESS``, ``.crc``), and what is still being copied.
     """
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+    if name.startswith(".") or name.endswith("._COPYING_"):
+        return True
+    return name.startswith("_") and "=" not in name

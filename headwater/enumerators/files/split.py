@@ -1,4 +1,4 @@
-"""One version of one file."""
+"""One version of one file, and the split that reads it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ class FileStatus(NamedTuple):
 
     def same_content(self, other: FileStatus) -> bool:
         """Whether two statuses of one path mean the same content, as far as a listing can tell."""
+        if self.size_bytes != other.size_bytes:
+            return False
         if self.etag is not None and other.etag is not None:
-            return self.etag == other.etag and self.size_bytes == other.size_bytes
-        return self.modified_us == other.modified_us and self.size_bytes == other.size_bytes
+            return self.etag == other.etag
+        return self.modified_us == other.modified_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class FileSplit(Split):
     """A file as a split. Its positions are byte offsets (ints): a batch reads it from 0 to its size.
 
     Attributes:
-        number: the how manieth file of the query this is, as text of equal width: short in the offset, and
-            never used again, so that a path whose content changed is another split.
+        number: which file of the query this is, counted from 0, as text of equal width. Short in the offset,
+            and never used again, so that a path whose content changed is another split.
         file: what the listing said.
     """
 

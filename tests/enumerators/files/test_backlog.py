@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.enumerators.files.backlog import Backlog, BatchLimits
+from headwater.enumerators.files.backlog import BatchLimits, FileBacklog
 from headwater.enumerators.files.split import FileStatus
 
 
@@ -10,14 +10,16 @@ def file(name: str, modified_us: int, size: int = 10) -> FileStatus:
     return FileStatus(name, size, modified_us)
 
 
-def filled(*files: FileStatus, latest_first: bool = False) -> Backlog:
-    backlog = Backlog(latest_first=latest_first)
+def filled(*files: FileStatus, latest_first: bool = False) -> FileBacklog:
+    backlog = FileBacklog(latest_first=latest_first)
     for found in files:
         backlog.put(found)
     return backlog
 
 
-A, B, C = file("a", 3_000), file("b", 1_000, 100), file("c", 2_000)
+A = file("a", 3_000)
+B = file("b", 1_000, 100)
+C = file("c", 2_000)
 
 
 def test_the_oldest_come_first_or_the_newest() -> None:
@@ -56,4 +58,4 @@ def test_what_is_put_back_comes_again_unless_it_changed() -> None:
 
 def test_the_oldest_is_known_with_the_newest_first_too() -> None:
     assert filled(A, B, latest_first=True).oldest_ms() == 1
-    assert Backlog().oldest_ms() is None
+    assert FileBacklog().oldest_ms() is None

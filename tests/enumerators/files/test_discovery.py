@@ -26,8 +26,9 @@ class Listing(FileLister):
 
     def __init__(self, *pages: Sequence[FileStatus]) -> None:
         self.now: list[list[FileStatus]] = [list(page) for page in pages]
-        self.gate, self.first_out = threading.Event(), threading.Event()
+        self.gate = threading.Event()
         self.gate.set()
+        self.first_out = threading.Event()
         self.failure: Exception | None = None
         self.begun = 0
 
@@ -101,7 +102,8 @@ def test_a_listing_that_fails_is_never_taken_for_a_whole_one() -> None:
 
 
 def test_a_long_listing_is_followed_by_a_rest() -> None:
-    clock, listing = ManualClock(), Listing([file("a")])
+    clock = ManualClock()
+    listing = Listing([file("a")])
     listing.gate.clear()
     looking = discovery(listing, clock)
     looking.begin(0)
@@ -116,3 +118,15 @@ def test_a_long_listing_is_followed_by_a_rest() -> None:
     looking.begin(0)
     looking.take(FOREVER_MS)
     assert listing.begun == 2
+
+
+def test_a_listing_that_is_closed_half_way_is_not_taken_for_a_whole_one() -> None:
+    listing = Listing([file("a")], [file("b")])
+    listing.gate.clear()
+    looking = discovery(listing)
+    looking.begin(0)
+    assert listing.first_out.wait(30)
+    looking.close()
+    listing.gate.set()
+    found = looking.take(FOREVER_MS)
+    assert (list(found.recent), found.under_way, found.listed_once) == ([file("a")], False, False)

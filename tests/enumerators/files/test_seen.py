@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import OffsetError
 from headwater.core.state_store import MemoryStateStore
-from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting, TooManyNames, segment_of
-from headwater.enumerators.files.spill import NameStore
+from headwater.enumerators.files.name_store import NameStore
+from headwater.enumerators.files.names import segment_of
+from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting, TooManyNamesError
 from headwater.enumerators.files.split import FileStatus
 
 DAY_MS = 24 * 3600 * 1000
@@ -68,9 +69,9 @@ def test_the_frontier_waits_for_files_that_are_not_read_yet() -> None:
 
 def test_more_equal_times_than_fit_are_refused_and_never_forgotten() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
-    with pytest.raises(TooManyNames):
+    with pytest.raises(TooManyNamesError):
         add(seen, *(file(n, NOW_MS) for n in range(INLINE_FILES + 1)))
-    with pytest.raises(TooManyNames):
+    with pytest.raises(TooManyNamesError):
         add(
             SeenFiles(DAY_MS, can_spill=False),
             *(file(n, NOW_MS + n) for n in range(INLINE_FILES + 1)),
@@ -79,7 +80,8 @@ def test_more_equal_times_than_fit_are_refused_and_never_forgotten() -> None:
 
 
 def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
-    names, seen = NameStore(MemoryStateStore()), SeenFiles(DAY_MS, can_spill=True)
+    names = NameStore(MemoryStateStore())
+    seen = SeenFiles(DAY_MS, can_spill=True)
     files = [file(n, NOW_MS) for n in range(3 * INLINE_FILES)]
     for at in range(0, len(files), 100):
         overflow = seen.add(files[at : at + 100], None, NOW_MS)
@@ -110,6 +112,15 @@ def test_many_segments_become_one() -> None:
     assert {seen.sighting(file(n, NOW_MS)) for n in range(0, 40 * INLINE_FILES, 997)} == {Sighting.SEEN}
 
 
+def test_of_a_path_that_was_read_again_the_last_version_counts_wherever_its_names_are() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=True)
+    others = [file(n, NOW_MS + 1) for n in range(1, INLINE_FILES + 1)]
+    for round_, size in enumerate(range(10, 50)):
+        add(seen, file(0, NOW_MS, size), *(one._replace(size_bytes=round_) for one in others))
+        assert seen.segments, "the names do not fit"
+        assert seen.sighting(file(0, NOW_MS, size)) is Sighting.SEEN
+
+
 @pytest.mark.parametrize(
     "state", [None, {}, {"frontier_ms": 1, "names": "x"}, {"frontier_ms": 1, "names": "AAAA"}, [1]]
 )
@@ -119,7 +130,8 @@ def test_a_state_that_is_not_ours_is_refused(state: object) -> None:
 
 
 def test_after_a_million_files_the_state_is_small_and_the_last_files_are_known() -> None:
-    seen, rng = SeenFiles(7 * DAY_MS, can_spill=False), random.Random(7)
+    seen = SeenFiles(7 * DAY_MS, can_spill=False)
+    rng = random.Random(7)
     for at in range(0, 1_000_000, 2_000):
         add(seen, *(file(n, NOW_MS + n * 10 + rng.randrange(500)) for n in range(at, at + 2_000)))
     assert len(json.dumps(seen.to_json())) <= 58_000
@@ -137,10 +149,8 @@ def test_nothing_is_new_after_it_was_added_whatever_the_order_of_times(
     found: list[tuple[int, int]], window_ms: int, can_spill: bool
 ) -> None:
     """And the state goes through JSON at every step, as it does in a query."""
-    seen, files = (
-        SeenFiles(window_ms, can_spill=can_spill),
-        [file(n, NOW_MS + at) for n, at in dict(found).items()],
-    )
+    seen = SeenFiles(window_ms, can_spill=can_spill)
+    files = [file(n, NOW_MS + at) for n, at in dict(found).items()]
     for one in files:
         if seen.sighting(one) is Sighting.NEW:
             add(seen, one)

@@ -23,8 +23,9 @@ from headwater.core.split import Path, SplitRange
 from headwater.core.state_location import open_state_store
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
-from headwater.enumerators.files.enumerator import FileSplitEnumerator, FilesSettings
+from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 from headwater.readers.files.formats import make_format
 from headwater.readers.files.settings import METADATA_COLUMN, CsvSettings, ReadSettings

@@ -1,0 +1,67 @@
+"""What the options say about finding files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, TypeVar
+
+from headwater.core.clock import Clock
+from headwater.core.retry import Backoff, retrying
+from headwater.core.state_store import StateStore
+from headwater.enumerators.files.backlog import BatchLimits
+from headwater.enumerators.files.cleaner import CleanSource
+from headwater.enumerators.files.listing import FileLister, lister_for
+from headwater.enumerators.files.selection import FileSelection
+
+__all__ = ["FilesSettings", "OnChange"]
+
+T = TypeVar("T")
+
+OnChange: TypeAlias = Literal["error", "ignore", "read"]
+"""What to do with a path that was read and has another content now: fail, go on, or read it again."""
+
+
+@dataclass(frozen=True)
+class FilesSettings:
+    """What the options say about finding files.
+
+    Attributes:
+        selection: which files.
+        limits: of a batch.
+        backoff: how long to go on asking a store that is away or throttles.
+        latest_first: the newest files first.
+        window_ms: files that arrive with a modification time so much older than the newest one are reported,
+            not read.
+        on_change: what to do with a path whose content changed.
+        clean: what is done with committed files, None if they stay.
+        store: where names go that do not fit into the offset, None if there is no such place.
+        remember: whether this is a stream. A batch read sees every file once, and remembers nothing.
+        schema: the schema that was inferred, to be kept in the offset, or None if the user gave one.
+    """
+
+    selection: FileSelection
+    limits: BatchLimits
+    backoff: Backoff
+    latest_first: bool = False
+    window_ms: int = 7 * 24 * 3600 * 1000
+    on_change: OnChange = "error"
+    clean: CleanSource | None = None
+    store: StateStore | None = field(default=None, repr=False)
+    remember: bool = True
+    schema: str | None = None
+
+    def listers(self, clock: Clock) -> list[FileLister]:
+        """Return the listers of all paths. Opens their file systems, and asks them nothing.
+
+        Raises:
+            OptionError: a path's protocol is unknown, or the storage options do not fit it.
+            MissingDependencyError: the file system's library is not installed.
+        """
+        never = threading.Event()
+
+        def ask(call: Callable[[], T], what: str) -> T:
+            return retrying(call, backoff=self.backoff, clock=clock, cancelled=never, what=what)
+
+        return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]
