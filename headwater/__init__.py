@@ -34,9 +34,10 @@ if TYPE_CHECKING:
         InfersSchema,
         PushesFilters,
     )
+    from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.emitter import RecordEmitter, SplitState
-    from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
+    from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
     from headwater.core.epoch import Barrier, FoundSplit
     from headwater.core.epoch_emitter import EpochRecordEmitter
     from headwater.core.epoch_records import EpochRecord, EpochRecords
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
         UnknownSplitError,
     )
     from headwater.core.jsons import JsonValue
+    from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
+    from headwater.core.planned_source import PlannedSource
     from headwater.core.reader import RecordsWithSplitIds, SplitReader
     from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
     from headwater.core.source import Boundedness, Source
@@ -100,6 +103,8 @@ __all__ = [
     "AuthorizationError",
     "Barrier",
     "BarrierSource",
+    "BarrierSplitEnumerator",
+    "BarrierSplitEnumeratorContext",
     "Batching",
     "BlockingFunction",
     "Boundedness",
@@ -137,6 +142,8 @@ __all__ = [
     "Page",
     "PartitionNotFoundError",
     "Path",
+    "PlannedSource",
+    "PlannedSplitEnumerator",
     "PushesFilters",
     "QueryLag",
     "RateLimit",
@@ -204,6 +211,10 @@ _HOMES = {
         "InfersSchema",
         "PushesFilters",
     ),
+    "headwater.core.barrier_enumerator": (
+        "BarrierSplitEnumerator",
+        "BarrierSplitEnumeratorContext",
+    ),
     "headwater.core.barrier_source": ("BarrierSource",),
     "headwater.core.emitter": (
         "RecordEmitter",
@@ -213,7 +224,6 @@ _HOMES = {
         "Checkpoint",
         "SplitEnumerator",
         "SplitEnumeratorContext",
-        "SplitRequest",
     ),
     "headwater.core.epoch": (
         "Barrier",
@@ -247,6 +257,11 @@ _HOMES = {
         "UnknownSplitError",
     ),
     "headwater.core.jsons": ("JsonValue",),
+    "headwater.core.planned_enumerator": (
+        "PlannedSplitEnumerator",
+        "SplitRequest",
+    ),
+    "headwater.core.planned_source": ("PlannedSource",),
     "headwater.core.reader": (
         "RecordsWithSplitIds",
         "SplitReader",

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
+from headwater.core.planned_enumerator import PlannedSplitEnumerator
+from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
-from headwater.core.source import Boundedness, Source
+from headwater.core.source import Boundedness
 from headwater.core.split import Path, Split, SplitRange
 
 
@@ -42,7 +44,7 @@ class Numbers:
     before_look: Callable[[], None] = lambda: None
 
 
-class NumberEnumerator(SplitEnumerator[NumberSplit, int]):
+class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
     """Compares `Numbers` with the checkpoint."""
 
     def __init__(self, context: SplitEnumeratorContext[NumberSplit, int], outside: Numbers) -> None:
@@ -125,7 +127,7 @@ NUMBER_SCHEMA = pa.schema(_FIELDS)
 
 
 @dataclass
-class NumberSource(Source[range, NumberSplit, int]):
+class NumberSource(PlannedSource[range, NumberSplit, int]):
     """Numbers as a source."""
 
     name: ClassVar[str] = "numbers"
@@ -142,12 +144,12 @@ class NumberSource(Source[range, NumberSplit, int]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[NumberSplit, int]
-    ) -> SplitEnumerator[NumberSplit, int]:
+    ) -> PlannedSplitEnumerator[NumberSplit, int]:
         return NumberEnumerator(context, self.outside)
 
     def restore_enumerator(
         self, context: SplitEnumeratorContext[NumberSplit, int], checkpoint: Checkpoint[NumberSplit, int]
-    ) -> SplitEnumerator[NumberSplit, int]:
+    ) -> PlannedSplitEnumerator[NumberSplit, int]:
         return self.create_enumerator(context)
 
     def create_reader(self) -> SplitReader[range, NumberSplit, int]:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import ManualClock
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
@@ -86,14 +87,14 @@ class Logs:
         return sorted(roots + children)
 
 
-class LogEnumerator(SplitEnumerator[NumberSplit, int]):
+class LogEnumerator(BarrierSplitEnumerator[NumberSplit, int]):
     """Assigns the roots that the checkpoint does not hold yet.
 
     Keeps the number of events it has seen as its state.
     """
 
     def __init__(
-        self, context: SplitEnumeratorContext[NumberSplit, int], outside: Logs, state: JsonValue
+        self, context: BarrierSplitEnumeratorContext[NumberSplit, int], outside: Logs, state: JsonValue
     ) -> None:
         self._context, self._outside = context, outside
         self._seen = cast("int", state or 0)
@@ -145,13 +146,15 @@ class LogSource(BarrierSource[NumberSplit, int]):
         return NUMBER_SCHEMA
 
     def create_enumerator(
-        self, context: SplitEnumeratorContext[NumberSplit, int]
-    ) -> SplitEnumerator[NumberSplit, int]:
+        self, context: BarrierSplitEnumeratorContext[NumberSplit, int]
+    ) -> BarrierSplitEnumerator[NumberSplit, int]:
         return LogEnumerator(context, self.outside, None)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[NumberSplit, int], checkpoint: Checkpoint[NumberSplit, int]
-    ) -> SplitEnumerator[NumberSplit, int]:
+        self,
+        context: BarrierSplitEnumeratorContext[NumberSplit, int],
+        checkpoint: Checkpoint[NumberSplit, int],
+    ) -> BarrierSplitEnumerator[NumberSplit, int]:
         return LogEnumerator(context, self.outside, checkpoint.state)
 
     def create_reader(self) -> SplitReader[EpochRecord, NumberSplit, int]:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import FoundSplit
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
@@ -136,15 +137,15 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
         return NUMBER_SCHEMA
 
     def create_enumerator(
-        self, context: SplitEnumeratorContext[NumberSplit, JsonValue]
-    ) -> SplitEnumerator[NumberSplit, JsonValue]:
+        self, context: BarrierSplitEnumeratorContext[NumberSplit, JsonValue]
+    ) -> BarrierSplitEnumerator[NumberSplit, JsonValue]:
         raise NotImplementedError
 
     def restore_enumerator(
         self,
-        context: SplitEnumeratorContext[NumberSplit, JsonValue],
+        context: BarrierSplitEnumeratorContext[NumberSplit, JsonValue],
         checkpoint: Checkpoint[NumberSplit, JsonValue],
-    ) -> SplitEnumerator[NumberSplit, JsonValue]:
+    ) -> BarrierSplitEnumerator[NumberSplit, JsonValue]:
         raise NotImplementedError
 
     def create_reader(self) -> SplitReader[EpochRecord, NumberSplit, JsonValue]:

@@ -1,19 +1,17 @@
-"""What plans a query: the SourceCoordinator of planned mode, or that of barrier mode."""
+"""What plans a query: the coordinator of planned mode, or that of barrier mode."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headwater.connector.planned.planning import ReadTask
-from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.jsons import JsonObject
 
 if TYPE_CHECKING:
-    from headwater.core.barrier_source import BarrierSource
+    from headwater.connector.planned.planning import ReadTask
     from headwater.readers.runtime.epoch.task import EpochTask
 
-__all__ = ["Planner", "planner_of"]
+__all__ = ["Planner"]
 
 
 class Planner(Protocol):
@@ -45,15 +43,3 @@ class Planner(Protocol):
 
     def close(self) -> None:
         """End threads and connections."""
-
-
-def planner_of(configured: ConfiguredSource) -> Planner:
-    """Return the coordinator for a source. Opens nothing; loads only the mode that the query is in."""
-    if configured.epochs is not None:
-        from headwater.connector.barrier.coordinator import EpochCoordinator
-
-        source = cast("BarrierSource[Any, Any]", configured.source)
-        return EpochCoordinator(source, configured.epochs.store, configured.epochs.hints, configured.backoff)
-    from headwater.connector.planned.coordinator import SourceCoordinator
-
-    return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)

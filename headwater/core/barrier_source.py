@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.emitter import RecordEmitter
+from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_emitter import EpochRecordEmitter
 from headwater.core.epoch_records import EpochRecord
-from headwater.core.errors import ContractError
 from headwater.core.source import Source
 from headwater.core.split import Path, PositionT, SplitT
 
@@ -16,14 +18,13 @@ __all__ = ["BarrierSource"]
 
 
 class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
-    """A source in barrier mode: nobody knows before reading how much there is.
+    """A source in barrier mode: how much there is to read is found out by reading it.
 
-    The driver opens an epoch and says where it is cut (`headwater.core.epoch.Barrier`); the tasks read, find
-    out how far that brought them, and say so in their manifests. What differs from a planned source:
+    The driver opens an epoch and says where it is cut (`headwater.core.epoch.Barrier`). The tasks read, find
+    out how far that brought them, and write it down in their manifests. Two things are different for the
+    reader:
 
-    * the enumerator has no heads: `SplitEnumerator.heads` returns nothing and is not called;
-    * the split reader's answers are `EpochRecords`, which also say what is caught up and which splits were
-      found;
+    * its answers are `EpochRecords`, which also say which splits are caught up and which were found;
     * a second reading from a position brings the same rows up to any position that the first one came to. A
       source that cannot promise that stages what it reads (`headwater/readers/runtime/staging/`), and reads
       again from there.
@@ -31,9 +32,9 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     @property
     def fetcher_threads(self) -> int:
-        """How many threads of a task fetch, each with a split reader of its own; 0.
+        """How many threads of a task fetch, each with a split reader of its own.
 
-        The task's own thread does, between two batches.
+        0: the task's own thread does, between two batches.
         """
         return 1
 
@@ -44,9 +45,10 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     @property
     def is_staged(self) -> bool:
-        """Whether the outside delivers once, so that a second reading reads what the first one staged, in the folder of its query.
+        """Whether the outside delivers once, so that a second reading reads what the first one staged.
 
-        A staged source can be read again only where there is a state location: in a stream.
+        What is staged lies in the folder of the query (`for_query`). A staged source can be read again only
+        where there is a state location: in a stream.
         """
         return False
 
@@ -57,6 +59,23 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         Another query may find other values in them.
         """
         return frozenset()
+
+    @abstractmethod
+    def create_enumerator(
+        self, context: BarrierSplitEnumeratorContext[SplitT, PositionT]
+    ) -> BarrierSplitEnumerator[SplitT, PositionT]:
+        """Make the enumerator of a query that has logged nothing yet, or of a batch read.
+
+        On the driver; no I/O.
+        """
+
+    @abstractmethod
+    def restore_enumerator(
+        self,
+        context: BarrierSplitEnumeratorContext[SplitT, PositionT],
+        checkpoint: Checkpoint[SplitT, PositionT],
+    ) -> BarrierSplitEnumerator[SplitT, PositionT]:
+        """Make the enumerator of a query that goes on from a checkpoint. On the driver; no I/O."""
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, SplitT, PositionT]:
         """Make the emitter of one task.
@@ -104,15 +123,3 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
             folder: of the query.
             positions: of every split that was live when the oldest kept epoch began.
         """
-
-    def rows_between(self, start: PositionT, stop: PositionT) -> int:
-        """Never called: in barrier mode nobody counts in advance."""
-        raise ContractError(
-            f"source {self.name!r} is in barrier mode: how many rows lie between two positions is not known before reading"
-        )
-
-    def position_after(self, start: PositionT, rows: int, stop: PositionT) -> PositionT:
-        """Never called: in barrier mode positions come out of reading."""
-        raise ContractError(
-            f"source {self.name!r} is in barrier mode: which position comes after some rows is not known before reading"
-        )

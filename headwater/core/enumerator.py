@@ -1,4 +1,4 @@
-"""The driver half of a source: which splits exist, and where they end now (FLIP-27 ``SplitEnumerator``)."""
+"""The driver half of a source: which splits exist (FLIP-27 ``SplitEnumerator``)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Path, PositionT, SplitT
 
-__all__ = ["Checkpoint", "SplitEnumerator", "SplitEnumeratorContext", "SplitRequest"]
+__all__ = ["Checkpoint", "SplitEnumerator", "SplitEnumeratorContext"]
 
 T = TypeVar("T")
 
@@ -29,24 +28,6 @@ class Checkpoint(Generic[SplitT, PositionT]):
     splits: Mapping[Path, SplitT]
     positions: Mapping[Path, PositionT]
     state: JsonValue
-
-
-@dataclass(frozen=True, slots=True)
-class SplitRequest:
-    """The batch that is being planned asks for splits (FLIP-27 ``SourceReaderContext.sendSplitRequest``.
-
-    Here a batch is the reader).
-
-    Attributes:
-        limited: whether the limits of one batch count (they do not under ``Trigger.Once`` and in a batch
-            read).
-        ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to
-            be found completely, however long that takes, and what comes later is not to be assigned any more
-            in the life of this enumerator.
-    """
-
-    limited: bool
-    ends: bool
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
@@ -79,22 +60,6 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
         Until then the assignment is only in memory, and is asked for again after a crash.
         """
 
-    def send_event_to_source_reader(self, path: Path, event: JsonValue) -> None:
-        """Send a small event to whichever task reads this split next (FLIP-27 ``sendEventToSourceReader``).
-
-        Barrier mode only.
-
-        It travels inside the epoch that is planned after the current `SplitEnumerator.refresh`, so a replayed
-        epoch brings it again. If that epoch does not read the split, the event is dropped: send it again in a
-        later refresh.
-
-        Raises:
-            ContractError: the source is in planned mode.
-        """
-        raise ContractError(
-            "SplitEnumeratorContext.send_event_to_source_reader needs a source in barrier mode"
-        )
-
     @abstractmethod
     def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
         """Drop splits from the next offset on: unsubscribed, deleted or finished.
@@ -104,12 +69,16 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
 
 
 class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
-    """Discovers splits and knows their heads. One per query, on the driver, in Spark's source runner process.
+    """Discovers splits. One per query, on the driver, in Spark's source runner process.
 
-    Life: created (`Source.create_enumerator`) or restored (`Source.restore_enumerator`) -> `start` once ->
-    any number of rounds of `refresh`, `heads`, `snapshot_state` -> `close` once, if the process is given the
-    time. Every method runs on the ONE coordinator thread, never two at once; none may block: what is slow
-    goes through `SplitEnumeratorContext.call_async`. An error from any method fails the query.
+    What both modes share. An enumerator is either a
+    `headwater.core.planned_enumerator.PlannedSplitEnumerator`, which also knows where its splits end, or a
+    `headwater.core.barrier_enumerator.BarrierSplitEnumerator`, which also takes events of its readers.
+
+    Life: made by the source's ``create_enumerator`` or ``restore_enumerator`` -> `start` once -> any number
+    of rounds, each with one `refresh` and at most one `snapshot_state` -> `close` once, if the process is
+    given the time. Every method runs on the ONE coordinator thread, never two at once; none may block: what
+    is slow goes through `SplitEnumeratorContext.call_async`. An error from any method fails the query.
     """
 
     @abstractmethod
@@ -128,35 +97,6 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         Args:
             checkpoint: what the query has committed; None as long as nothing at all is logged. Positions like
                 "latest" are resolved only while it is None, so once in the life of a checkpoint.
-        """
-
-    def handle_split_request(self, request: SplitRequest) -> None:
-        """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``).
-
-        Called once for every batch, after `refresh`.
-
-        For sources whose splits are many and each read once and whole (`Source.bounded_splits`): assign as
-        many as a batch may have, and retire those that the checkpoint holds at their end. May use
-        `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for this batch. The
-        default does nothing: whatever `refresh` found is assigned already.
-        """
-
-    def heads(self) -> Mapping[Path, PositionT]:
-        """Return, as of the last `refresh`, where each split ends now.
-
-        The position that its next record will get.
-
-        Of a bounded source: where it ends for good. A split without a head is not read in this batch. In
-        barrier mode nobody asks.
-        """
-        return {}
-
-    def handle_source_event(self, event: JsonValue) -> None:
-        """Take an event of a reader (FLIP-27 ``handleSourceEvent``). Barrier mode only.
-
-        Called when the epoch in which it was sent is complete, before `notify_checkpoint_complete` and
-        `refresh`: once, and again after a restart that restores the state from before. So what it changes
-        belongs into `snapshot_state`.
         """
 
     def snapshot_state(self) -> JsonValue:

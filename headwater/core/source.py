@@ -1,26 +1,21 @@
-"""The factory that joins the halves of a source (FLIP-27 ``Source``)."""
+"""What the sources of both modes share (FLIP-27 ``Source``)."""
 
 from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordT, SplitReader
-from headwater.core.split import Path, PositionT, SplitRange, SplitT
+from headwater.core.split import Path, PositionT, SplitT
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DEFAULT_ROW_BYTES", "Boundedness", "Source"]
-
-
-DEFAULT_ROW_BYTES = 1_000
-"""What a record is taken to weigh when the source cannot tell."""
+__all__ = ["Boundedness", "Source"]
 
 
 class Boundedness(enum.Enum):
@@ -34,10 +29,18 @@ class Boundedness(enum.Enum):
 
 
 class Source(ABC, Generic[RecordT, SplitT, PositionT]):
-    """Options in; schema, enumerator, reader and emitter out.
+    """Options in; schema, reader and emitter out.
 
-    Made from options on the driver, then pickled to Spark's source runner and to every task: it holds
-    settings only, opens nothing, and imports the library of its system inside the methods that need it.
+    No class derives from it directly. A source is either
+
+    * a `headwater.core.planned_source.PlannedSource`: where a batch ends is decided before it is read, because
+      the end of each split is known without reading (offsets, file sizes); or
+    * a `headwater.core.barrier_source.BarrierSource`: where a batch ends is found out by reading it.
+
+    Each adds what its mode needs, first of all the methods that make its enumerator.
+
+    A source is made from options on the driver, then pickled to Spark's source runner and to every task: it
+    holds settings only, opens nothing, and imports the library of its system inside the methods that need it.
     """
 
     name: ClassVar[str]
@@ -45,12 +48,6 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     path_depth: ClassVar[int] = 1
     """How many names the path of each split has: how deep the offset nests."""
-
-    bounded_splits: ClassVar[bool] = False
-    """Whether a split is read once, whole, in the batch that it is assigned to (files).
-
-    The enumerator then keeps the limits of a batch and the
-    target of an AvailableNow run itself, in `SplitEnumerator.handle_split_request`."""
 
     @property
     @abstractmethod
@@ -67,7 +64,7 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         Spark still plans.
         """
 
-    def with_schema(self, schema: pa.Schema, *, given: bool) -> Source[RecordT, SplitT, PositionT]:
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
         """Return the source that yields this schema.
 
         No I/O. The default returns the same source: its schema is fixed.
@@ -82,20 +79,17 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         """
         return self
 
-    @abstractmethod
-    def create_enumerator(
-        self, context: SplitEnumeratorContext[SplitT, PositionT]
-    ) -> SplitEnumerator[SplitT, PositionT]:
-        """Make the enumerator of a query that has logged nothing yet, or of a batch read.
+    def with_filters(self, filters: Sequence[Any]) -> Self:
+        """Return the source that leaves out rows which do not pass these filters, as far as that is cheap.
 
-        On the driver; no I/O.
+        Called in Spark's planner, at most once for a batch read, and only if the user set the option
+        ``pushFilters``. No I/O. The default returns the same source: it applies no filter.
+
+        Args:
+            filters: of Spark (``pyspark.sql.datasource.Filter``), all of which hold. Spark applies them again
+                to what is read: so letting a row through is right, and leaving out one that passes is not.
         """
-
-    @abstractmethod
-    def restore_enumerator(
-        self, context: SplitEnumeratorContext[SplitT, PositionT], checkpoint: Checkpoint[SplitT, PositionT]
-    ) -> SplitEnumerator[SplitT, PositionT]:
-        """Make the enumerator of a query that goes on from a checkpoint. On the driver; no I/O."""
+        return self
 
     @abstractmethod
     def create_reader(self) -> SplitReader[RecordT, SplitT, PositionT]:
@@ -128,43 +122,3 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         Raises:
             OffsetError: a definition is missing or is not what this source writes.
         """
-
-    @abstractmethod
-    def rows_between(self, start: PositionT, stop: PositionT) -> int:
-        """Return how many records lie between two positions of one split, at the most.
-
-        0 if stop is not after start.
-        """
-
-    @abstractmethod
-    def position_after(self, start: PositionT, rows: int, stop: PositionT) -> PositionT:
-        """Return the position ``rows`` records after ``start``, or ``stop`` if that comes first.
-
-        Never before ``start``.
-        """
-
-    def row_bytes(self, split: SplitT, state: JsonValue) -> int:
-        """Return about how many bytes one record of a split has, for byte limits and for cutting tasks.
-
-        A pure function, no I/O.
-
-        Args:
-            split: whose records.
-            state: what the enumerator logged with the batch (`SplitEnumerator.snapshot_state`): the place to
-                keep what it measured.
-        """
-        return DEFAULT_ROW_BYTES
-
-    def cut(
-        self, whole: SplitRange[SplitT, PositionT], pieces: int
-    ) -> Sequence[SplitRange[SplitT, PositionT]]:
-        """Cut one range into at most ``pieces`` ranges of about the same size that together are the whole, for several tasks.
-
-        The same cut for the same arguments, always: a replayed batch reads the same rows.
-        """
-        rows = self.rows_between(whole.start, whole.stop)
-        pieces = max(1, min(pieces, rows))
-        borders = [
-            self.position_after(whole.start, rows * i // pieces, whole.stop) for i in range(pieces)
-        ] + [whole.stop]
-        return [SplitRange(whole.split, borders[i], borders[i + 1]) for i in range(pieces)]

@@ -77,8 +77,7 @@ class CheckpointTests(Subject):
 
     def _small(self) -> Mapping[str, str]:
         """Return the options that make batches of one row."""
-        configured = self.configure(self.options())
-        if configured.epochs is not None:
+        if self.is_barrier(self.options()):
             return {"barrierRows": "1", "parallelism": "1"}
         return self.small_batches()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from headwater.core.enumerator import SplitEnumeratorContext
+from headwater.core.barrier_enumerator import BarrierSplitEnumeratorContext
 from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Path, Split
@@ -19,8 +19,10 @@ T = TypeVar("T")
 _ATTEMPTS = 20
 
 
-class RecordingContext(SplitEnumeratorContext[Any, Any]):
+class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
     """Calls run at once, on the caller's thread; passing failures are repeated a few times.
+
+    It serves enumerators of both modes: that of barrier mode is the wider contract.
 
     Attributes:
         assigned: the splits that are assigned, with their first positions.

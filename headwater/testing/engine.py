@@ -9,20 +9,14 @@ import enum
 import json
 import pickle
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-import pyarrow as pa
-
-from headwater.connector.planner import Planner, planner_of
-from headwater.connector.sources.registry import ConfiguredSource
-from headwater.core.barrier_source import BarrierSource
+from headwater.connector.planner import Planner
+from headwater.connector.sources.configured import ConfiguredSource
 from headwater.core.jsons import JsonObject, dumps
-from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
-from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
-from headwater.readers.runtime.source_reader import read_ranges
 
-__all__ = ["CrashError", "MicroBatchEngine", "Step", "count_rows", "read_batch", "read_task"]
+__all__ = ["CrashError", "MicroBatchEngine", "Step", "count_rows", "read_batch"]
 
 _MOST_BATCHES = 10_000
 
@@ -76,7 +70,7 @@ class MicroBatchEngine:
         """
         self._crash = (crash_after, in_batch) if crash_after else None
         configured = self._configure()
-        planner = planner_of(configured)
+        planner = configured.create_coordinator()
         try:
             planner.prepare_for_available_now()
             initial = planner.initial_offset()
@@ -111,7 +105,7 @@ class MicroBatchEngine:
         self._reach(Step.COMMITTED, number)
 
     def _read(self, configured: ConfiguredSource, task: Any, number: int) -> Iterator[dict[str, Any]]:
-        batches = read_task(configured, pickle.loads(pickle.dumps(task)))
+        batches = configured.read_task(pickle.loads(pickle.dumps(task)))
         for batch in batches:
             yield from batch.to_pylist()
             if self._crash == (Step.READ_PARTLY, number):
@@ -125,27 +119,14 @@ class MicroBatchEngine:
         return cast("JsonObject", json.loads(self.offsets[number])) if number >= 0 else initial
 
 
-def read_task(configured: ConfiguredSource, task: Any) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the rows of one task, as an executor does."""
-    if isinstance(task, EpochTask) and configured.epochs is not None:
-        yield from read_epoch(
-            cast("BarrierSource[Any, Any]", configured.source),
-            task,
-            configured.epochs.store,
-            open_epoch_reader,
-        )
-    else:
-        yield from read_ranges(configured.source, task.ranges)
-
-
 def read_batch(configured: ConfiguredSource) -> list[dict[str, Any]]:
     """Return the rows of a batch read, as ``spark.read`` does."""
-    planner = planner_of(configured)
+    planner = configured.create_coordinator()
     try:
         tasks = planner.plan_all()
     finally:
         planner.close()
-    return [row for task in tasks for batch in read_task(configured, task) for row in batch.to_pylist()]
+    return [row for task in tasks for batch in configured.read_task(task) for row in batch.to_pylist()]
 
 
 def count_rows(rows: list[dict[str, Any]]) -> Counter[str]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import dumps
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES
-from headwater.core.source import Boundedness, Source
+from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
+from headwater.core.planned_source import PlannedSource
+from headwater.core.source import Boundedness
 from headwater.core.split import Path, Split
 from headwater.testing.context import RecordingContext
 from headwater.testing.contracts import keeps
-from headwater.testing.subject import Subject, is_planned
+from headwater.testing.subject import Subject
 
 __all__ = ["EnumeratorTests"]
 
-_REQUEST = SplitRequest(limited=False, ends=False)
+_AnySource: TypeAlias = PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]
 
 
 class EnumeratorTests(Subject):
@@ -49,7 +52,7 @@ class EnumeratorTests(Subject):
             context.assigned.clear()
             enumerator.add_splits_back([split for split, _ in first.values()])
             enumerator.refresh(None)
-            enumerator.handle_split_request(_REQUEST)
+            _request_splits(enumerator)
             again = {path: split for path, (split, _) in context.assigned.items()}
             keeps(
                 SplitEnumerator.add_splits_back,
@@ -65,14 +68,14 @@ class EnumeratorTests(Subject):
                 restored.start()
                 for round_ in (1, 2):
                     restored.refresh(checkpoint)
-                    restored.handle_split_request(_REQUEST)
+                    _request_splits(restored)
                     again = sorted(set(restored_context.assigned) & set(checkpoint.splits))
                     keeps(
                         SplitEnumerator.refresh,
                         not again,
                         f"assigns what the checkpoint does not hold; {again} came again in round {round_}",
                     )
-                    gone = [path for path in restored_context.retired if not source.bounded_splits]
+                    gone = [path for path in restored_context.retired if not _drops_what_is_read(source)]
                     keeps(
                         SplitEnumerator.refresh,
                         not gone,
@@ -81,14 +84,13 @@ class EnumeratorTests(Subject):
 
     def test_heads_are_those_of_live_splits_and_not_before_their_starts(self) -> None:
         with self._look() as (source, context, enumerator):
-            if not is_planned(source):
-                keeps(SplitEnumerator.heads, not enumerator.heads(), "are unknown in barrier mode")
+            if not isinstance(source, PlannedSource) or not isinstance(enumerator, PlannedSplitEnumerator):
                 return
             for path, head in enumerator.heads().items():
                 if path in context.assigned:
                     start = context.assigned[path][1]
                     keeps(
-                        SplitEnumerator.heads,
+                        PlannedSplitEnumerator.heads,
                         source.rows_between(head, start) == 0,
                         f"split {path} ends at {head!r}, before its start {start!r}",
                     )
@@ -121,24 +123,33 @@ class EnumeratorTests(Subject):
             )
 
     @contextmanager
-    def _look(self) -> Iterator[tuple[Source[Any, Any, Any], RecordingContext, SplitEnumerator[Any, Any]]]:
+    def _look(self) -> Iterator[tuple[_AnySource, RecordingContext, SplitEnumerator[Any, Any]]]:
         """Make a world, let a new enumerator look at it once, and close it afterwards."""
         with self.stream_options(self.options()) as options:
-            source, context = (
-                self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED).source,
-                RecordingContext(),
-            )
+            source = self.configure(options, Boundedness.CONTINUOUS_UNBOUNDED).source
+            assert isinstance(source, PlannedSource | BarrierSource)
+            context = RecordingContext()
             with closing(source.create_enumerator(context)) as enumerator:
                 enumerator.start()
                 enumerator.refresh(None)
-                enumerator.handle_split_request(_REQUEST)
+                _request_splits(enumerator)
                 yield source, context, enumerator
 
     def _checkpoint(
-        self, source: Source[Any, Any, Any], context: RecordingContext, enumerator: SplitEnumerator[Any, Any]
+        self, source: _AnySource, context: RecordingContext, enumerator: SplitEnumerator[Any, Any]
     ) -> Checkpoint[Any, Any]:
         """Return the checkpoint of a first batch that reads everything."""
-        heads = enumerator.heads()
+        heads = enumerator.heads() if isinstance(enumerator, PlannedSplitEnumerator) else {}
         splits: dict[Path, Any] = {path: split for path, (split, _) in context.assigned.items()}
         positions = {path: heads.get(path, start) for path, (_, start) in context.assigned.items()}
         return Checkpoint(splits, positions, enumerator.snapshot_state())
+
+
+def _request_splits(enumerator: SplitEnumerator[Any, Any]) -> None:
+    """Ask for the splits of a batch, as the coordinator of planned mode does after every `refresh`."""
+    if isinstance(enumerator, PlannedSplitEnumerator):
+        enumerator.handle_split_request(SplitRequest(limited=False, ends=False))
+
+
+def _drops_what_is_read(source: _AnySource) -> bool:
+    return isinstance(source, PlannedSource) and source.bounded_splits

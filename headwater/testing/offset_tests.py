@@ -5,13 +5,15 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from headwater.core.barrier_source import BarrierSource
 from headwater.core.jsons import canonical, dumps
 from headwater.core.outside import MOST_POSITION_BYTES
+from headwater.core.planned_source import PlannedSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import Split
 from headwater.testing.contracts import keeps
 from headwater.testing.driving import read_range
-from headwater.testing.subject import Subject, is_planned
+from headwater.testing.subject import Subject
 
 __all__ = ["OffsetTests"]
 
@@ -62,13 +64,9 @@ class OffsetTests(Subject):
                         len(text) <= MOST_POSITION_BYTES,
                         f"a position is small; one of {piece.split.split_id} has {len(text)} characters",
                     )
-                    if is_planned(source):
-                        backwards = source.rows_between(position, last) > 0
-                    else:
-                        backwards = source.is_before(position, last)  # type: ignore[attr-defined]
                     keeps(
                         Split,
-                        not backwards,
+                        not _is_before(source, position, last),
                         f"positions go forward; split {piece.split.split_id} came from {last!r} to {position!r}",
                     )
                     last = position
@@ -76,17 +74,17 @@ class OffsetTests(Subject):
     def test_positions_can_be_counted_in_both_directions(self) -> None:
         with self.readable() as configured:
             source = configured.source
-            if not is_planned(source):
+            if not isinstance(source, PlannedSource):
                 return
             for piece in self.ranges(configured):
                 rows = source.rows_between(piece.start, piece.stop)
                 keeps(
-                    Source.rows_between,
+                    PlannedSource.rows_between,
                     rows >= 0 and source.rows_between(piece.stop, piece.start) == 0,
                     f"is 0 if stop is not after start; {piece}",
                 )
                 keeps(
-                    Source.position_after,
+                    PlannedSource.position_after,
                     source.position_after(piece.start, rows, piece.stop) == piece.stop,
                     f"comes to the stop of {piece}",
                 )
@@ -94,17 +92,17 @@ class OffsetTests(Subject):
                     position = source.position_after(piece.start, count, piece.stop)
                     between = source.rows_between(piece.start, position)
                     keeps(
-                        Source.position_after,
+                        PlannedSource.position_after,
                         source.rows_between(position, piece.start) == 0,
                         f"never before the start of {piece}: {position!r}",
                     )
                     keeps(
-                        Source.position_after,
+                        PlannedSource.position_after,
                         between <= rows,
                         f"never after the stop of {piece}: {position!r}",
                     )
                     keeps(
-                        Source.position_after,
+                        PlannedSource.position_after,
                         not rows or not count or between > 0,
                         f"moves forward for {count} rows of {piece}",
                     )
@@ -116,6 +114,12 @@ class OffsetTests(Subject):
             return self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED).source, list(
                 {split.path: split for split in splits}.values()
             )
+
+
+def _is_before(source: Source[Any, Any, Any], position: Any, other: Any) -> bool:
+    if isinstance(source, PlannedSource):
+        return source.rows_between(position, other) > 0
+    return isinstance(source, BarrierSource) and source.is_before(position, other)
 
 
 def pickles_by_name(source: Source[Any, Any, Any]) -> bool:

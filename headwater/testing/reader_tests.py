@@ -9,13 +9,14 @@ from typing import Any
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.emitter import RecordEmitter
+from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.source import Source
 from headwater.core.split import SplitRange
 from headwater.testing.contracts import keeps
 from headwater.testing.driving import read_range, rows_of
 from headwater.testing.engine import count_rows
-from headwater.testing.subject import Subject, is_planned
+from headwater.testing.subject import Subject
 
 __all__ = ["ReaderTests"]
 
@@ -48,16 +49,16 @@ class ReaderTests(Subject):
         with self.readable() as configured:
             source, piece = configured.source, self.some_range(configured)
             whole = read_range(source, piece).rows
-            if is_planned(source):
+            if isinstance(source, PlannedSource):
                 for pieces in (2, 3):
                     cut = source.cut(piece, pieces)
                     keeps(
-                        Source.cut,
+                        PlannedSource.cut,
                         (cut[0].start, cut[-1].stop) == (piece.start, piece.stop),
                         f"keeps the ends of {piece}: {cut}",
                     )
                     keeps(
-                        Source.cut,
+                        PlannedSource.cut,
                         count_rows(rows_of(source, cut)) == count_rows(whole),
                         f"leaves all rows of {piece}, each once, in {cut}",
                     )
@@ -74,7 +75,7 @@ class ReaderTests(Subject):
     def test_a_second_reading_stops_where_the_first_one_did(self) -> None:
         with self.readable() as configured:
             source, piece = configured.source, self.some_range(configured)
-            if is_planned(source):
+            if isinstance(source, PlannedSource):
                 return  # the pieces of a range that is cut are that
             for position, rows in read_range(source, piece).positions[:3]:
                 first = read_range(source, piece).rows[:rows]
@@ -90,10 +91,10 @@ class ReaderTests(Subject):
             piece = self.some_range(configured)
             stop = (
                 piece.start
-                if is_planned(configured.source)
+                if isinstance(configured.source, PlannedSource)
                 else read_range(configured.source, piece).positions[0][0]
             )
-            start = piece.start if is_planned(configured.source) else stop
+            start = piece.start if isinstance(configured.source, PlannedSource) else stop
             reading = read_range(configured.source, SplitRange(piece.split, start, stop))
             keeps(
                 SplitReader.handle_splits_changes,
@@ -142,7 +143,7 @@ class ReaderTests(Subject):
 
     def test_a_split_that_is_removed_is_not_spoken_of(self) -> None:
         with self.readable() as configured:
-            if is_planned(configured.source):
+            if isinstance(configured.source, PlannedSource):
                 return
             piece = self.some_range(configured)
             with closing(configured.source.create_reader()) as reader:

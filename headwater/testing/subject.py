@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from headwater.connector.sources.registry import ConfiguredSource, source_factory
+from headwater.connector.sources.configured import ConfiguredSource
+from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.source import Boundedness, Source
+from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.testing.engine import count_rows
 
@@ -75,9 +76,8 @@ class Subject:
             return
         with self.stream_options(options) as more:
             staged = self.configure(more, Boundedness.CONTINUOUS_UNBOUNDED)
-            yield replace(
-                staged, source=cast("BarrierSource[Any, Any]", staged.source).for_query("conformance")
-            )
+            assert isinstance(staged.source, BarrierSource)
+            yield replace(staged, source=staged.source.for_query("conformance"))
 
     @contextmanager
     def stream_options(self, options: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -112,9 +112,7 @@ class Subject:
 
     def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
         """Return what a batch read reads, split by split."""
-        from headwater.connector.planner import planner_of
-
-        planner = planner_of(configured)
+        planner = configured.create_coordinator()
         try:
             ranges = [piece for task in planner.plan_all() for piece in task.ranges]
         finally:
@@ -128,8 +126,3 @@ class Subject:
         ranges = self.ranges(configured)
         assert ranges, "options() must make a world with some rows: the batch read has no split with any"
         return max(ranges, key=lambda piece: len(read_range(configured.source, piece).rows))
-
-
-def is_planned(source: Source[Any, Any, Any]) -> bool:
-    """Whether the stop of a range is known before it is read."""
-    return not isinstance(source, BarrierSource)

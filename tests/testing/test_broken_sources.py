@@ -15,7 +15,7 @@ import pytest
 
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.planning import PlanningHints
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.user_sources import UserSource
 from headwater.core.errors import ContractError, DataLossError, DeadlineError, SourceError
 from headwater.core.retry import Backoff
@@ -236,7 +236,9 @@ class Full(NumberSource):
     """The full form, to be broken."""
 
     def run(self) -> MicroBatchEngine:
-        configured = ConfiguredSource(self, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=100))
+        configured = ConfiguredPlannedSource(
+            source=self, limits=ReadLimits(), hints=PlanningHints(1), backoff=Backoff(deadline_ms=100)
+        )
         query = MicroBatchEngine(lambda: configured)
         query.run()
         return query

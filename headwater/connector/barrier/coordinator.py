@@ -19,9 +19,9 @@ from headwater.connector.barrier.plan import BarrierHints, deal, epoch_tasks
 from headwater.connector.barrier.settlement import Settlement, settle
 from headwater.connector.coordinator_loop import CoordinatorLoop
 from headwater.connector.planned.offsets import flatten, nest
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import SplitEnumerator, SplitEnumeratorContext
 from headwater.core.epoch import Barrier
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonObject, JsonValue
@@ -73,7 +73,7 @@ class EpochCoordinator:
         self._loop = CoordinatorLoop(backoff, self._clock)
         self._context = _Context(self._loop)
         self._checkpoints: CheckpointCoordinator | None = None
-        self._enumerator: SplitEnumerator[Any, Any] | None = None
+        self._enumerator: BarrierSplitEnumerator[Any, Any] | None = None
         self._due = DueSplits(hints.poll_interval_ms, self._clock, wall_ms)
         self._settled: tuple[EpochId, Settlement] | None = None
         self._opened: set[EpochId] = set()
@@ -246,7 +246,7 @@ class EpochCoordinator:
         return encoded
 
 
-class _Context(SplitEnumeratorContext[Any, Any]):
+class _Context(BarrierSplitEnumeratorContext[Any, Any]):
     """What the enumerator said since the round began."""
 
     def __init__(self, loop: CoordinatorLoop) -> None:

@@ -15,11 +15,12 @@ from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.offsets import OffsetCodec, SourceOffset
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import SplitEnumerator, SplitEnumeratorContext, SplitRequest
+from headwater.core.enumerator import SplitEnumeratorContext
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonObject
+from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
+from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
-from headwater.core.source import Source
 from headwater.core.split import Path, PositionT, SplitT
 
 __all__ = ["SourceCoordinator"]
@@ -57,7 +58,7 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
 
     def __init__(
         self,
-        source: Source[Any, SplitT, PositionT],
+        source: PlannedSource[Any, SplitT, PositionT],
         limits: ReadLimits,
         hints: PlanningHints,
         backoff: Backoff,
@@ -70,7 +71,7 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
         self._context: _Context[SplitT, PositionT] = _Context(self._loop)
         self._admission = Admission(limits, clock)
         self._tracker: AssignmentTracker[SplitT] = AssignmentTracker()
-        self._enumerator: SplitEnumerator[SplitT, PositionT] | None = None
+        self._enumerator: PlannedSplitEnumerator[SplitT, PositionT] | None = None
         self._notified: JsonObject | None = None
         self._available_now = False
         self._target: dict[SplitT, PositionT] | None = None
@@ -171,7 +172,7 @@ class SourceCoordinator(Generic[SplitT, PositionT]):
 
     def _make_enumerator(
         self, before: SourceOffset[SplitT, PositionT] | None
-    ) -> SplitEnumerator[SplitT, PositionT]:
+    ) -> PlannedSplitEnumerator[SplitT, PositionT]:
         if before is None:
             return self._source.create_enumerator(self._context)
         return self._source.restore_enumerator(self._context, before.checkpoint())

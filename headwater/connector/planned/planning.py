@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from headwater.core.source import DEFAULT_ROW_BYTES, Source
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import Path, PositionT, SplitRange, SplitT
 
 __all__ = ["PlanningHints", "ReadTask", "default_parallelism", "plan_tasks"]
@@ -49,7 +49,7 @@ class PlanningHints:
 
 
 def plan_tasks(
-    source: Source[Any, SplitT, PositionT],
+    source: PlannedSource[Any, SplitT, PositionT],
     ranges: Sequence[SplitRange[SplitT, PositionT]],
     row_bytes: Mapping[Path, int],
     hints: PlanningHints,
@@ -74,7 +74,7 @@ def _tasks_wanted(total_bytes: int, hints: PlanningHints) -> int:
 
 
 def _cut(
-    source: Source[Any, SplitT, PositionT],
+    source: PlannedSource[Any, SplitT, PositionT],
     sized: Sequence[tuple[SplitRange[SplitT, PositionT], int, int]],
     wanted: int,
     hints: PlanningHints,

@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
 from headwater.connector.options import Option, OptionTable, duration_ms, integer, names, text
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.planning import PlanningHints
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.configured import ConfiguredBarrierSource
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
@@ -133,15 +132,15 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return HTTP_SCHEMA
 
     def create_enumerator(
-        self, context: SplitEnumeratorContext[HttpSplit, JsonValue]
-    ) -> SplitEnumerator[HttpSplit, JsonValue]:
+        self, context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue]
+    ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
         return HttpSplitEnumerator(context, self.urls)
 
     def restore_enumerator(
         self,
-        context: SplitEnumeratorContext[HttpSplit, JsonValue],
+        context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
         checkpoint: Checkpoint[HttpSplit, JsonValue],
-    ) -> SplitEnumerator[HttpSplit, JsonValue]:
+    ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)
 
@@ -165,7 +164,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return (one.page, one.row) < (two.page, two.row)
 
 
-def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
     """Make the HTTP source from the user's options. Opens nothing.
 
     Raises:
@@ -193,6 +192,6 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         readers = min(readers, len(values["url"])) if values["childrenField"] is None else readers
         settings = replace(settings, requests_per_s=values["requestsPerSecond"] / readers)
     source = HttpSource(cast("tuple[str, ...]", values["url"]), settings, values["connections"], mode)
-    return ConfiguredSource(
-        source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=values["retryDeadline"]), epochs
+    return ConfiguredBarrierSource(
+        source=source, epochs=epochs, backoff=Backoff(deadline_ms=values["retryDeadline"])
     )

@@ -10,11 +10,10 @@ from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
 from headwater.connector.options import Option, OptionTable, duration_ms, integer, names, text
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.planning import PlanningHints
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.configured import ConfiguredBarrierSource
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing
@@ -148,15 +147,15 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return MQTT_SCHEMA
 
     def create_enumerator(
-        self, context: SplitEnumeratorContext[MqttSessionSplit, int]
-    ) -> SplitEnumerator[MqttSessionSplit, int]:
+        self, context: BarrierSplitEnumeratorContext[MqttSessionSplit, int]
+    ) -> BarrierSplitEnumerator[MqttSessionSplit, int]:
         return MqttSplitEnumerator(context, self.client_ids)
 
     def restore_enumerator(
         self,
-        context: SplitEnumeratorContext[MqttSessionSplit, int],
+        context: BarrierSplitEnumeratorContext[MqttSessionSplit, int],
         checkpoint: Checkpoint[MqttSessionSplit, int],
-    ) -> SplitEnumerator[MqttSessionSplit, int]:
+    ) -> BarrierSplitEnumerator[MqttSessionSplit, int]:
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)
 
@@ -198,7 +197,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         )
 
 
-def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
     """Make the MQTT source from the user's options. Opens nothing.
 
     Raises:
@@ -240,4 +239,4 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
     source = MqttSource(
         client_ids, settings, epochs.store, values["idleTimeout"], boundedness or Boundedness.BOUNDED
     )
-    return ConfiguredSource(source, ReadLimits(), PlanningHints(1), Backoff(deadline_ms=120_000), epochs)
+    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=Backoff(deadline_ms=120_000))

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Final
 
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.configured import SourceFactory
 from headwater.core.errors import OptionError, nearest
-from headwater.core.retry import Backoff
-from headwater.core.source import Boundedness, Source
 
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
-    # Loads pyarrow, which a session that only looks for sources does without.
-    from headwater.connector.barrier.plan import Epochs
-
-__all__ = ["ENTRY_POINTS", "ConfiguredSource", "SourceFactory", "source_factory"]
+__all__ = ["ENTRY_POINTS", "source_factory"]
 
 ENTRY_POINTS: Final = "headwater.sources"
 """The group of entry points under which packages offer sources."""
@@ -31,38 +20,6 @@ _BUILT_IN = {
     "kafka": ("headwater.connector.sources.kafka.source", "configure_kafka"),
     "mqtt": ("headwater.connector.sources.mqtt", "configure_mqtt"),
 }
-
-
-@dataclass(frozen=True)
-class ConfiguredSource:
-    """A source and how its coordinator is to plan: everything that the options say. Picklable; opens nothing.
-
-    Attributes:
-        epochs: how a source in barrier mode is run, None for one in planned mode; limits and hints then say
-            nothing.
-        push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark
-            refuses such a reader by default.
-        spark_schema: the source's schema in Spark's types, where it is known without loading Arrow; None if
-            it is to be made of the source's.
-    """
-
-    source: Source[Any, Any, Any]
-    limits: ReadLimits
-    hints: PlanningHints
-    backoff: Backoff
-    epochs: Epochs | None = None
-    push_filters: bool = False
-    spark_schema: StructType | None = None
-
-
-class SourceFactory(Protocol):
-    """Makes a source from the user's options (keys lower-cased, as Spark delivers them).
-
-    ``boundedness`` is None where only the schema will be asked for: Spark does so before it says whether it
-    reads a batch or a stream.
-    """
-
-    def __call__(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource: ...
 
 
 def source_factory(name: str | None) -> SourceFactory:

@@ -11,19 +11,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from headwater.core.abilities import EstimatesSizes, InfersSchema, PushesFilters
+from headwater.core.barrier_enumerator import BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.simple_source import NamedSplit, SimpleSource
-from headwater.core.source import DEFAULT_ROW_BYTES, Boundedness, Source
+from headwater.core.source import Boundedness, Source
 from headwater.core.split import Path
-from headwater.enumerators.simple.enumerator import SimpleSplitEnumerator
+from headwater.enumerators.simple.enumerator import (
+    BarrierSimpleSplitEnumerator,
+    PlannedSimpleSplitEnumerator,
+)
 from headwater.readers.simple.settings import SimpleReadSettings
 
 if TYPE_CHECKING:
@@ -90,16 +95,6 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
                 told.push_filters(tuple(filters))
         return replace(self, user=told)
 
-    def create_enumerator(
-        self, context: SplitEnumeratorContext[NamedSplit, Any]
-    ) -> SplitEnumerator[NamedSplit, Any]:
-        return SimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
-
-    def restore_enumerator(
-        self, context: SplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
-    ) -> SplitEnumerator[NamedSplit, Any]:
-        return SimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms, checkpoint)
-
     def create_reader(self) -> SplitReader[EpochRecord, NamedSplit, Any]:
         from headwater.readers.simple.split_reader import SimpleSplitReader
 
@@ -122,11 +117,22 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
 
 
 @dataclass(frozen=True)
-class PlannedSimpleSource(_SimpleForm):
+class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, Any]):
     """A simple source that knows its heads.
 
     Positions are integers, and their distance is the most rows there can be.
     """
+
+    def create_enumerator(
+        self, context: SplitEnumeratorContext[NamedSplit, Any]
+    ) -> PlannedSimpleSplitEnumerator:
+        return PlannedSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
+    ) -> PlannedSimpleSplitEnumerator:
+        """Everything that counts is in the positions."""
+        return self.create_enumerator(context)
 
     def rows_between(self, start: int, stop: int) -> int:
         return max(0, stop - start)
@@ -154,6 +160,16 @@ class BarrierSimpleSource(_SimpleForm, BarrierSource[NamedSplit, Any]):
     @property
     def fetcher_threads(self) -> int:
         return self.connections
+
+    def create_enumerator(
+        self, context: BarrierSplitEnumeratorContext[NamedSplit, Any]
+    ) -> BarrierSimpleSplitEnumerator:
+        return BarrierSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
+
+    def restore_enumerator(
+        self, context: BarrierSplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
+    ) -> BarrierSimpleSplitEnumerator:
+        return BarrierSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms, checkpoint)
 
     def is_before(self, position: Any, other: Any) -> bool:
         return self.user.is_before(position, other)

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from headwater.connector.options import Option, OptionTable
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.planning import PlanningHints
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.configured import (
+    ConfiguredBarrierSource,
+    ConfiguredPlannedSource,
+    ConfiguredSource,
+)
 from headwater.core.abilities import FindsTimestamps, Heads, PushesFilters
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.errors import OptionError
 from headwater.core.outside import outside
+from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.simple_source import SimpleSource
-from headwater.core.source import Boundedness, Source
+from headwater.core.source import Boundedness
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,7 +30,7 @@ __all__ = ["FromOptions", "SourceClass", "UserSource", "options_of"]
 
 @runtime_checkable
 class FromOptions(Protocol):
-    """What a class of the full form has, beside `Source`, to be made by name."""
+    """What a class of the full form has, beside its contract, to be made by name."""
 
     OPTIONS: Sequence[Option[Any]]
     """Its options. Those of its mode (limits or barriers) are added."""
@@ -42,7 +45,10 @@ class FromOptions(Protocol):
         """
 
 
-SourceClass: TypeAlias = type[SimpleSource] | type[Source[Any, Any, Any]]
+SourceClass: TypeAlias = (
+    type[SimpleSource] | type[PlannedSource[Any, Any, Any]] | type[BarrierSource[Any, Any]]
+)
+"""A class in the small form, or one in the full form (with `FromOptions`) of either mode."""
 
 
 def options_of(source: SourceClass) -> OptionTable:
@@ -67,7 +73,7 @@ def options_of(source: SourceClass) -> OptionTable:
             timestamps=_has(source, FindsTimestamps),
             filters=_has(source, PushesFilters),
         )
-    return option_table(own, source.__name__, is_planned=not issubclass(source, BarrierSource))
+    return option_table(own, source.__name__, is_planned=issubclass(source, PlannedSource))
 
 
 @dataclass(frozen=True)
@@ -90,26 +96,25 @@ class UserSource:
         if isinstance(made, BarrierSource):
             from headwater.connector.barrier.options import epochs_of
 
-            epochs = epochs_of(values, boundedness, source=made.name)
-            return ConfiguredSource(
-                made,
-                ReadLimits(),
-                PlanningHints(1),
-                backoff,
-                epochs,
+            return ConfiguredBarrierSource(
+                source=made,
+                epochs=epochs_of(values, boundedness, source=made.name),
+                backoff=backoff,
                 push_filters=values.get("pushFilters", False),
             )
         from headwater.connector.sources.source_options import limits_of, planning_hints_of
 
-        return ConfiguredSource(
-            made,
-            limits_of(values),
-            planning_hints_of(values),
-            backoff,
+        return ConfiguredPlannedSource(
+            source=made,
+            limits=limits_of(values),
+            hints=planning_hints_of(values),
+            backoff=backoff,
             push_filters=values.get("pushFilters", False),
         )
 
-    def _make(self, values: Mapping[str, Any], boundedness: Boundedness | None) -> Source[Any, Any, Any]:
+    def _make(
+        self, values: Mapping[str, Any], boundedness: Boundedness | None
+    ) -> PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]:
         with outside(self.source.__name__, source=self.source.name):
             if not issubclass(self.source, SimpleSource):
                 # _check_class saw to it.
@@ -136,13 +141,15 @@ def _has(source: type, ability: type) -> bool:
 
 
 def _check_class(source: object) -> None:
-    if not isinstance(source, type) or not issubclass(source, SimpleSource | Source):
+    if not isinstance(source, type) or not issubclass(source, SimpleSource | PlannedSource | BarrierSource):
         raise OptionError(
-            f"{source!r} is no source: a subclass of hw.SimpleSource or hw.Source is needed", option="source"
+            f"{source!r} is no source: a subclass of hw.SimpleSource, hw.PlannedSource or hw.BarrierSource is needed",
+            option="source",
         )
     if not isinstance(getattr(source, "name", None), str) or not source.name:
         raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
-    if issubclass(source, Source) and not (hasattr(source, "OPTIONS") and hasattr(source, "from_options")):
+    is_simple = issubclass(source, SimpleSource)
+    if not is_simple and not (hasattr(source, "OPTIONS") and hasattr(source, "from_options")):
         raise OptionError(
             f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in {__name__}",
             option="source",

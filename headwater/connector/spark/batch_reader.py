@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from headwater.connector.planner import planner_of
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.partition import TaskPartition, read_partition
 
 __all__ = ["BatchReader"]
@@ -26,7 +25,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Look at the outside and plan. In the planner, once."""
-        coordinator = planner_of(self._configured)
+        coordinator = self._configured.create_coordinator()
         try:
             return [TaskPartition(task) for task in coordinator.plan_all()]
         finally:

@@ -17,7 +17,7 @@ from headwater.core.errors import HeadwaterError, InstallationError
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from headwater.connector.sources.registry import ConfiguredSource, SourceFactory
+    from headwater.connector.sources.configured import ConfiguredSource, SourceFactory
     from headwater.connector.spark.batch_reader import BatchReader
     from headwater.connector.spark.stream_reader import StreamReader
     from headwater.core.source import Boundedness

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headwater.connector.sources.registry import SourceFactory
+from headwater.connector.sources.configured import SourceFactory
 from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
 from headwater.connector.spark.datasource import HeadwaterDataSource
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.sources.configured import ConfiguredSource
 from headwater.core.errors import OptionError
 
 __all__ = ["bind_schema", "check_schema", "spark_schema"]
+
+ConfiguredT = TypeVar("ConfiguredT", bound=ConfiguredSource)
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -19,7 +22,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema)
 
 
-def bind_schema(configured: ConfiguredSource, schema: StructType, *, given: bool) -> ConfiguredSource:
+def bind_schema(configured: ConfiguredT, schema: StructType, *, given: bool) -> ConfiguredT:
     """Return the source that yields the schema that Spark plans with.
 
     Args:

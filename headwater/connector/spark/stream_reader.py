@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -10,15 +9,11 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
-    ReadMaxBytes,
-    ReadMaxFiles,
-    ReadMaxRows,
-    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 
-from headwater.connector.planner import Planner, planner_of
-from headwater.connector.sources.registry import ConfiguredSource
+from headwater.connector.planner import Planner
+from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.partition import TaskPartition, read_partition
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
@@ -47,19 +42,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner().initial_offset()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Return the limit that Spark hands back with every trigger, except Once, which passes ReadAllAvailable: that is how Once is told apart."""
-        limits = self._configured.limits
-        if self._configured.epochs is not None:
-            return ReadMaxRows(self._configured.epochs.hints.barrier.rows or sys.maxsize)
-        if limits.max_files is not None:
-            return ReadMaxFiles(limits.max_files)
-        if limits.max_rows is not None:
-            return ReadMaxRows(limits.max_rows)
-        if limits.max_bytes is not None:
-            return ReadMaxBytes(limits.max_bytes)
-        if limits.min_rows is not None:
-            return ReadMinRows(limits.min_rows)
-        return ReadAllAvailable()
+        """Return the limit that Spark hands back with every trigger.
+
+        Except Once, which passes ReadAllAvailable: that is how Once is told apart.
+        """
+        return self._configured.read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Called once, before anything else, under AvailableNow."""
@@ -102,7 +89,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _planner(self) -> Planner:
         if self._coordinator is None:
-            self._coordinator = planner_of(self._configured)
+            self._coordinator = self._configured.create_coordinator()
         return self._coordinator
 
 

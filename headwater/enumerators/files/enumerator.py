@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext, SplitRequest
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.split import Path
 from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
@@ -36,7 +37,7 @@ _CLEANING_MS = 10_000
 """How long a query that ends waits for the cleaning of its last files."""
 
 
-class FileSplitEnumerator(SplitEnumerator[FileSplit, int]):
+class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     """Lists beside the query and hands each batch its files, the oldest first.
 
     Flink's ``ContinuousFileSplitEnumerator``. Listing and cleaning have threads of their own; every method

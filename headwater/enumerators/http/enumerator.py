@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint
 from headwater.core.jsons import JsonValue
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 
 __all__ = ["HttpSplitEnumerator"]
 
 
-class HttpSplitEnumerator(SplitEnumerator[HttpSplit, JsonValue]):
+class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
     """Asks the API nothing: lists that the user did not name are found by reading.
 
     Args:
@@ -19,7 +20,9 @@ class HttpSplitEnumerator(SplitEnumerator[HttpSplit, JsonValue]):
         urls: of the first pages.
     """
 
-    def __init__(self, context: SplitEnumeratorContext[HttpSplit, JsonValue], urls: Sequence[str]) -> None:
+    def __init__(
+        self, context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue], urls: Sequence[str]
+    ) -> None:
         self._context = context
         self._splits = [HttpSplit(url) for url in urls]
 

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Mapping
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
+from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.split import Path
 from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
@@ -19,7 +20,7 @@ __all__ = ["KafkaSplitEnumerator"]
 log = logging.getLogger(__name__)
 
 
-class KafkaSplitEnumerator(SplitEnumerator[KafkaPartitionSplit, int]):
+class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     """Finds partitions and their ends (Flink's ``KafkaSourceEnumerator``.
 
     Spark's ``KafkaMicroBatchStream`` for what is loss).

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint
 from headwater.enumerators.mqtt.split import MqttSessionSplit
 
 __all__ = ["MqttSplitEnumerator"]
 
 
-class MqttSplitEnumerator(SplitEnumerator[MqttSessionSplit, int]):
+class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
     """Assigns the sessions that the options name.
 
     A session that is named no more stays until what it staged is read.
@@ -21,7 +22,7 @@ class MqttSplitEnumerator(SplitEnumerator[MqttSessionSplit, int]):
     """
 
     def __init__(
-        self, context: SplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]
+        self, context: BarrierSplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]
     ) -> None:
         self._context, self._client_ids = context, client_ids
 

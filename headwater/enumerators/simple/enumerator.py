@@ -1,23 +1,23 @@
-"""The enumerator of a simple source.
-
-Asks it which splits there are and where they end, and compares with the checkpoint.
-"""
+"""The enumerators of a simple source: ask it which splits there are, and compare with the checkpoint."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator
 from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
+from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import Path
 
-__all__ = ["SimpleSplitEnumerator"]
+__all__ = ["BarrierSimpleSplitEnumerator", "PlannedSimpleSplitEnumerator"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Look:
     Attributes:
         splits: all there are, by path.
         starts: of those that are new, the first position.
-        heads: of all, where they end; empty in barrier mode.
+        heads: of all, where they end; empty where that is not known.
     """
 
     splits: Mapping[Path, NamedSplit]
@@ -35,17 +35,14 @@ class _Look:
     heads: Mapping[Path, int]
 
 
-class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
-    """Remembers only which names it has handed out.
-
-    A split that has finished is still discovered, and must not begin again.
+class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
+    """What both modes share.
 
     Args:
         context: the coordinator.
         source: whom to ask.
         starting_timestamp_ms: where the splits of a new query begin, if the source can tell; None for
             `SimpleSource.start`.
-        checkpoint: what to go on from.
     """
 
     def __init__(
@@ -53,49 +50,22 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         context: SplitEnumeratorContext[NamedSplit, Any],
         source: SimpleSource,
         starting_timestamp_ms: int | None,
-        checkpoint: Checkpoint[NamedSplit, Any] | None = None,
     ) -> None:
-        self._context, self._source, self._starting_timestamp_ms = context, source, starting_timestamp_ms
-        state = checkpoint.state if checkpoint else None
-        # As it was written.
-        self._planned: set[str] = set(state["discovered"]) if isinstance(state, dict) else set()  # type: ignore[arg-type]
-        self._discovered: set[str] = set()
-        self._heads: Mapping[Path, int] = {}
+        self._context = context
+        self._source = source
+        self._starting_timestamp_ms = starting_timestamp_ms
 
     def start(self) -> None:
         """Nothing to begin with."""
 
     def refresh(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
-        finished: set[Path] = {
-            (name,) for name in self._planned if checkpoint is not None and (name,) not in checkpoint.splits
-        }
+        # Decided here, on the coordinator thread: the look runs beside it, on the worker thread.
+        finished = self._finished(checkpoint)
         self._context.call_async(
             lambda: self._look(checkpoint, finished),
-            lambda look: self._take(look, checkpoint),
+            lambda look: self._settle(look, checkpoint),
             what=f"the splits of source {self._source.name}",
         )
-
-    def heads(self) -> Mapping[Path, int]:
-        return self._heads
-
-    def snapshot_state(self) -> JsonValue:
-        """Return the names of a plan in barrier mode, where splits finish.
-
-        Called when the plan is sure to be made.
-        """
-        if isinstance(self._source, Heads):
-            return None
-        self._planned = set(self._discovered)
-        state: JsonValue = {"discovered": list[JsonValue](sorted(self._planned))}
-        check_json(
-            state,
-            f"SimpleSource.discover: the names of all splits of source {self._source.name!r}",
-            MOST_ENUMERATOR_STATE_BYTES,
-        )
-        return state
-
-    def add_splits_back(self, splits: Sequence[NamedSplit]) -> None:
-        self._planned -= {split.name for split in splits}
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[NamedSplit, Any]) -> None:
         source = self._source
@@ -107,20 +77,33 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
                 what=f"acknowledging to source {source.name}",
             )
 
+    @abstractmethod
+    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[Path]:
+        """Return the splits that were read to their end for good, and must not begin again."""
+
+    @abstractmethod
+    def _heads_of(
+        self, splits: Mapping[Path, NamedSplit], positions: Mapping[Path, Any]
+    ) -> Mapping[Path, int]:
+        """Ask where splits end, if the mode has to know. On the worker thread."""
+
+    @abstractmethod
+    def _retires(self, path: Path) -> bool:
+        """Whether a live split that is not discovered any more leaves the query."""
+
+    @abstractmethod
+    def _take(self, look: _Look) -> None:
+        """Keep what a look found. On the coordinator thread."""
+
     def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[Path]) -> _Look:
         """Ask the source. On the worker thread."""
-        splits, known = self._discover(), checkpoint.splits if checkpoint else {}
+        splits = self._discover()
+        known = checkpoint.splits if checkpoint else {}
         new = [split for path, split in splits.items() if path not in finished and known.get(path) != split]
         positions = dict(checkpoint.positions) if checkpoint else {}
-        positions.update(
-            starts := {split.path: self._start(split, is_new_query=checkpoint is None) for split in new}
-        )
-        heads = (
-            {path: self._head(split, positions[path]) for path, split in splits.items()}
-            if isinstance(self._source, Heads)
-            else {}
-        )
-        return _Look(splits, starts, heads)
+        starts = {split.path: self._start(split, is_new_query=checkpoint is None) for split in new}
+        positions.update(starts)
+        return _Look(splits, starts, self._heads_of(splits, positions))
 
     def _discover(self) -> dict[Path, NamedSplit]:
         call = f"{type(self._source).__name__}.discover"
@@ -153,9 +136,52 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
             position,
             f"SimpleSource.start: the first position of split {split.name!r} of source {source.name!r}",
         )
-        if isinstance(source, Heads) and type(position) is not int:
+        return position
+
+    def _settle(self, look: _Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        """Tell the coordinator what changed. On the coordinator thread."""
+        self._context.assign_splits({path: (look.splits[path], start) for path, start in look.starts.items()})
+        known = checkpoint.splits if checkpoint else {}
+        gone = [path for path in known if path not in look.splits and self._retires(path)]
+        self._context.retire_splits(gone, "not discovered any more")
+        self._take(look)
+
+
+class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):
+    """Asks for the heads too. Keeps no state: splits do not finish in planned mode."""
+
+    def __init__(
+        self,
+        context: SplitEnumeratorContext[NamedSplit, Any],
+        source: SimpleSource,
+        starting_timestamp_ms: int | None,
+    ) -> None:
+        super().__init__(context, source, starting_timestamp_ms)
+        self._heads: Mapping[Path, int] = {}
+
+    def heads(self) -> Mapping[Path, int]:
+        return self._heads
+
+    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[Path]:
+        return set()
+
+    def _retires(self, path: Path) -> bool:
+        return True
+
+    def _take(self, look: _Look) -> None:
+        self._heads = look.heads
+
+    def _heads_of(
+        self, splits: Mapping[Path, NamedSplit], positions: Mapping[Path, Any]
+    ) -> Mapping[Path, int]:
+        return {path: self._head(split, positions[path]) for path, split in splits.items()}
+
+    def _start(self, split: NamedSplit, *, is_new_query: bool) -> JsonValue:
+        position = super()._start(split, is_new_query=is_new_query)
+        if type(position) is not int:
             raise ContractError(
-                f"SimpleSource.start: with Heads positions are integers; split {split.name!r} of source {source.name!r}: {position!r}"
+                f"SimpleSource.start: with Heads positions are integers; split {split.name!r} of source "
+                f"{self._source.name!r}: {position!r}"
             )
         return position
 
@@ -170,19 +196,63 @@ class SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
             )
         if head < position:
             raise ContractError(
-                f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, and {position} was the next record to "
-                "read; records were removed and their positions given anew, which needs a split of another name or info"
+                f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, and "
+                f"{position} was the next record to read; records were removed and their positions given anew, which needs a split of another name or info"
             )
         return head
 
-    def _take(self, look: _Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
-        """Tell the coordinator what changed. Splits that were found while reading are nobody's to retire."""
-        self._heads, self._discovered = look.heads, {path[0] for path in look.splits}
-        self._context.assign_splits({path: (look.splits[path], start) for path, start in look.starts.items()})
-        known = checkpoint.splits if checkpoint else {}
-        gone = [
-            path
-            for path in known
-            if path not in look.splits and (isinstance(self._source, Heads) or path[0] in self._planned)
-        ]
-        self._context.retire_splits(gone, "not discovered any more")
+
+class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerator[NamedSplit, Any]):
+    """Remembers which names it has handed out.
+
+    A split that has finished leaves the checkpoint, and is still discovered: it must not begin again.
+
+    Args:
+        context: the coordinator.
+        source: whom to ask.
+        starting_timestamp_ms: see above.
+        checkpoint: what to go on from; None for a new query.
+    """
+
+    def __init__(
+        self,
+        context: SplitEnumeratorContext[NamedSplit, Any],
+        source: SimpleSource,
+        starting_timestamp_ms: int | None,
+        checkpoint: Checkpoint[NamedSplit, Any] | None = None,
+    ) -> None:
+        super().__init__(context, source, starting_timestamp_ms)
+        state = checkpoint.state if checkpoint else None
+        self._planned = set(cast("list[str]", state["discovered"])) if isinstance(state, dict) else set[str]()
+        self._discovered: set[str] = set()
+
+    def snapshot_state(self) -> JsonValue:
+        """Return the names that were discovered. Called when an epoch is sure to be opened."""
+        self._planned = set(self._discovered)
+        state: JsonValue = {"discovered": list[JsonValue](sorted(self._planned))}
+        check_json(
+            state,
+            f"SimpleSource.discover: the names of all splits of source {self._source.name!r}",
+            MOST_ENUMERATOR_STATE_BYTES,
+        )
+        return state
+
+    def add_splits_back(self, splits: Sequence[NamedSplit]) -> None:
+        self._planned -= {split.name for split in splits}
+
+    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[Path]:
+        if checkpoint is None:
+            return set()
+        return {(name,) for name in self._planned if (name,) not in checkpoint.splits}
+
+    def _retires(self, path: Path) -> bool:
+        # Splits that were found while reading were never discovered: they stay until they are read.
+        return path[0] in self._planned
+
+    def _take(self, look: _Look) -> None:
+        self._discovered = {path[0] for path in look.splits}
+
+    def _heads_of(
+        self, splits: Mapping[Path, NamedSplit], positions: Mapping[Path, Any]
+    ) -> Mapping[Path, int]:
+        return {}

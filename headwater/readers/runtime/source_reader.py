@@ -5,7 +5,7 @@ Fetch, emit, advance (Flink's ``SourceReaderBase``, as far as a range with a kno
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -22,7 +22,7 @@ __all__ = ["check_schema", "read_ranges"]
 
 def read_ranges(
     source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of these ranges.
 
     Each record once, splits in any order, the records of a split in theirs.

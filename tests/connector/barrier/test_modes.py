@@ -54,7 +54,6 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
 ) -> None:
     options = {"url": api.url, "childrenField": "comments", "connections": "2", "stateLocation": "/unused"}
     configured = configure_http(options, Boundedness.CONTINUOUS_UNBOUNDED)
-    assert configured.epochs is not None
     assert isinstance(configured.source, HttpSource)
     hints = replace(configured.epochs.hints, barrier=Barrier(rows=25), mode=mode, parallelism=2)
     store, log, items, in_flight = MemoryStateStore(), [], [], 0

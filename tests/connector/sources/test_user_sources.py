@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.connector.options import Option, integer, text
+from headwater.connector.sources.configured import ConfiguredBarrierSource, ConfiguredPlannedSource
 from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
 from headwater.connector.sources.user_sources import UserSource, options_of
@@ -36,14 +37,15 @@ def logs(**rows: Iterable[Any]) -> dict[str, str]:
 
 def test_having_head_is_planned_mode_and_not_having_it_is_barrier_mode(tmp_path: Path) -> None:
     planned = UserSource(LogSource)({"system": "x", "maxrowspertrigger": "5"}, STREAM)
+    assert isinstance(planned, ConfiguredPlannedSource)
     assert isinstance(planned.source, PlannedSimpleSource)
     assert planned.limits.max_rows == 5
     barrier = UserSource(TailSource)(
         {"system": "x", "statelocation": str(tmp_path), "connections": "3"}, STREAM
     )
+    assert isinstance(barrier, ConfiguredBarrierSource)
     assert isinstance(barrier.source, BarrierSimpleSource)
     assert barrier.source.fetcher_threads == 3
-    assert barrier.epochs is not None
 
     class Duck(TailSource):
         def head(self, split: NamedSplit) -> int:
@@ -62,7 +64,10 @@ def test_a_class_is_found_by_module_and_name() -> None:
     [
         ("tests.simple_sources:LogsSource", "cannot be imported: .*LogsSource"),
         ("no_such_module:LogSource", "No module named 'no_such_module'.* every executor"),
-        ("tests.simple_sources:FIELDS", "is no source: a subclass of hw.SimpleSource or hw.Source"),
+        (
+            "tests.simple_sources:FIELDS",
+            "is no source: a subclass of hw.SimpleSource, hw.PlannedSource or hw.BarrierSource",
+        ),
         ("tests.simple_sources:NamedSplit", "is no source"),
         ("tests.doubles:NumberSource", "needs OPTIONS and a classmethod from_options"),
         ("kafak", "did you mean 'kafka'"),
@@ -132,6 +137,7 @@ class FullSource(NumberSource):
 
 def test_the_full_form_has_options_limits_and_retries_too() -> None:
     made = UserSource(FullSource)({"numbers": "7", "maxrowspertrigger": "2", "retrydeadline": "1s"}, STREAM)
+    assert isinstance(made, ConfiguredPlannedSource)
     assert (made.limits.max_rows, made.backoff.deadline_ms) == (2, 1_000)
     assert [row["number"] for row in read_batch(UserSource(FullSource)({"numbers": "7"}, None))] == list(
         range(7)

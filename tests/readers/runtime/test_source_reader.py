@@ -40,7 +40,7 @@ def test_a_reader_that_is_left_early_is_closed() -> None:
     source = NumberSource()
     batches = read_ranges(source, [piece("a", 0, 1_000)])
     next(batches)
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()
     assert [reader.closed for reader in source.readers] == [1]
 
 

@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.planning import PlanningHints
+from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.options import FILES_OPTIONS, default_parallelism, selected_paths
-from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
-from headwater.core.source import Boundedness, Source
+from headwater.core.source import Boundedness
 from headwater.core.split import Path, SplitRange
 from headwater.core.state_location import open_state_store
 from headwater.enumerators.files.backlog import BatchLimits
@@ -48,7 +49,7 @@ _BACKOFF = Backoff(deadline_ms=120_000)
 
 
 @dataclass(frozen=True)
-class FilesSource(Source["FileBlock", FileSplit, int]):
+class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
     """Files as splits, byte offsets as positions.
 
     Attributes:
@@ -113,6 +114,11 @@ class FilesSource(Source["FileBlock", FileSplit, int]):
         )
         return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
 
+    def with_filters(self, filters: Sequence[Any]) -> FilesSource:
+        from headwater.connector.sources.files.filters import understood_filters
+
+        return replace(self, read=replace(self.read, filters=understood_filters(filters)))
+
     def create_enumerator(self, context: SplitEnumeratorContext[FileSplit, int]) -> FileSplitEnumerator:
         return FileSplitEnumerator(context, self.files)
 
@@ -170,7 +176,7 @@ class FilesSource(Source["FileBlock", FileSplit, int]):
         return super().cut(whole, pieces)
 
 
-def configure_files(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+def configure_files(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
     """Make the files source from the user's options. Opens nothing.
 
     Args:
@@ -229,11 +235,11 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
         csv,
         storage,
     )
-    return ConfiguredSource(
-        FilesSource(files, read, mode, values["columns"], values["includeMetadata"]),
-        ReadLimits(max_files=values["maxFilesPerTrigger"] or _ANY_NUMBER),
-        PlanningHints(values["parallelism"] or default_parallelism(), values["minPartitions"] or 1),
-        _BACKOFF,
+    return ConfiguredPlannedSource(
+        source=FilesSource(files, read, mode, values["columns"], values["includeMetadata"]),
+        limits=ReadLimits(max_files=values["maxFilesPerTrigger"] or _ANY_NUMBER),
+        hints=PlanningHints(values["parallelism"] or default_parallelism(), values["minPartitions"] or 1),
+        backoff=_BACKOFF,
         push_filters=values["pushFilters"] and not is_stream,
     )
 

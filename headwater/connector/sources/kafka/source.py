@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.planning import PlanningHints, default_parallelism
+from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.columns import KAFKA_TYPE
 from headwater.connector.sources.kafka.options import (
     KAFKA_OPTIONS,
@@ -17,15 +18,16 @@ from headwater.connector.sources.kafka.options import (
     starting_offsets,
     subscription,
 )
-from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_enumerator import PlannedSplitEnumerator
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
-from headwater.core.source import DEFAULT_ROW_BYTES, Boundedness, Source
+from headwater.core.source import Boundedness
 from headwater.core.split import Path
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
@@ -42,7 +44,7 @@ _NEEDED_FOR = "the kafka source"
 
 
 @dataclass(frozen=True)
-class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
+class KafkaSource(PlannedSource["RecordSet", KafkaPartitionSplit, int]):
     """Partitions as splits, offsets as positions, Spark's Kafka schema as rows.
 
     Attributes:
@@ -73,7 +75,7 @@ class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[KafkaPartitionSplit, int]
-    ) -> SplitEnumerator[KafkaPartitionSplit, int]:
+    ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
         return KafkaSplitEnumerator(context, self.lookup, fail_on_data_loss=self.fail_on_data_loss)
@@ -82,7 +84,7 @@ class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
         self,
         context: SplitEnumeratorContext[KafkaPartitionSplit, int],
         checkpoint: Checkpoint[KafkaPartitionSplit, int],
-    ) -> SplitEnumerator[KafkaPartitionSplit, int]:
+    ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
         """Everything that counts is in the positions.
 
         A restored enumerator is a new one that is shown a checkpoint.
@@ -134,7 +136,7 @@ class KafkaSource(Source["RecordSet", KafkaPartitionSplit, int]):
         return min(start + rows, stop)
 
 
-def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource:
+def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
     """Make the Kafka source from the user's options. Opens nothing.
 
     Args:
@@ -166,20 +168,20 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     source = KafkaSource(
         lookup, _columns(values), values["failOnDataLoss"], values["kafkaConsumer.pollTimeoutMs"], mode
     )
-    return ConfiguredSource(
-        source,
-        ReadLimits(
+    return ConfiguredPlannedSource(
+        source=source,
+        limits=ReadLimits(
             values["maxOffsetsPerTrigger"],
             values["maxBytesPerTrigger"],
             values["minOffsetsPerTrigger"],
             values["maxTriggerDelay"],
         ),
-        PlanningHints(
+        hints=PlanningHints(
             values["parallelism"] or default_parallelism(),
             values["minPartitions"] or 1,
             values["maxRecordsPerPartition"],
         ),
-        Backoff(
+        backoff=Backoff(
             deadline_ms=(client.default_api_timeout_ms + values["fetchOffset.retryIntervalMs"])
             * (1 + values["fetchOffset.numRetries"]),
             most_ms=max(50, values["fetchOffset.retryIntervalMs"]),

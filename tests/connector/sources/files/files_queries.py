@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from headwater.connector.planned.coordinator import SourceCoordinator
 from headwater.connector.planned.planning import ReadTask
+from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.source import FilesSource, configure_files
-from headwater.connector.sources.registry import ConfiguredSource
 from headwater.connector.spark.schemas import bind_schema, spark_schema
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
@@ -27,7 +27,7 @@ Drop = Callable[..., Path]
 
 def configure(
     options: dict[str, str], mode: Boundedness, schema: pa.Schema | None = None
-) -> ConfiguredSource:
+) -> ConfiguredPlannedSource:
     """Make the source of these options as Spark would.
 
     The schema is inferred by one instance and bound to another.
@@ -103,7 +103,7 @@ class Query:
         self.close()
 
 
-def read(configured: ConfiguredSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:
+def read(configured: ConfiguredPlannedSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:
     """Read tasks as an executor would: from pickles."""
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
     assert isinstance(source, FilesSource)
@@ -123,5 +123,5 @@ def values(rows: pa.Table | None) -> list[str]:
     return [str(value) for value in rows.column("value").to_pylist()]
 
 
-def _coordinator(configured: ConfiguredSource) -> SourceCoordinator[Any, Any]:
+def _coordinator(configured: ConfiguredPlannedSource) -> SourceCoordinator[Any, Any]:
     return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)

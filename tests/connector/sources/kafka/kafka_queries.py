@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from headwater.connector.planned.coordinator import SourceCoordinator
 from headwater.connector.planned.planning import ReadTask
+from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.source import KafkaSource, configure_kafka
-from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 from headwater.readers.runtime.source_reader import read_ranges
@@ -25,7 +25,7 @@ from headwater.readers.runtime.source_reader import read_ranges
 
 def configure(
     options: dict[str, str], mode: Boundedness | None, *, discovery_interval_ms: int = 0
-) -> ConfiguredSource:
+) -> ConfiguredPlannedSource:
     """Make the source of these options, keys lower-cased as Spark does it.
 
     New partitions are looked for at every step.
@@ -128,11 +128,11 @@ def values(rows: pa.Table | None) -> list[Any]:
     )
 
 
-def _coordinator(configured: ConfiguredSource) -> SourceCoordinator[Any, Any]:
+def _coordinator(configured: ConfiguredPlannedSource) -> SourceCoordinator[Any, Any]:
     return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)
 
 
-def _read(configured: ConfiguredSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:
+def _read(configured: ConfiguredPlannedSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:
     """Read tasks as an executor would: from pickles."""
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
     return pa.Table.from_batches(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.planned.planning import default_parallelism
+from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.options import (
     KAFKA_OPTIONS,
     ending_offsets,
@@ -20,7 +21,6 @@ from headwater.connector.sources.kafka.options import (
     subscription,
 )
 from headwater.connector.sources.kafka.source import KafkaSource
-from headwater.connector.sources.registry import ConfiguredSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
@@ -37,7 +37,7 @@ def parse(mode: Boundedness | None = None, /, **given: str) -> dict[str, Any]:
     return KAFKA_OPTIONS.parse({name.replace("_", "."): value for name, value in given.items()}, mode)
 
 
-def configured(mode: Boundedness | None = STREAM, /, **given: str) -> ConfiguredSource:
+def configured(mode: Boundedness | None = STREAM, /, **given: str) -> ConfiguredPlannedSource:
     return configure(REQUIRED | {name.replace("_", "."): value for name, value in given.items()}, mode)
 
 

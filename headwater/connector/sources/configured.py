@@ -1,0 +1,152 @@
+"""What the options of a query come to: a source, and how its mode runs it."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headwater.core.errors import ContractError
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness, Source
+
+# Spark starts a process for every step of a query, and each step loads only what it needs: so no mode is
+# imported before one of its methods is called.
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.streaming.datasource import ReadLimit
+    from pyspark.sql.types import StructType
+
+    from headwater.connector.barrier.plan import Epochs
+    from headwater.connector.planned.admission import ReadLimits
+    from headwater.connector.planned.planning import PlanningHints
+    from headwater.connector.planner import Planner
+    from headwater.core.barrier_source import BarrierSource
+    from headwater.core.planned_source import PlannedSource
+
+__all__ = ["ConfiguredBarrierSource", "ConfiguredPlannedSource", "ConfiguredSource", "SourceFactory"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfiguredSource(ABC):
+    """A source and everything that the options say about it. Picklable; opens nothing.
+
+    Spark's readers know only this class. One subclass for each mode leads to the coordinator and to the
+    reading of that mode.
+
+    Attributes:
+        source: what to read.
+        backoff: how long to go on asking an outside that is away.
+        push_filters: whether a batch read takes Spark's filters: only where the user asks, because Spark
+            refuses such a reader by default.
+        spark_schema: the source's schema in Spark's types, where it is known without loading Arrow; None if
+            it is to be made of the source's.
+    """
+
+    source: Source[Any, Any, Any]
+    backoff: Backoff
+    push_filters: bool = False
+    spark_schema: StructType | None = None
+
+    @abstractmethod
+    def create_coordinator(self) -> Planner:
+        """Make the coordinator of a query. On the driver; opens nothing."""
+
+    @abstractmethod
+    def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
+        """Yield the rows of one task of the coordinator. On an executor.
+
+        Raises:
+            ContractError: the task is of another mode.
+        """
+
+    @abstractmethod
+    def read_limit(self) -> ReadLimit:
+        """Return the limit that Spark is to hand back with every trigger but Once.
+
+        Spark shows it in its logs; headwater keeps the limits itself.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfiguredPlannedSource(ConfiguredSource):
+    """A source in planned mode.
+
+    Attributes:
+        limits: of one batch.
+        hints: for the cutting into tasks.
+    """
+
+    source: PlannedSource[Any, Any, Any]
+    limits: ReadLimits
+    hints: PlanningHints
+
+    def create_coordinator(self) -> Planner:
+        from headwater.connector.planned.coordinator import SourceCoordinator
+
+        return SourceCoordinator(self.source, self.limits, self.hints, self.backoff)
+
+    def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
+        from headwater.connector.planned.planning import ReadTask
+        from headwater.readers.runtime.source_reader import read_ranges
+
+        if not isinstance(task, ReadTask):
+            raise ContractError(f"a task that was not planned in planned mode: {task!r}")
+        return read_ranges(self.source, task.ranges)
+
+    def read_limit(self) -> ReadLimit:
+        from pyspark.sql.streaming import datasource as spark
+
+        limits = self.limits
+        if limits.max_files is not None:
+            return spark.ReadMaxFiles(limits.max_files)
+        if limits.max_rows is not None:
+            return spark.ReadMaxRows(limits.max_rows)
+        if limits.max_bytes is not None:
+            return spark.ReadMaxBytes(limits.max_bytes)
+        if limits.min_rows is not None:
+            return spark.ReadMinRows(limits.min_rows)
+        return spark.ReadAllAvailable()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfiguredBarrierSource(ConfiguredSource):
+    """A source in barrier mode.
+
+    Attributes:
+        epochs: how the query goes from epoch to epoch.
+    """
+
+    source: BarrierSource[Any, Any]
+    epochs: Epochs
+
+    def create_coordinator(self) -> Planner:
+        from headwater.connector.barrier.coordinator import EpochCoordinator
+
+        return EpochCoordinator(self.source, self.epochs.store, self.epochs.hints, self.backoff)
+
+    def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
+        from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
+        from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+
+        if not isinstance(task, EpochTask):
+            raise ContractError(f"a task that was not planned in barrier mode: {task!r}")
+        return read_epoch(self.source, task, self.epochs.store, open_epoch_reader)
+
+    def read_limit(self) -> ReadLimit:
+        from pyspark.sql.streaming.datasource import ReadMaxRows
+
+        # A limit in any case: what tells an ordinary trigger from Once is that Once has none.
+        return ReadMaxRows(self.epochs.hints.barrier.rows or sys.maxsize)
+
+
+class SourceFactory(Protocol):
+    """Makes a source from the user's options (keys lower-cased, as Spark delivers them).
+
+    ``boundedness`` is None where only the schema will be asked for: Spark does so before it says whether it
+    reads a batch or a stream.
+    """
+
+    def __call__(self, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredSource: ...

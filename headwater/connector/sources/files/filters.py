@@ -1,0 +1,50 @@
+"""Spark's filters in the form that Parquet's row groups are skipped by."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+)
+
+__all__ = ["understood_filters"]
+
+_OPERATORS: dict[type[Filter], str] = {
+    EqualTo: "==",
+    GreaterThan: ">",
+    GreaterThanOrEqual: ">=",
+    In: "in",
+    IsNotNull: "not null",
+    IsNull: "null",
+    LessThan: "<",
+    LessThanOrEqual: "<=",
+}
+_KINDS = (bool, int, str, dt.date, decimal.Decimal)
+
+
+def understood_filters(filters: Sequence[Filter]) -> tuple[tuple[str, str, object], ...]:
+    """Return column, operator and value of each filter that is understood; leave out the others."""
+    return tuple(taken for taken in map(_understood, filters) if taken is not None)
+
+
+def _understood(given: Filter) -> tuple[str, str, object] | None:
+    operator = _OPERATORS.get(type(given))
+    attribute: tuple[str, ...] = getattr(given, "attribute", ())
+    value: Any = getattr(given, "value", None)
+    values = value if isinstance(given, In) else (value,)
+    plain = operator in ("null", "not null") or all(
+        isinstance(item, _KINDS) and not isinstance(item, dt.datetime) for item in values
+    )
+    return (attribute[0], operator, value) if operator is not None and len(attribute) == 1 and plain else None
