@@ -25,7 +25,7 @@ from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError, nearest
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.function_calls import as_function, function_name
+from headwater.readers.async_io.given_function import as_function, function_name
 from headwater.readers.async_io.settings import (
     AsyncSettings,
     CacheSettings,

@@ -1,4 +1,4 @@
-"""Runs bulk calls: an element is a list of rows, asked together, and each row has its own fate."""
+"""Runs bulk calls: an element is a list of rows that are asked together, and each row has its own result."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from headwater.core.errors import ContractError
-from headwater.readers.async_io.cache import MISSING
-from headwater.readers.async_io.call import Call, Failure
-from headwater.readers.async_io.call_runner import CallRunner, hashable
+from headwater.readers.async_io.call import Call, Failure, hashable_key
+from headwater.readers.async_io.call_runner import CallRunner
+from headwater.readers.async_io.result_cache import MISSING
+from headwater.readers.async_io.single_flight import SingleFlight
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
 __all__ = ["BatchCallRunner"]
@@ -27,7 +28,7 @@ class _BatchCall(Call):
     __slots__ = ("asked", "leading", "results", "unresolved")
 
     def __init__(self, element: StreamElement, cache_keys: Sequence[Hashable]) -> None:
-        super().__init__(element, None, cache_keys)
+        super().__init__(element, cache_key=cache_keys)
         self.unresolved = len(element.value)
         self.results: list[Any] = [MISSING] * self.unresolved
         self.asked: Sequence[int] = range(self.unresolved)
@@ -40,27 +41,27 @@ class _BatchCall(Call):
 
 
 class BatchCallRunner(CallRunner):
-    """Failures, retries, timeouts, cache and single flight row by row.
+    """As `CallRunner`, with failures, retries, timeouts, cache and single flight for each row.
 
-    Capacity, rate limit and circuit breaker call by call.
+    Capacity, rate limit and circuit breaker count calls, not rows.
     """
 
-    def _call(self, element: StreamElement) -> Call:
+    def _new_call(self, element: StreamElement) -> Call:
         cache = self._settings.cache
-        return _BatchCall(element, [hashable(cache.key, row) for row in element.value] if cache else ())
+        return _BatchCall(element, [hashable_key(cache.key, row) for row in element.value] if cache else ())
 
-    def _admit(self, call: Call) -> bool:
-        """Fill in what is known; return whether anything is left to ask."""
+    def _lead(self, call: Call, flight: SingleFlight[Any]) -> bool:
+        """Fill in what is known; return whether there are rows left that this call is to ask for."""
         assert isinstance(call, _BatchCall)
-        assert self._flights is not None
-        now, ask = self._loop.time(), []
+        now = self._loop.time()
+        ask: list[int] = []
         for index, key in enumerate(call.cache_key):
-            result = self._flights.known(key, now)
+            result = flight.known(key, now)
             if result is not MISSING:
                 self._metrics.cache_hits += 1
                 call.results[index] = result
                 call.unresolved -= 1
-            elif self._flights.join(key, (call, index)):
+            elif flight.join(key, (call, index)):
                 self._metrics.joined += 1
             else:
                 ask.append(index)
@@ -72,44 +73,45 @@ class BatchCallRunner(CallRunner):
 
     def _returned(self, call: Call, result: Any) -> None:
         assert isinstance(call, _BatchCall)
-        if not isinstance(result, list | tuple) or len(result) != len(call.asked):
-            was = (
-                f"{len(result)} results" if isinstance(result, list | tuple) else f"a {type(result).__name__}"
-            )
-            self._failed(
-                call,
-                ContractError(
-                    f"{self._name}.async_invoke_batch returned {was} for {len(call.asked)} rows; it must return one per row"
-                ),
-            )
+        if not isinstance(result, list | tuple):
+            self._failed(call, self._wrong_answer(call, f"a {type(result).__name__}"))
+        elif len(result) != len(call.asked):
+            self._failed(call, self._wrong_answer(call, f"{len(result)} results"))
         elif len(result) == len(call.results) and self._all_count(result):
             self._conclude(call, result)
         else:
-            self._sort_out(call, result)
+            self._resolve_each(call, result)
+
+    def _wrong_answer(self, call: _BatchCall, returned: str) -> ContractError:
+        return ContractError(
+            f"{self._name}.async_invoke_batch returned {returned} for {len(call.asked)} rows; "
+            "it must return one per row"
+        )
 
     def _all_count(self, results: Sequence[Any]) -> bool:
-        """Return whether the results need no look at each."""
-        simple = self._flights is None and self._policy.believes_all
-        return simple and not any(issubclass(kind, BaseException) for kind in set(map(type, results)))
+        """Return whether the results may go as they are, without a look at each of them."""
+        if self._single_flight is not None or not self._policy.believes_all:
+            return False
+        return not any(issubclass(kind, BaseException) for kind in set(map(type, results)))
 
-    def _sort_out(self, call: _BatchCall, results: Sequence[Any]) -> None:
-        again = []
+    def _resolve_each(self, call: _BatchCall, results: Sequence[Any]) -> None:
+        again: list[int] = []
         for index, result in zip(call.asked, results, strict=True):
-            failed = isinstance(result, BaseException)
-            if (
-                self._policy.is_worth_a_retry(call.attempts, result)
-                if failed
-                else self._policy.is_not_believed(call.attempts, result)
-            ):
+            if isinstance(result, BaseException):
+                if self._policy.is_worth_a_retry(call.attempts, result):
+                    again.append(index)
+                else:
+                    self._resolve(call, index, Failure(result, call.attempts))
+            elif self._policy.is_not_believed(call.attempts, result):
                 again.append(index)
             else:
-                self._resolve(call, index, Failure(result, call.attempts) if failed else result)
+                self._resolve(call, index, result)
         if again:
             call.ask(again)
-            self._ask_again(call)
+            self._retry_later(call)
 
     def _settle(self, call: Call, result: Any) -> None:
-        """The call as a whole failed: so did each row that it asked for."""
+        """Give each row that the call asked for the same result: the call failed as a whole."""
         assert isinstance(call, _BatchCall)
         for index in call.asked:
             self._resolve(call, index, result)
@@ -121,30 +123,34 @@ class BatchCallRunner(CallRunner):
                 self._resolve_expired(call, index)
 
     def _resolve_expired(self, call: _BatchCall, index: int) -> None:
+        # Land the flight first, with no result: a substitute is for one row, and is not remembered.
         followers = self._land_row(call, index)
-        self._resolve(call, index, self._substitute(call.element.value[index], call.attempts))
+        self._resolve(call, index, self._policy.substitute(call.element.value[index], call.attempts))
         for other, place in followers:
             if other.results[place] is MISSING:
                 self._resolve_expired(other, place)
 
     def _resolve(self, call: _BatchCall, index: int, result: Any) -> None:
-        """Give a row, and those that joined it, its result. The first one wins."""
+        """Give a row, and the rows that follow it, its result. The first one counts."""
         if call.results[index] is not MISSING:
             return
-        call.results[index] = (
-            self._policy.outcome(call.element.value[index], result) if isinstance(result, Failure) else result
-        )
+        outcome = result
+        if isinstance(result, Failure):
+            outcome = self._policy.outcome(call.element.value[index], result)
+        call.results[index] = outcome
         call.unresolved -= 1
         for other, place in self._land_row(call, index, result):
             self._resolve(other, place, result)
-        if not call.unresolved and not call.settled:  # settled: by a row of this very call that had joined
+        # A row of this very call may have followed this one: then the loop above has settled the call.
+        if not call.unresolved and not call.settled:
             self._conclude(call, call.results)
 
     def _land_row(
         self, call: _BatchCall, index: int, result: Any = MISSING
     ) -> Sequence[tuple[_BatchCall, int]]:
+        """End the flight that a row leads, if it leads one; return the rows that followed: call and index."""
         if index not in call.leading:
             return ()
         call.leading.discard(index)
-        assert self._flights is not None
-        return self._flights.land(call.cache_key[index], result, self._loop.time())
+        assert self._single_flight is not None
+        return self._single_flight.land(call.cache_key[index], result, self._loop.time())

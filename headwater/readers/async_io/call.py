@@ -1,15 +1,15 @@
-"""One row on its way to the service and back, and what may become of it."""
+"""A call: one row on its way to the service and back; and a call's failure."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
-__all__ = ["Call", "Failure"]
+__all__ = ["Call", "Failure", "hashable_key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Failure:
 
 
 class Call:
-    """The state of one element's call. Made by the feeding thread, from then on the loop's own.
+    """The state of one element's call. Made by the feeding thread, then owned by the loop's thread.
 
     Attributes:
         element: the place in the queue that waits for the result.
@@ -44,7 +44,7 @@ class Call:
         key: rows of equal keys are called in sequence (keyed mode).
         cache_key: rows of equal keys have equal results (cache); for a bulk call one for each row.
         attempts: calls made so far.
-        task: the worker whose call runs now.
+        task: the worker in which an attempt runs now; None between attempts.
         leads: whether rows with an equal ``cache_key`` wait for its result.
         expired: whether its timeout cancelled ``task``.
         settled: whether it has its result; the first one wins.
@@ -65,8 +65,24 @@ class Call:
     )
 
     def __init__(self, element: StreamElement, key: Hashable = None, cache_key: Any = None) -> None:
-        self.element, self.question, self.key, self.cache_key = element, element.value, key, cache_key
+        self.element = element
+        self.question: Any = element.value
+        self.key = key
+        self.cache_key = cache_key
         self.attempts = 0
-        self.expired = self.leads = self.settled = False
+        self.leads = False
+        self.expired = False
+        self.settled = False
         self.task: asyncio.Task[None] | None = None
         self.retry: asyncio.TimerHandle | None = None
+
+
+def hashable_key(key: Callable[[Any], Hashable], row: Any) -> Hashable:
+    """Return the key of a row.
+
+    Raises:
+        TypeError: it cannot be a key; raised here, on the feeding thread, rather than on the loop.
+    """
+    value = key(row)
+    hash(value)
+    return value

@@ -1,4 +1,4 @@
-"""Leave a failing service alone for a while, then try with few calls whether it is back."""
+"""The circuit breaker: leaves a failing service alone for a while, then tries whether it is back."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ __all__ = ["CircuitBreaker"]
 
 
 class CircuitBreaker:
-    """Closed: all calls pass.
+    """Closed: all calls pass. Open: none does. Half open, after the pause: one at a time passes, as a probe.
 
-    Open: none. Half open, after the pause: one at a time, until enough succeeded or one failed.
+    When enough probes succeeded the circuit closes, when one failed it opens again. Answers of calls from
+    before it opened change nothing.
 
-    Owned by the loop's thread; knows no clock, is told the time.
+    Owned by the loop's thread. Has no clock: callers pass the time.
     """
 
     def __init__(self, settings: CircuitBreakerSettings) -> None:
@@ -55,4 +56,5 @@ class CircuitBreaker:
         self._failures += 1
         if self._probing or (self._open_until is None and self._failures >= self._settings.failures):
             self._open_until = now + self._settings.pause_ms / 1000
-            self._probing, self._proven = False, 0
+            self._probing = False
+            self._proven = 0

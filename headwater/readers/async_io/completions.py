@@ -1,7 +1,4 @@
-"""Results on their way from the loop's thread to the one that emits them.
-
-A wake-up is for many results, not for each.
-"""
+"""Results on their way from the loop's thread to the task's thread, which emits them."""
 
 from __future__ import annotations
 
@@ -18,9 +15,11 @@ _NEVER = 1 << 62
 
 
 class Completions:
-    """A deque that wakes its reader when enough is in it.
+    """A queue between two threads that wakes its reader once for many results.
 
-    `put` and `fail` belong to the loop's thread, the rest to the emitting one.
+    `put` and `fail` are called on the loop's thread, `wait` and `take` on the task's. There is no lock: a
+    deque's ``append`` and ``popleft`` are atomic, and the order of the steps in `put` and `wait` makes sure
+    that no wake-up is lost. At worst the reader wakes once too often.
     """
 
     def __init__(self) -> None:
@@ -31,24 +30,24 @@ class Completions:
 
     def put(self, element: StreamElement, result: Any) -> None:
         """Hand over a result."""
+        # Append first, then look at what is wanted: see `wait`.
         self._done.append((element, result))
         if len(self._done) >= self._wanted:
-            self._wanted = _NEVER
+            self._wanted = _NEVER  # the reader is woken once, not by each further result
             self._event.set()
 
     def fail(self, error: BaseException) -> None:
-        """Hand over what fails the task; the first failure counts.
-
-        Wakes the reader at once, whatever it waits for.
-        """
-        self.failure = self.failure or error
+        """Hand over what fails the task; the first failure counts. Wakes the reader at once."""
+        if self.failure is None:
+            self.failure = error
         self._event.set()
 
     def wait(self, at_least: int, timeout_s: float, host: LoopHost) -> None:
-        """Block until so many results are there, or a failure, or the time is over."""
+        """Block until there are ``at_least`` results, or a failure, or the time is over."""
+        # The order counts. Clear, say what is wanted, then look: a result or failure that came before the
+        # event was cleared is seen here, and one that comes after sets the event.
         self._event.clear()
         self._wanted = at_least
-        # Both were perhaps there before the event was cleared.
         if len(self._done) < at_least and self.failure is None:
             host.wait(self._event, timeout_s)
         self._wanted = _NEVER
@@ -56,4 +55,5 @@ class Completions:
     def take(self) -> list[tuple[StreamElement, Any]]:
         """Return what is there, without waiting."""
         done = self._done
+        # As many as there are now: what comes meanwhile is for the next time.
         return [done.popleft() for _ in range(len(done))]

@@ -1,4 +1,4 @@
-"""The event loop of the process: one loop, one thread, however many operators."""
+"""The event loop of the process: one loop on one thread for all its operators."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from headwater.readers.async_io.selector import new_event_loop
+from headwater.readers.async_io.precise_event_loop import precise_event_loop
 
-__all__ = ["LoopHost", "LoopThread", "acquire_loop", "release_loop"]
+__all__ = ["LoopHost", "LoopThread", "acquire_loop", "process_loop", "release_loop"]
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class LoopHost(ABC):
 
     @abstractmethod
     def post(self, callback: Callable[[], None]) -> None:
-        """Run ``callback`` on the loop soon.
+        """Run ``callback`` on the loop soon, after those that were posted before.
 
         From any thread; many posts are one wake-up. Does nothing once the loop is closed.
         """
@@ -67,13 +68,15 @@ class LoopThread(LoopHost):
     """A loop on a daemon thread, which starts with the object and ends with `stop`."""
 
     def __init__(self) -> None:
-        self.loop = new_event_loop()
+        self.loop = precise_event_loop()
         self._posted: deque[Callable[[], None]] = deque()
         self._signalled = False
         self._thread = threading.Thread(target=self._run, name="headwater-async-io", daemon=True)
         self._thread.start()
 
     def post(self, callback: Callable[[], None]) -> None:
+        # Append first, then look at the flag: see `_run_posted`. There is no lock; if two threads see the
+        # flag down, the loop is woken twice, which does no harm.
         self._posted.append(callback)
         if not self._signalled:
             self._signalled = True
@@ -102,7 +105,7 @@ class LoopThread(LoopHost):
         return list(traceback.extract_stack(frame)) if frame else []
 
     def stop(self) -> None:
-        """End the loop and its thread; what still runs on it is cancelled. Not on the loop's own thread."""
+        """End the loop and its thread; what still runs on it is cancelled. Once, not on the loop's thread."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(_GRACE_S)
         if self._thread.is_alive():
@@ -129,47 +132,61 @@ class LoopThread(LoopHost):
                 log.error("%r ignores its cancellation", task)
 
     def _run_posted(self) -> None:
-        # The flag falls first: whoever posts from here on wakes the loop again.
+        # The flag goes down before the callbacks run: what is posted from here on either is among them, or
+        # wakes the loop again.
         self._signalled = False
         while self._posted:
             self._posted.popleft()()
 
 
-class _Process:
-    """The loop that operators of this process share, and how many do."""
+class _SharedLoop:
+    """The loop that the operators of this process share, and how many of them use it."""
 
     def __init__(self) -> None:
+        # Tasks of one process may open and close operators on several threads at once.
         self.lock = threading.Lock()
         self.host: LoopThread | None = None
         self.users = 0
 
 
-_process = _Process()
+_shared = _SharedLoop()
 
 
 def _forget() -> None:
-    # After a fork the child has the object but not the thread.
-    global _process  # noqa: PLW0603 - state of the process, replaced where a process begins
-    _process = _Process()
+    # After a fork the child has the object but not the thread, and perhaps a lock that is never released.
+    global _shared  # noqa: PLW0603 - state of the process, replaced where a process begins
+    _shared = _SharedLoop()
 
 
 os.register_at_fork(after_in_child=_forget)
 
 
 def acquire_loop() -> LoopThread:
-    """Return the loop of this process, started if nobody uses it yet. Each call needs its `release_loop`."""
-    with _process.lock:
-        if _process.host is None:
-            _process.host = LoopThread()
-        _process.users += 1
-        return _process.host
+    """Return the loop of this process, started by its first user. Each call needs its `release_loop`."""
+    with _shared.lock:
+        if _shared.host is None:
+            _shared.host = LoopThread()
+        _shared.users += 1
+        return _shared.host
 
 
 def release_loop() -> None:
     """Give the loop back; the last user's release ends its thread."""
-    with _process.lock:
-        _process.users -= 1
-        if _process.users or _process.host is None:
+    with _shared.lock:
+        _shared.users -= 1
+        if _shared.users > 0 or _shared.host is None:
             return
-        host, _process.host = _process.host, None
+        host = _shared.host
+        _shared.host = None
+    # Outside the lock: the thread may take seconds to end, and a new user meanwhile gets a new loop.
     host.stop()
+
+
+@contextmanager
+def process_loop() -> Iterator[LoopThread]:
+    """Use the loop of this process for a while."""
+    host = acquire_loop()
+    try:
+        yield host
+    finally:
+        release_loop()

@@ -1,7 +1,8 @@
-"""What failures lead to: another attempt, a result, or the end of the task."""
+"""What failures and timeouts lead to: another attempt, a result, or the end of the task."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 from headwater.core.errors import AsyncCallError, ContractError
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
+from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, RetryPolicy
 
@@ -21,22 +23,31 @@ log = logging.getLogger(__name__)
 class FailurePolicy:
     """Retry policy and failure policy of one operator.
 
-    Owned by the loop's thread. No predicate of a user's makes it raise.
+    Owned by the loop's thread. It calls the user's predicates, ``timeout`` and ``describe_row``; what they
+    raise fails the row or the task, and is never raised here.
 
     Args:
-        name: the function's, for errors.
+        function: its name, for errors, and its ``timeout``.
         settings: all of them.
-        completions: hears of what fails the task.
-        metrics: counts rows that failed.
+        completions: is told what fails the task.
+        metrics: counts rows that failed or timed out.
     """
 
     def __init__(
-        self, name: str, settings: AsyncSettings, completions: Completions, metrics: Metrics
+        self, function: FunctionCalls, settings: AsyncSettings, completions: Completions, metrics: Metrics
     ) -> None:
-        self._name, self._settings, self._completions, self._metrics = name, settings, completions, metrics
+        self._name = function.name
+        self._timeout = function.timeout
+        self._settings = settings
+        self._completions = completions
+        self._metrics = metrics
         self._retry = settings.retry or RetryPolicy(attempts=1, first_ms=0)
         self._random = random.Random(settings.seed)
-        self.believes_all = self._retry.on_result is None
+
+    @property
+    def believes_all(self) -> bool:
+        """Whether every result counts, so that `is_not_believed` need not be asked."""
+        return self._retry.on_result is None
 
     def wait_s(self, attempts: int) -> float:
         """Return how long a row waits after so many attempts."""
@@ -57,6 +68,20 @@ class FailurePolicy:
             and self._ask("on_result", on_result, result)
         )
 
+    def substitute(self, row: Any, attempts: int) -> Any:
+        """Return what a row has that has no result in time: what ``timeout`` returned, or a `Failure`."""
+        self._metrics.timeouts += 1
+        try:
+            result = self._timeout(row)
+        except BaseException as raised:  # noqa: BLE001 - goes to the row that it concerns
+            return Failure(raised, attempts)
+        if asyncio.iscoroutine(result):
+            result.close()  # else Python warns that it was never awaited
+            error = ContractError(f"{self._name}.timeout must be a plain def function, not async def")
+            self._completions.fail(error)
+            return Failure(error, attempts)
+        return result
+
     def outcome(self, row: Any, failure: Failure) -> Failure | None:
         """Return what a row that failed for good has as its result; fail the task if that is the policy."""
         self._metrics.failures += 1
@@ -69,17 +94,15 @@ class FailurePolicy:
         try:
             return predicate(value)
         except Exception as error:  # noqa: BLE001 - fails the task, not the worker
-            self._completions.fail(
-                ContractError(
-                    f"the retry policy's {name} for {self._name} raised {type(error).__name__}: {error}"
-                )
-            )
+            message = f"the retry policy's {name} for {self._name} raised {type(error).__name__}: {error}"
+            self._completions.fail(ContractError(message))
             return False
 
     def _error(self, row: Any, failure: Failure) -> AsyncCallError:
         kind = type(failure.error) if isinstance(failure.error, AsyncCallError) else AsyncCallError
         error = kind(
-            f"{self._name} failed{self._which(row)}, attempt {failure.attempts}: {failure.error_class}: {failure.message}"
+            f"{self._name} failed{self._which(row)}, attempt {failure.attempts}: "
+            f"{failure.error_class}: {failure.message}"
         )
         error.__cause__ = failure.error
         return error

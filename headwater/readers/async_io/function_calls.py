@@ -1,4 +1,4 @@
-"""All forms of functions as one: something to await."""
+"""The calls of an opened function: whatever its form, something to await."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from headwater.core.errors import ContractError, OptionError
+from headwater.core.errors import ContractError
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import (
     AsyncBatchFunction,
@@ -19,60 +19,13 @@ from headwater.readers.async_io.function import (
     Result,
     Row,
 )
+from headwater.readers.async_io.given_function import function_name
 from headwater.readers.async_io.shared_cache import SharedCache, looking_up_first
 from headwater.readers.async_io.thread_pool import ThreadPool
 
-__all__ = ["FunctionCalls", "as_function", "function_name"]
+__all__ = ["FunctionCalls"]
 
 Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
-
-
-class _PlainAsyncFunction(AsyncFunction):
-    """An ``async def`` function."""
-
-    def __init__(self, call: Callable[[Row], Awaitable[Result]]) -> None:
-        self.call = call
-        self.name = getattr(call, "__qualname__", type(call).__qualname__)
-
-    async def async_invoke(self, row: Row) -> Result:
-        return await self.call(row)
-
-
-class _PlainBlockingFunction(BlockingFunction):
-    """A ``def`` function."""
-
-    def __init__(self, call: Callable[[Row], Result]) -> None:
-        self.call = call
-        self.name = getattr(call, "__qualname__", type(call).__qualname__)
-
-    def invoke(self, row: Row) -> Result:
-        return self.call(row)
-
-
-def as_function(function: Any) -> Function:
-    """Return a `Function` as it is, and a plain ``async def`` or ``def`` function of a row as one.
-
-    Raises:
-        OptionError: it is neither; a class instead of an instance, for example.
-    """
-    if isinstance(function, AsyncFunction | AsyncBatchFunction | CallbackFunction | BlockingFunction):
-        return function
-    if isinstance(function, type):
-        raise OptionError(f"is a class; pass an instance: {function.__name__}()", option="function")
-    if not callable(function):
-        raise OptionError(
-            f"must be an AsyncFunction, or a function of a row, and is a {type(function).__name__}",
-            option="function",
-        )
-    # A callable object counts as a coroutine function if its __call__ is one.
-    call = getattr(function, "__call__", None)  # noqa: B004
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-    return _PlainAsyncFunction(function) if is_async else _PlainBlockingFunction(function)
-
-
-def function_name(function: Function) -> str:
-    """Return what errors and logs call a function."""
-    return getattr(function, "name", None) or type(function).__qualname__
 
 
 class FunctionCalls:
@@ -81,17 +34,20 @@ class FunctionCalls:
     Attributes:
         name: for errors.
         invoke: makes one attempt for a row (for a list of rows: `AsyncBatchFunction`). On the loop.
-        timeout: the substitute for a row without result.
+        timeout: returns the substitute for a row without result. On the loop.
 
     Args:
         function: opened already.
         host: the loop.
-        capacity: threads for functions that block.
+        capacity: threads at most, if the function blocks.
     """
 
     def __init__(self, function: Function, host: LoopHost, capacity: int) -> None:
-        self.name, self.timeout = function_name(function), function.timeout
-        self._function, self._host, self._capacity = function, host, capacity
+        self.name = function_name(function)
+        self.timeout = function.timeout
+        self._function = function
+        self._host = host
+        self._capacity = capacity
         self._pool: ThreadPool | None = None
         self._closing = False
         self.invoke = self._invoke_of(function)
@@ -99,28 +55,35 @@ class FunctionCalls:
     def look_up_first(
         self,
         cache: SharedCache,
+        *,
         key: Callable[[Row], Hashable],
-        storable: Callable[[Result], bool],
-        hits: Callable[[int, int], None],
+        is_storable: Callable[[Result], bool],
+        count_hits: Callable[[int, int], None],
     ) -> None:
-        """Ask a shared cache before the service; see `looking_up_first`."""
+        """Ask a shared cache before the service; see `looking_up_first`. Before the first call."""
         invoke = self.invoke
-        if isinstance(self._function, AsyncBatchFunction):
-            self.invoke = looking_up_first(cache, key, invoke, storable, hits)
-            return
 
-        async def invoke_each(rows: Sequence[Row]) -> Sequence[Result]:
-            return [await invoke(row) for row in rows]
+        async def invoke_one_row(rows: Sequence[Row]) -> Sequence[Result]:
+            [row] = rows
+            return [await invoke(row)]
 
-        lookup = looking_up_first(cache, key, invoke_each, storable, hits)
+        is_bulk = isinstance(self._function, AsyncBatchFunction)
+        look_up = looking_up_first(
+            cache,
+            invoke if is_bulk else invoke_one_row,
+            key=key,
+            is_storable=is_storable,
+            count_hits=count_hits,
+        )
 
-        async def invoke_one(row: Row) -> Result:
-            return (await lookup([row]))[0]
+        async def look_up_one_row(row: Row) -> Result:
+            [result] = await look_up([row])
+            return result
 
-        self.invoke = invoke_one
+        self.invoke = look_up if is_bulk else look_up_one_row
 
     def abandon(self) -> None:
-        """Let calls on threads be cancelled like others: nobody waits for their ends any more.
+        """Let calls on threads be cancelled like others: their ends are not waited for any more.
 
         On the loop, before the runner is closed.
         """
@@ -150,8 +113,9 @@ class FunctionCalls:
     async def _await(self, method: str, call: Callable[[Any], Any], row: Any) -> Any:
         awaitable = call(row)
         if not inspect.isawaitable(awaitable):
+            returned = type(awaitable).__name__
             raise ContractError(
-                f"{self.name}.{method} must be an async def function, and returned a {type(awaitable).__name__}"
+                f"{self.name}.{method} must be an async def function, and returned a {returned}"
             )
         return await awaitable
 
@@ -166,21 +130,26 @@ class FunctionCalls:
         try:
             return await self._outlasting_cancellation(result_future.future)
         finally:
+            # Here, not on the pool's thread: the pool counts its jobs on the loop's thread only.
             pool.finished()
 
     async def _outlasting_cancellation(self, future: asyncio.Future[Any]) -> Any:
-        """Wait for a call that cannot be cancelled, since it fills its slot until it ends."""
+        """Wait for a call on a thread, which cannot be cancelled.
+
+        Its worker waits with it beyond the timeout, so that there are never more calls than the capacity.
+        """
         while True:
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
+                # By the timeout, or by the end of the task: only the latter gives the call up.
                 if self._closing or future.cancelled():
                     future.cancel()
                     raise
 
 
 class _ResultFuture:
-    """`ResultFuture` for one call on the loop."""
+    """The `ResultFuture` of one call. May be completed from any thread; its future belongs to the loop's."""
 
     __slots__ = ("_host", "future")
 
@@ -204,16 +173,16 @@ class _ResultFuture:
             self._host.post(callback)
 
     def _set(self, result: Result, error: BaseException | None) -> None:
+        # On the loop's thread, so the first completion wins without a lock; a cancelled future is done too.
         if self.future.done():
             return
         if error is None:
             self.future.set_result(result)
+        elif isinstance(error, StopIteration):
+            # A future refuses it: it would end the coroutine that awaits.
+            self.future.set_exception(RuntimeError("the function raised StopIteration"))
         else:
-            self.future.set_exception(
-                error
-                if not isinstance(error, StopIteration)
-                else RuntimeError("the function raised StopIteration")
-            )
+            self.future.set_exception(error)
 
 
 def _complete(call: Callable[[Row], Result], row: Row, result_future: _ResultFuture) -> None:

@@ -1,10 +1,8 @@
-"""How rows get into the queue.
-
-One by one or gathered into bulk calls, what was restored before what is new.
-"""
+"""How rows get into the queue: one by one or gathered for bulk calls, restored rows before new ones."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, takewhile
@@ -18,13 +16,17 @@ __all__ = ["Intake"]
 
 
 class Intake:
-    """Owned by the thread that feeds.
+    """The way into the queue. Owned by the task's thread.
+
+    Three places follow each other: the queue; behind it the rows that are gathered for the next bulk call;
+    behind them what was restored and found no room yet. Nothing new is fed while anything restored waits, so
+    the order of the inputs is kept.
 
     Args:
         queue: where the elements go: rows, or lists of rows if there is batching.
         batching: None: rows go one by one.
         now: the time in seconds.
-        ask: told of new elements, whose calls are then made.
+        submit: told of new elements, whose calls are then made.
     """
 
     def __init__(
@@ -32,12 +34,15 @@ class Intake:
         queue: StreamElementQueue,
         batching: Batching | None,
         now: Callable[[], float],
-        ask: Callable[[list[StreamElement]], None],
+        submit: Callable[[list[StreamElement]], None],
     ) -> None:
-        self._queue, self._batching, self._now, self._ask = queue, batching, now, ask
+        self._queue = queue
+        self._batching = batching
+        self._now = now
+        self._submit = submit
         self._restored: deque[Any] = deque()
         self._gathered: list[Row] = []
-        self._leave_at = float("inf")
+        self._leave_at = math.inf
 
     @property
     def free(self) -> int:
@@ -51,8 +56,8 @@ class Intake:
 
     @property
     def leave_at(self) -> float:
-        """When the rows that were gathered go off though they are few; infinite if there are none."""
-        return self._leave_at if self._gathered else float("inf")
+        """When the rows that were gathered are sent off though they are few; infinite if there are none."""
+        return self._leave_at if self._gathered else math.inf
 
     def values(self) -> list[Any]:
         """Return what is not in the queue yet, in its order."""
@@ -74,15 +79,18 @@ class Intake:
         self.refill()
 
     def refill(self) -> None:
-        """Take what was restored and had no room."""
-        while self._restored and self._take_restored():
+        """Put into the queue what was restored and had no room."""
+        while self._restored and self._put_restored():
             pass
 
     def flush(self) -> None:
         """Send off what was gathered, though it is little."""
-        if self._gathered and (element := self._queue.try_put(self._gathered)) is not None:
+        if not self._gathered:
+            return
+        element = self._queue.try_put(self._gathered)
+        if element is not None:
             self._gathered = []
-            self._ask([element])
+            self._submit([element])
 
     def flush_due(self) -> None:
         """Send off what was gathered, if its linger is over."""
@@ -91,51 +99,54 @@ class Intake:
 
     def _room(self) -> int:
         slots = self._queue.capacity - len(self._queue)
-        return slots * self._batching.size - len(self._gathered) if self._batching else slots
+        if self._batching is None:
+            return slots
+        return slots * self._batching.size - len(self._gathered)
 
     def _put(self, rows: Sequence[Row]) -> None:
+        """Take rows for which there is room."""
         if self._batching:
             self._gather(rows, self._batching)
         elif rows:
-            put = self._queue.try_put
-            self._ask([element for row in rows if (element := put(row)) is not None])
+            self._enqueue(rows)
 
     def _gather(self, rows: Sequence[Row], batching: Batching) -> None:
+        linger_s = batching.linger_ms / 1000
         if not self._gathered:
-            self._leave_at = self._now() + batching.linger_ms / 1000
+            self._leave_at = self._now() + linger_s
         self._gathered.extend(rows)
         full = len(self._gathered) - len(self._gathered) % batching.size
-        if full:
-            starts, put = range(0, full, batching.size), self._queue.try_put
-            self._ask(
-                [
-                    element
-                    for start in starts
-                    if (element := put(self._gathered[start : start + batching.size])) is not None
-                ]
-            )
+        if full > 0:
+            starts = range(0, full, batching.size)
+            self._enqueue([self._gathered[start : start + batching.size] for start in starts])
             del self._gathered[:full]
-            self._leave_at = self._now() + batching.linger_ms / 1000
-        if not batching.linger_ms:
+            self._leave_at = self._now() + linger_s
+        if batching.linger_ms == 0:
             self.flush()
 
+    def _enqueue(self, values: Iterable[Any]) -> None:
+        """Put values into the queue, which has room for them, and have them asked about."""
+        put = self._queue.try_put
+        self._submit([element for value in values if (element := put(value)) is not None])
+
     def _put_watermark(self, watermark: Watermark) -> bool:
-        if self._queue.capacity - len(self._queue) <= bool(self._gathered):
+        needed = 2 if self._gathered else 1
+        if self._queue.capacity - len(self._queue) < needed:
             return False
+        # The rows before it go before it, though they are few.
         self.flush()
         return self._queue.try_put(watermark) is not None
 
-    def _take_restored(self) -> bool:
-        """Take the next watermark, or the rows up to it; return whether there was room for any."""
+    def _put_restored(self) -> bool:
+        """Put the next watermark, or the rows up to it, as many as there is room for; return whether any."""
         restored = self._restored
         if isinstance(restored[0], Watermark):
-            taken = int(self._put_watermark(restored[0]))
-        else:
-            rows = list(
-                takewhile(lambda value: not isinstance(value, Watermark), islice(restored, self._room()))
-            )
-            self._put(rows)
-            taken = len(rows)
-        for _ in range(taken):
+            if not self._put_watermark(restored[0]):
+                return False
             restored.popleft()
-        return taken > 0
+            return True
+        rows = list(takewhile(lambda value: not isinstance(value, Watermark), islice(restored, self._room())))
+        self._put(rows)
+        for _ in rows:
+            restored.popleft()
+        return len(rows) > 0

@@ -1,4 +1,4 @@
-"""What an operator counts. Written by the loop's thread, read by any."""
+"""What an operator counts."""
 
 from __future__ import annotations
 
@@ -43,14 +43,18 @@ class MetricsSnapshot:
     latencies: tuple[int, ...] = (0,) * _BUCKETS
 
     def __add__(self, other: MetricsSnapshot) -> MetricsSnapshot:
-        counts = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)
-            if field.name != "latencies"
-        }
-        return MetricsSnapshot(
-            **counts, latencies=tuple(map(sum, zip(self.latencies, other.latencies, strict=True)))
-        )
+        theirs = other.counts()
+        sums = {name: count + theirs[name] for name, count in self.counts().items()}
+        latencies = tuple(map(sum, zip(self.latencies, other.latencies, strict=True)))
+        return MetricsSnapshot(**sums, latencies=latencies)
+
+    def counts(self) -> dict[str, int]:
+        """Return all counts but the latencies, by name."""
+        return {name: getattr(self, name) for name in _COUNTS}
+
+    def percentiles_ms(self) -> dict[str, float]:
+        """Return what is commonly shown of the latencies: ``p50``, ``p95`` and ``p99``, in ms."""
+        return {f"p{round(share * 100)}": self.percentile_ms(share) for share in (0.5, 0.95, 0.99)}
 
     def percentile_ms(self, share: float) -> float:
         """Return the duration in ms that this share of the attempts did not exceed; 0 if there was none.
@@ -58,7 +62,8 @@ class MetricsSnapshot:
         Args:
             share: between 0 and 1, 0.99 for the 99th percentile.
         """
-        wanted, seen = share * sum(self.latencies), 0
+        wanted = share * sum(self.latencies)
+        seen = 0
         for bucket, count in enumerate(self.latencies):
             seen += count
             if count and seen >= wanted:
@@ -66,17 +71,20 @@ class MetricsSnapshot:
         return 0.0
 
     def __str__(self) -> str:
-        counts = ", ".join(
-            f"{field.name} {getattr(self, field.name)}" for field in fields(self) if field.name != "latencies"
-        )
-        percentiles = ", ".join(
-            f"p{round(share * 100)} {self.percentile_ms(share):.1f} ms" for share in (0.5, 0.95, 0.99)
-        )
+        counts = ", ".join(f"{name} {count}" for name, count in self.counts().items())
+        percentiles = ", ".join(f"{name} {ms:.1f} ms" for name, ms in self.percentiles_ms().items())
         return f"{counts}, {percentiles}"
 
 
+_COUNTS = tuple(field.name for field in fields(MetricsSnapshot) if field.name != "latencies")
+
+
 class Metrics:
-    """The counters themselves; names as in `MetricsSnapshot`."""
+    """The counters themselves; names as in `MetricsSnapshot`.
+
+    Written by the loop's thread, but ``blocked``, which the watchdog writes on the task's thread. Read by
+    any: a snapshot may be a few calls behind.
+    """
 
     __slots__ = (
         "_latencies",
@@ -93,10 +101,16 @@ class Metrics:
     )
 
     def __init__(self) -> None:
-        self.requests = self.in_flight = self.peak_in_flight = self.retries = self.timeouts = (
-            self.failures
-        ) = 0
-        self.cache_hits = self.joined = self.rejected = self.blocked = 0
+        self.requests = 0
+        self.in_flight = 0
+        self.peak_in_flight = 0
+        self.retries = 0
+        self.timeouts = 0
+        self.failures = 0
+        self.cache_hits = 0
+        self.joined = 0
+        self.rejected = 0
+        self.blocked = 0
         self._latencies = [0] * _BUCKETS
 
     def call_began(self) -> None:
@@ -108,13 +122,17 @@ class Metrics:
     def call_ended(self, seconds: float) -> None:
         """Count a call that ended, however it ended, after so many seconds."""
         self.in_flight -= 1
-        self._latencies[min(int(math.log2(seconds * 1e6 + 1) * _PER_DOUBLING), _BUCKETS - 1)] += 1
+        bucket = int(math.log2(seconds * 1e6 + 1) * _PER_DOUBLING)
+        self._latencies[min(bucket, _BUCKETS - 1)] += 1
+
+    def count_shared_hits(self, hits: int, rows: int) -> None:
+        """Count the rows of a call that a shared cache answered, out of the rows that it was asked for."""
+        self.cache_hits += hits
+        if hits == rows:
+            # The call was counted as a request when it began; the service was not asked after all.
+            self.requests -= 1
 
     def snapshot(self) -> MetricsSnapshot:
         """Return the counts as they are now."""
-        counts = {
-            field.name: getattr(self, field.name)
-            for field in fields(MetricsSnapshot)
-            if field.name != "latencies"
-        }
+        counts: dict[str, int] = {name: getattr(self, name) for name in _COUNTS}
         return MetricsSnapshot(**counts, latencies=tuple(self._latencies))

@@ -1,4 +1,4 @@
-"""The life of a function in a process: opened once, for a task or for all tasks, closed for sure."""
+"""The life of a function in a process: opened once, for one task or for all tasks, and closed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from headwater.core.errors import AsyncCallError, HeadwaterError
 from headwater.readers.async_io.event_loop import LoopHost, acquire_loop, release_loop
 from headwater.readers.async_io.function import Function, OpenContext
-from headwater.readers.async_io.function_calls import function_name
+from headwater.readers.async_io.given_function import function_name
 
 __all__ = ["close_function", "close_shared_functions", "lease_function", "open_function", "return_function"]
 
@@ -51,6 +51,7 @@ async def _run_method(method: Any, host: LoopHost) -> None:
     if inspect.iscoroutinefunction(getattr(method, "func", method)):
         await method()
         return
+    # A plain def may block: on a thread, so that the calls of other functions go on.
     done: asyncio.Future[Any] = host.loop.create_future()
     threading.Thread(
         target=_call, args=(method, host, done), name="headwater-open-close", daemon=True
@@ -62,22 +63,28 @@ async def _run_method(method: Any, host: LoopHost) -> None:
 def _call(method: Any, host: LoopHost, done: asyncio.Future[Any]) -> None:
     try:
         result = method()
-    except Exception as error:  # noqa: BLE001 - goes to the one who waits
+    except Exception as error:  # noqa: BLE001 - raised where the future is awaited
         host.post(partial(_set, done, done.set_exception, error))
     else:
         host.post(partial(_set, done, done.set_result, result))
 
 
 def _set(done: asyncio.Future[Any], setter: Any, value: Any) -> None:
+    # On the loop's thread. Done already if the time to open or close was over first.
     if not done.done():
         setter(value)
 
 
 class _Shared:
-    """A function of scope PROCESS: opened, with its users counted and a hold on the loop of its own."""
+    """A function of scope PROCESS: opened, with its users counted.
+
+    It is a user of the loop by itself: between two tasks nothing else may keep the loop running.
+    """
 
     def __init__(self, function: Function, host: LoopHost, timeout_s: float) -> None:
-        self.function, self.host, self.timeout_s = function, host, timeout_s
+        self.function = function
+        self.host = host
+        self.timeout_s = timeout_s
         self.users = 0
         self.idle: threading.Timer | None = None
 
@@ -89,11 +96,12 @@ class _Shared:
 
 
 _shared: dict[Hashable, _Shared] = {}
+# Tasks open and close operators on several threads at once, and idle functions are closed on a timer's.
 _lock = threading.Lock()
 
 
 def _forget() -> None:
-    # After a fork the child's copies have no loop that runs.
+    # After a fork the child's copies have no loop that runs, and the lock may be held for ever.
     global _lock  # noqa: PLW0603 - state of the process, replaced where a process begins
     _lock = threading.Lock()
     _shared.clear()
@@ -112,6 +120,7 @@ def lease_function(
     Raises:
         AsyncCallError: as `open_function`.
     """
+    # Held while the function opens: a second task waits for the first one's function, and opens none.
     with _lock:
         shared = _shared.get(share_id)
         if shared is None:
@@ -121,7 +130,8 @@ def lease_function(
             except BaseException:
                 release_loop()
                 raise
-            shared = _shared[share_id] = _Shared(function, host, timeout_s)
+            shared = _Shared(function, host, timeout_s)
+            _shared[share_id] = shared
         if shared.idle is not None:
             shared.idle.cancel()
             shared.idle = None
@@ -130,11 +140,11 @@ def lease_function(
 
 
 def return_function(share_id: Hashable, idle_s: float = IDLE_S) -> None:
-    """A task needs the function no more. It is closed when no task asked for it in ``idle_s`` seconds."""
+    """Give a function back. It is closed when no task has asked for it for ``idle_s`` seconds."""
     with _lock:
         shared = _shared[share_id]
         shared.users -= 1
-        if not shared.users:
+        if shared.users == 0:
             shared.idle = threading.Timer(idle_s, _close_idle, [share_id, shared])
             shared.idle.daemon = True
             shared.idle.start()
@@ -142,9 +152,11 @@ def return_function(share_id: Hashable, idle_s: float = IDLE_S) -> None:
 
 def _close_idle(share_id: Hashable, shared: _Shared) -> None:
     with _lock:
-        if shared.users or _shared.get(share_id) is not shared:
+        # A task may have come while the timer fired and this thread waited for the lock.
+        if shared.users > 0 or _shared.get(share_id) is not shared:
             return
         del _shared[share_id]
+    # Outside the lock: its `close` may take long, and other tasks need the lock to open theirs.
     shared.close()
 
 

@@ -1,7 +1,4 @@
-"""Calls per second.
-
-A token bucket, kept as the moment when it will be full (the generic cell rate algorithm).
-"""
+"""Calls per second: a token bucket (the generic cell rate algorithm)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,10 @@ __all__ = ["RateLimiter"]
 
 
 class RateLimiter:
-    """Owned by the loop's thread; knows no clock, is told the time."""
+    """A token bucket, kept as the moment when it will be full.
+
+    Owned by the loop's thread. Has no clock: callers pass the time.
+    """
 
     def __init__(self, limit: RateLimit) -> None:
         self._interval_s = 1 / limit.requests_per_s
@@ -19,9 +19,9 @@ class RateLimiter:
         self._full_at = float("-inf")
 
     def reserve(self, now: float) -> float:
-        """Take a token, which may be one that comes later; return the seconds until it is there.
+        """Take the next token, and return the seconds until it is there: 0 if it is there now.
 
-        Reservations are served in their order.
+        Tokens go to the callers in the order of their calls.
         """
         full_at = max(self._full_at, now)
         self._full_at = full_at + self._interval_s

@@ -1,6 +1,6 @@
-"""How the operator calls: capacity, timeout, retries, failures, limits, cache.
+"""The settings of an operator: capacity, timeout, retries, failures, limits, cache.
 
-Immutable values, checked when they are made, pickled to tasks.
+They are immutable values, checked when they are made, and pickled to the tasks.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.function import Result, Row
@@ -56,9 +55,9 @@ class RetryPolicy:
         multiplier: each further wait is this many times the one before.
         most_ms: no wait is longer than this.
         jitter: each wait is shortened by up to this share, at random, so that many rows do not ask in step.
-        on_error: which exceptions are worth another attempt. None: all.
-        on_result: which results are not to be believed yet; after the last attempt such a result counts.
-            None: every result is believed.
+        on_error: tells which exceptions are worth another attempt. None: all.
+        on_result: tells which results are not to be believed yet; after the last attempt such a result
+            counts. None: every result is believed.
     """
 
     attempts: int
@@ -76,9 +75,23 @@ class RetryPolicy:
         _check(0 <= self.jitter <= 1, "jitter", f"must lie between 0 and 1, is {self.jitter}")
 
     @staticmethod
-    def fixed(attempts: int, delay_ms: int, **predicates: Any) -> RetryPolicy:
+    def fixed(
+        attempts: int,
+        delay_ms: int,
+        *,
+        jitter: float = 0.0,
+        on_error: Callable[[BaseException], bool] | None = None,
+        on_result: Callable[[Result], bool] | None = None,
+    ) -> RetryPolicy:
         """Return a policy that always waits the same time."""
-        return RetryPolicy(attempts=attempts, first_ms=delay_ms, most_ms=delay_ms, **predicates)
+        return RetryPolicy(
+            attempts=attempts,
+            first_ms=delay_ms,
+            most_ms=delay_ms,
+            jitter=jitter,
+            on_error=on_error,
+            on_result=on_result,
+        )
 
     @staticmethod
     def exponential(
@@ -87,7 +100,9 @@ class RetryPolicy:
         most_ms: int = 60_000,
         multiplier: float = 2.0,
         jitter: float = 0.2,
-        **predicates: Any,
+        *,
+        on_error: Callable[[BaseException], bool] | None = None,
+        on_result: Callable[[Result], bool] | None = None,
     ) -> RetryPolicy:
         """Return a policy that waits longer and longer."""
         return RetryPolicy(
@@ -96,11 +111,13 @@ class RetryPolicy:
             most_ms=most_ms,
             multiplier=multiplier,
             jitter=jitter,
-            **predicates,
+            on_error=on_error,
+            on_result=on_result,
         )
 
     def wait_s(self, attempts: int, random: float) -> float:
         """Return the wait after this many attempts (at least one). ``random`` lies between 0 and 1."""
+        # The exponent is bounded: a float would overflow after a thousand attempts.
         wait_ms = min(self.most_ms, self.first_ms * self.multiplier ** min(attempts - 1, 60))
         return wait_ms * (1 - self.jitter * random) / 1000
 
@@ -241,11 +258,8 @@ class AsyncSettings:
             "capacity",
             f"must be at least 1, is {self.capacity}: nothing would ever be called",
         )
-        _check(
-            self.queue_size is None or self.queue_size >= 1,
-            "queue_size",
-            f"must be at least 1, is {self.queue_size}",
-        )
+        has_room = self.queue_size is None or self.queue_size >= 1
+        _check(has_room, "queue_size", f"must be at least 1, is {self.queue_size}")
         _check(
             self.timeout_ms is None or self.timeout_ms > 0,
             "timeout_ms",
@@ -263,10 +277,19 @@ class AsyncSettings:
         )
 
     @property
-    def elements(self) -> int:
-        """Return how many rows the operator holds at most."""
+    def most_rows(self) -> int:
+        """How many rows the operator holds at most."""
+        if self.queue_size is not None:
+            return self.queue_size
         size = self.batching.size if self.batching else 1
-        return max(1024, 8 * self.capacity * size) if self.queue_size is None else self.queue_size
+        return max(1024, 8 * self.capacity * size)
+
+    @property
+    def queue_capacity(self) -> int:
+        """How many elements the queue holds at most: rows, or with batching lists of rows."""
+        if self.batching is None:
+            return self.most_rows
+        return max(1, self.most_rows // self.batching.size)
 
 
 def _check(holds: bool, option: str, message: str) -> None:

@@ -1,7 +1,4 @@
-"""A cache outside: results that survive the process and are shared by all.
-
-The contract, and the call that looks there first.
-"""
+"""A cache outside the process, shared by all tasks: the contract, and the call that looks there first."""
 
 from __future__ import annotations
 
@@ -19,9 +16,10 @@ BatchInvoke: TypeAlias = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
 class SharedCache(ABC):
     """A store of results by key, for example in Redis. Pickled to the tasks; connections are made in `open`.
 
-    Everything runs on the loop's thread and must not block. What `get` or `put` raises is logged and costs
-    only the saving: the service is asked. It lies inside a row's timeout, attempts and capacity. How keys and
-    results become bytes, and when entries end, is its own business.
+    Everything runs on the loop's thread and must not block. What `get` or `put` raises is logged, and the
+    service is asked instead. Looking up and storing are parts of an attempt: they count towards its timeout
+    and fill its slot. How keys and results become bytes, and when entries expire, is up to the
+    implementation.
     """
 
     async def open(self) -> None:  # noqa: B027 - may stay empty
@@ -41,37 +39,40 @@ class SharedCache(ABC):
 
 def looking_up_first(
     cache: SharedCache,
-    key: Callable[[Any], Hashable],
     invoke: BatchInvoke,
-    storable: Callable[[Any], bool],
-    hits: Callable[[int, int], None],
+    *,
+    key: Callable[[Any], Hashable],
+    is_storable: Callable[[Any], bool],
+    count_hits: Callable[[int, int], None],
 ) -> BatchInvoke:
     """Return ``invoke`` for the rows that a shared cache does not know; their results are stored there.
 
     Args:
-        cache: opened already.
+        cache: open.
+        invoke: asks the service about many rows.
         key: the part of a row on which its result depends.
-        invoke: the bulk call.
-        storable: whether a result may be stored.
-        hits: told how many rows were found, and how many were looked up.
+        is_storable: tells whether a result may be stored.
+        count_hits: told how many rows were found, and how many were looked up.
     """
 
-    async def lookup(rows: Sequence[Any]) -> Sequence[Any]:
+    async def look_up(rows: Sequence[Any]) -> Sequence[Any]:
         keys = [key(row) for row in rows]
         known = await _get(cache, keys)
         missing = [index for index, each in enumerate(keys) if each not in known]
-        hits(len(rows) - len(missing), len(rows))
+        count_hits(len(rows) - len(missing), len(rows))
         results = [known.get(each) for each in keys]
-        if missing:
-            answers = await invoke([rows[index] for index in missing])
-            if len(answers) != len(missing):
-                return answers
-            for index, answer in zip(missing, answers, strict=True):
-                results[index] = answer
-            await _put(cache, {keys[index]: results[index] for index in missing if storable(results[index])})
+        if not missing:
+            return results
+        answers = await invoke([rows[index] for index in missing])
+        if len(answers) != len(missing):
+            # Against the contract; the runner of bulk calls sees it and says so.
+            return answers
+        for index, answer in zip(missing, answers, strict=True):
+            results[index] = answer
+        await _put(cache, {keys[index]: results[index] for index in missing if is_storable(results[index])})
         return results
 
-    return lookup
+    return look_up
 
 
 async def _get(cache: SharedCache, keys: Sequence[Hashable]) -> Mapping[Hashable, Any]:

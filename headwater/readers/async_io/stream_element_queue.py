@@ -1,7 +1,4 @@
-"""What went in and has not come out: Flink's ``StreamElementQueue``.
-
-Owned by the thread that feeds and polls; calls complete elsewhere.
-"""
+"""Flink's ``StreamElementQueue``: what went in and has not come out, and whose turn it is."""
 
 from __future__ import annotations
 
@@ -42,13 +39,14 @@ class StreamElement:
     __slots__ = ("done", "result", "segment", "value")
 
     def __init__(self, value: Any, segment: _Segment | None = None) -> None:
-        self.value, self.segment = value, segment
+        self.value = value
+        self.segment = segment
         self.result: Any = None
         self.done = False
 
 
 class StreamElementQueue(ABC):
-    """Bounded; refuses, never blocks. All methods belong to one thread.
+    """Bounded: it refuses what it has no room for, and never blocks. Owned by the task's thread.
 
     Args:
         capacity: elements at most, watermarks included.
@@ -100,11 +98,13 @@ class OrderedStreamElementQueue(StreamElementQueue):
     def complete(self, element: StreamElement, result: Any) -> bool:
         if element.done:
             return False
-        element.result, element.done = result, True
+        element.result = result
+        element.done = True
         return True
 
     def pop_completed(self) -> list[StreamElement]:
-        elements, due = self._elements, []
+        elements = self._elements
+        due: list[StreamElement] = []
         while elements and elements[0].done:
             due.append(elements.popleft())
         self._size -= len(due)
@@ -131,9 +131,9 @@ class _Segment:
 
 
 class UnorderedStreamElementQueue(StreamElementQueue):
-    """As completed, but only the first segment gives out: a watermark has a segment of its own.
+    """As completed, segment by segment: rows leave the first segment only, and in any order.
 
-    Without watermarks there is one segment.
+    A watermark has a segment of its own, so nothing passes it. Without watermarks there is one segment.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -143,7 +143,8 @@ class UnorderedStreamElementQueue(StreamElementQueue):
     def complete(self, element: StreamElement, result: Any) -> bool:
         if element.done:
             return False
-        element.result, element.done = result, True
+        element.result = result
+        element.done = True
         assert element.segment is not None
         element.segment.completed.append(element)
         return True
@@ -159,10 +160,7 @@ class UnorderedStreamElementQueue(StreamElementQueue):
         return [element.value for segment in self._segments for element in segment.elements]
 
     def _pop_segment(self, due: list[StreamElement]) -> bool:
-        """Move what the first segment has completed to ``due``.
-
-        Return whether the next segment's turn has come.
-        """
+        """Move what the first segment has completed to ``due``; return whether the next one's turn comes."""
         head = self._segments[0]
         due += head.completed
         if len(head.completed) == len(head.elements):

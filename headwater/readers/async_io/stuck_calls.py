@@ -1,44 +1,48 @@
-"""Calls that outlive their timeout.
-
-They ignore their cancellation, or run on a thread, and fill their slots until they end.
-"""
+"""Calls that outlive their timeout: they ignore their cancellation, or run on a thread."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
 
-from headwater.readers.async_io.backlog import Backlog
 from headwater.readers.async_io.call import Call
+from headwater.readers.async_io.call_queue import CallQueue
 from headwater.readers.async_io.deadlines import Deadlines
 
 __all__ = ["StuckCalls"]
 
 
 class StuckCalls:
-    """Counts them, so that no row waits for ever.
+    """Counts the calls that outlive their timeout, so that no row waits for ever.
 
-    A row's time runs from its first attempt. If stuck calls fill all slots for as long as a timeout they may
-    never end: then the time of the rows that wait for a slot begins to run.
+    Such a call fills its slot until it ends, and a row's time runs from its first attempt only. If stuck
+    calls fill all slots for as long as a timeout, they may never end. Then the time of the rows that wait for
+    a slot begins to run.
 
     Owned by the loop's thread.
+
+    Args:
+        loop: gives the time and the timer.
+        capacity: how many slots there are.
+        timeout_s: of a call; None: no call expires, so none is ever stuck.
+        queue: the calls that wait for a slot.
+        deadlines: where their time runs.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        *,
         capacity: int,
         timeout_s: float | None,
-        backlog: Backlog,
+        queue: CallQueue,
         deadlines: Deadlines,
     ) -> None:
-        self._loop, self._capacity, self._timeout_s, self._backlog, self._deadlines = (
-            loop,
-            capacity,
-            timeout_s or 0.0,
-            backlog,
-            deadlines,
-        )
+        self._loop = loop
+        self._capacity = capacity
+        self._timeout_s = timeout_s or 0.0
+        self._queue = queue
+        self._deadlines = deadlines
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
         self._time_runs = False
@@ -50,12 +54,13 @@ class StuckCalls:
             self._timer = self._loop.call_later(self._timeout_s, self._let_time_run)
 
     def remove(self) -> None:
-        """Such a call has ended after all."""
+        """Such a call has ended after all: there is a free slot."""
         self._count -= 1
         self.close()
         if self._time_runs:
             self._time_runs = False
-            for call in self._backlog:
+            # Back to the rule: the time of a row that was never asked does not run.
+            for call in self._queue:
                 if not call.attempts:
                     self._deadlines.stop(call)
 
@@ -66,7 +71,7 @@ class StuckCalls:
                 self._deadlines.start(call, self._loop.time())
 
     def close(self) -> None:
-        """Drop the timer."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -74,4 +79,5 @@ class StuckCalls:
     def _let_time_run(self) -> None:
         self._timer = None
         self._time_runs = True
-        self.accepted([call for call in self._backlog if not call.settled])
+        # Settled calls may still be in the queue: they have no time left to run.
+        self.accepted([call for call in self._queue if not call.settled])

@@ -1,7 +1,4 @@
-"""Threads for functions that block.
-
-Unlike those of ``concurrent.futures`` they are daemons: a call that hangs does not keep the process alive.
-"""
+"""Threads for functions that block."""
 
 from __future__ import annotations
 
@@ -17,7 +14,10 @@ log = logging.getLogger(__name__)
 
 
 class ThreadPool:
-    """Threads that start as jobs come. `submit` belongs to one thread.
+    """Daemon threads that start as jobs come. `submit` and `finished` belong to one thread.
+
+    Unlike those of ``concurrent.futures`` they are daemons: a call that hangs does not keep the process
+    alive.
 
     Args:
         size: threads at most.
@@ -25,20 +25,20 @@ class ThreadPool:
     """
 
     def __init__(self, size: int, name: str) -> None:
-        self._size, self._name = size, name
+        self._size = size
+        self._name = name
         self._jobs: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._unfinished = 0
 
     def submit(self, job: Callable[[], Any]) -> None:
         """Run a job, which must not raise, on a thread that is free, or as soon as one is."""
+        # A new thread only if all are busy. The count is of one thread, so it needs no lock.
         if len(self._threads) < self._size and self._unfinished >= len(self._threads):
-            self._threads.append(
-                threading.Thread(
-                    target=self._work, name=f"headwater-{self._name}-{len(self._threads)}", daemon=True
-                )
-            )
-            self._threads[-1].start()
+            name = f"headwater-{self._name}-{len(self._threads)}"
+            thread = threading.Thread(target=self._work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
         self._unfinished += 1
         self._jobs.put(job)
 
@@ -47,7 +47,7 @@ class ThreadPool:
         self._unfinished -= 1
 
     def close(self, timeout_s: float) -> None:
-        """End the threads, and wait for them.
+        """End the threads, and wait for them. Not on the loop's thread, which their last jobs need.
 
         Those that hang are left behind; they end when their jobs return.
         """
@@ -55,7 +55,9 @@ class ThreadPool:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join(timeout_s)
-            timeout_s = timeout_s if not thread.is_alive() else 0.0
+            if thread.is_alive():
+                # The time is spent: the others are not waited for.
+                timeout_s = 0.0
         left = sum(thread.is_alive() for thread in self._threads)
         if left:
             log.error("%s: %d threads are still inside calls that do not return", self._name, left)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator, Output
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.stream_element_queue import Watermark
 
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError
-from headwater.readers.async_io.async_wait_operator import Output
 from headwater.readers.async_io.function import (
     AsyncFunction,
     CallbackFunction,
@@ -16,6 +15,7 @@ from headwater.readers.async_io.function import (
     ResultFuture,
     Row,
 )
+from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
 from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two

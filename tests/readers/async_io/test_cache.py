@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.cache import MISSING, ResultCache, kept_cache
 from headwater.readers.async_io.function import AsyncBatchFunction
+from headwater.readers.async_io.result_cache import MISSING, ResultCache, kept_cache
 from headwater.readers.async_io.settings import (
     AsyncSettings,
     Batching,
@@ -34,7 +34,7 @@ def test_the_least_recently_used_entry_leaves_first() -> None:
     assert lru.get("a", 0) == 1
     lru.put("c", 3, 0)
     assert [lru.get(key, 0) for key in "abc"] == [1, MISSING, 3]
-    assert len(lru) == 2
+    assert len(lru._entries) == 2
 
 
 def test_entries_end_with_their_time() -> None:
@@ -42,7 +42,7 @@ def test_entries_end_with_their_time() -> None:
     lru.put("a", 1, 10.0)
     assert lru.get("a", 10.999) == 1
     assert lru.get("a", 11.0) is MISSING
-    assert len(lru) == 0
+    assert len(lru._entries) == 0
 
 
 @pytest.mark.parametrize("nothing", [None, []])

@@ -1,4 +1,4 @@
-"""Flink's ``StreamElementQueueTest`` with its ordered and unordered siblings, case by case, and the orders as properties."""
+"""Flink's ``StreamElementQueueTest``, ordered and unordered, case by case; and the orders as properties."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
-from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator, Output
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure
 
 __all__ = ["AsyncCalls"]

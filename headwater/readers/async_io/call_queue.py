@@ -1,7 +1,4 @@
-"""Calls that wait for a worker: first come, first served, or one after the other for each key.
-
-Owned by the loop's thread.
-"""
+"""Calls that wait for a worker: first come, first served, or one after the other for each key."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from headwater.readers.async_io.call import Call
 
-__all__ = ["Backlog", "KeyedBacklog"]
+__all__ = ["CallQueue", "KeyedCallQueue"]
 
 
-class Backlog:
-    """First come, first served."""
+class CallQueue:
+    """First come, first served. Owned by the loop's thread."""
 
     def __init__(self) -> None:
         self._ready: deque[Call] = deque()
@@ -24,6 +21,7 @@ class Backlog:
         return len(self._ready)
 
     def __iter__(self) -> Iterator[Call]:
+        """Yield all calls that wait, those that could not start now included."""
         return iter(self._ready)
 
     def put(self, calls: Iterable[Call]) -> None:
@@ -31,7 +29,7 @@ class Backlog:
         self._ready.extend(calls)
 
     def put_first(self, call: Call) -> None:
-        """Let a call that is asked again go before those that were never asked."""
+        """Put a call that is asked again before those that were never asked."""
         self._ready.appendleft(call)
 
     def take(self) -> Call | None:
@@ -39,41 +37,43 @@ class Backlog:
         return self._ready.popleft() if self._ready else None
 
     def release(self, call: Call) -> bool:
-        """A call is settled and does not run any longer: once per call.
+        """Note that a call has its result and does not run any longer. Once per call.
 
-        Return whether another may start for that reason.
+        Returns:
+            Whether another call may start for that reason.
         """
         return False
 
 
-class KeyedBacklog(Backlog):
+class KeyedCallQueue(CallQueue):
     """At most one call of a key is anywhere between `take` and `release`.
 
-    The others of its key are parked and hold nobody else up.
+    The other calls of its key are blocked and hold up no other key.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._parked: dict[Hashable, deque[Call]] = {}
+        # A key is here from its first call's `put` to its last call's `release`.
+        self._blocked: dict[Hashable, deque[Call]] = {}
 
     def __iter__(self) -> Iterator[Call]:
         yield from self._ready
-        for parked in self._parked.values():
-            yield from parked
+        for blocked in self._blocked.values():
+            yield from blocked
 
     def put(self, calls: Iterable[Call]) -> None:
         for call in calls:
-            parked = self._parked.get(call.key)
-            if parked is None:
-                self._parked[call.key] = deque()
+            blocked = self._blocked.get(call.key)
+            if blocked is None:
+                self._blocked[call.key] = deque()
                 self._ready.append(call)
             else:
-                parked.append(call)
+                blocked.append(call)
 
     def release(self, call: Call) -> bool:
-        parked = self._parked[call.key]
-        if not parked:
-            del self._parked[call.key]
+        blocked = self._blocked[call.key]
+        if not blocked:
+            del self._blocked[call.key]
             return False
-        self._ready.append(parked.popleft())
+        self._ready.append(blocked.popleft())
         return True

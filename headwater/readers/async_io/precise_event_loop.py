@@ -1,6 +1,7 @@
-"""Timers to the microsecond. epoll counts in whole milliseconds and Python rounds up.
+"""An event loop whose timers are right to the microsecond.
 
-A tenth of a call of 10 ms.
+Epoll counts in whole milliseconds, and Python rounds up: a timer of the usual loop is late by up to 1 ms,
+which is a tenth of a call of 10 ms.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import select
 import selectors
 import sys
 
-__all__ = ["new_event_loop"]
+__all__ = ["precise_event_loop"]
 
 _SHORT_S = 0.1
 _SELECT_LIMIT = 1024  # file descriptors that select(2) can watch
 
 
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop whose short waits end when they should.
+def precise_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a new loop whose short waits end when they should.
 
-    On systems without epoll the usual loop, which is precise there.
+    On systems without epoll it is the usual loop, which is precise there.
     """
     if sys.platform == "linux":
         return asyncio.SelectorEventLoop(_PreciseEpollSelector())
@@ -29,7 +30,10 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 if sys.platform == "linux":
 
     class _PreciseEpollSelector(selectors.EpollSelector):
-        """Waits for its own epoll descriptor with ``select``, which takes microseconds, then asks epoll what happened."""
+        """Waits for its own epoll descriptor with ``select``, then asks epoll what happened.
+
+        Unlike epoll, ``select`` takes microseconds.
+        """
 
         def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
             if timeout is not None and 0 < timeout < _SHORT_S and self.fileno() < _SELECT_LIMIT:

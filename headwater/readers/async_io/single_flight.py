@@ -1,25 +1,28 @@
-"""What is known already, and what is being asked already.
-
-The cache, and one call for equal keys (single flight).
-"""
+"""Single flight: one call for all rows with equal keys, beside the results that are known already."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
-from headwater.readers.async_io.cache import MISSING, ResultCache
 from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.result_cache import MISSING, ResultCache
 
-__all__ = ["Flights"]
+__all__ = ["SingleFlight"]
 
 Follower = TypeVar("Follower")
 
 
-class Flights(Generic[Follower]):
-    """Who asks first for a key *leads* its flight and lands it; whoever comes meanwhile follows.
+class SingleFlight(Generic[Follower]):
+    """Which keys are being asked for, and who waits for them besides the caller.
+
+    The first to ask for a key *leads* its flight: it makes the call and lands the flight. Those that ask for
+    the same key before that *follow* it: they make no call.
 
     Owned by the loop's thread.
+
+    Args:
+        cache: where results of flights are remembered.
     """
 
     def __init__(self, cache: ResultCache) -> None:
@@ -31,9 +34,11 @@ class Flights(Generic[Follower]):
         return self._cache.get(key, now)
 
     def join(self, key: Hashable, follower: Follower) -> bool:
-        """Return whether there is a flight for the key, which is then followed.
+        """Follow the flight for a key, or begin one.
 
-        If not, one begins, and whoever asked leads it.
+        Returns:
+            True if there was one, which ``follower`` now follows; False if one begins, which ``follower``
+            leads.
         """
         followers = self._followers.get(key)
         if followers is None:
@@ -43,7 +48,13 @@ class Flights(Generic[Follower]):
         return True
 
     def land(self, key: Hashable, result: Any, now: float) -> Sequence[Follower]:
-        """End a flight, remember its result if it is one (neither MISSING nor a `Failure`), and return those that followed. Once, by the leader."""
+        """End a flight and return its followers. Once per flight, by its leader.
+
+        Args:
+            key: of the flight.
+            result: remembered, unless it is MISSING or a `Failure`.
+            now: the time in seconds.
+        """
         if result is not MISSING and not isinstance(result, Failure):
             self._cache.put(key, result, now)
         return self._followers.pop(key)
