@@ -58,9 +58,12 @@ class TestRetries:
         def broken(_: Any) -> bool:
             raise KeyError("oops")
 
-        with operator_of(
-            call, host, retry=RetryPolicy.fixed(3, 10, **{predicate: broken}), on_failure=OnFailure.NULL
-        ) as operator:
+        retry = (
+            RetryPolicy.fixed(3, 10, on_error=broken)
+            if predicate == "on_error"
+            else RetryPolicy.fixed(3, 10, on_result=broken)
+        )
+        with operator_of(call, host, retry=retry, on_failure=OnFailure.NULL) as operator:
             operator.feed([1])
             host.settle()
             operator.poll()
