@@ -1,1 +1,1 @@
-"""Which resources of a REST API exist: the ones that the user names."""
+"""Which lists of a REST API a query begins with: those that the user names."""

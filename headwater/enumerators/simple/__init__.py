@@ -1,1 +1,1 @@
-"""The driver half of sources in the small form."""
+"""Which splits a source in the small form has: its enumerator."""

@@ -1,4 +1,4 @@
-"""The enumerators of a simple source: ask it which splits there are, and compare with the checkpoint."""
+"""The enumerators of a simple source, one a mode: compare the splits that exist with the checkpoint."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ __all__ = ["BarrierSimpleSplitEnumerator", "PlannedSimpleSplitEnumerator"]
 
 @dataclass(frozen=True)
 class _Look:
-    """What one look at the outside found.
+    """What the source answered, in one round.
+
+    Made on the worker thread, and taken up on the coordinator thread.
 
     Attributes:
-        splits: all there are, by path.
+        splits: all that exist, by path.
         starts: of those that are new, the first position.
-        heads: of all, where they end; empty where that is not known.
+        heads: where each ends, in planned mode; else empty.
     """
 
     splits: Mapping[Path, NamedSplit]
@@ -40,7 +42,7 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
 
     Args:
         context: the coordinator.
-        source: whom to ask.
+        source: of the user.
         starting_timestamp_ms: where the splits of a new query begin, if the source can tell; None for
             `SimpleSource.start`.
     """
@@ -59,7 +61,7 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         """Nothing to begin with."""
 
     def refresh(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
-        # Decided here, on the coordinator thread: the look runs beside it, on the worker thread.
+        # Here, on the coordinator thread: the worker thread must not read what this one changes.
         finished = self._finished(checkpoint)
         self._context.call_async(
             lambda: self._look(checkpoint, finished),
@@ -68,13 +70,12 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         )
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[NamedSplit, Any]) -> None:
-        source = self._source
-        if isinstance(source, Acknowledges):
+        if isinstance(self._source, Acknowledges):
             positions = {path[0]: position for path, position in checkpoint.positions.items()}
             self._context.call_async(
-                lambda: source.acknowledge(positions),
+                lambda: self._acknowledge(positions),
                 lambda _: None,
-                what=f"acknowledging to source {source.name}",
+                what=f"acknowledging to source {self._source.name}",
             )
 
     @abstractmethod
@@ -99,11 +100,20 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         """Ask the source. On the worker thread."""
         splits = self._discover()
         known = checkpoint.splits if checkpoint else {}
-        new = [split for path, split in splits.items() if path not in finished and known.get(path) != split]
-        positions = dict(checkpoint.positions) if checkpoint else {}
-        starts = {split.path: self._start(split, is_new_query=checkpoint is None) for split in new}
-        positions.update(starts)
+        starts = {
+            path: self._start(split, is_new_query=checkpoint is None)
+            for path, split in splits.items()
+            if path not in finished and known.get(path) != split
+        }
+        positions = {**(checkpoint.positions if checkpoint else {}), **starts}
         return _Look(splits, starts, self._heads_of(splits, positions))
+
+    def _acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
+        """Tell the source what is done. On the worker thread."""
+        source = self._source
+        assert isinstance(source, Acknowledges)
+        with outside(f"{type(source).__name__}.acknowledge", source=source.name):
+            source.acknowledge(positions)
 
     def _discover(self) -> dict[Path, NamedSplit]:
         call = f"{type(self._source).__name__}.discover"
@@ -196,21 +206,23 @@ class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerato
             )
         if head < position:
             raise ContractError(
-                f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, and "
-                f"{position} was the next record to read; records were removed and their positions given anew, which needs a split of another name or info"
+                f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, "
+                f"and {position} was the next record to read; records were removed and their positions given "
+                "anew, which needs a split of another name or info"
             )
         return head
 
 
 class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerator[NamedSplit, Any]):
-    """Remembers which names it has handed out.
+    """Its state is the names that were discovered when the last epoch was planned.
 
-    A split that has finished leaves the checkpoint, and is still discovered: it must not begin again.
+    A split that is among them and not in the checkpoint has finished: it is still discovered, and must not
+    begin again.
 
     Args:
         context: the coordinator.
-        source: whom to ask.
-        starting_timestamp_ms: see above.
+        source: of the user.
+        starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
         checkpoint: what to go on from; None for a new query.
     """
 
@@ -246,7 +258,7 @@ class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerato
         return {(name,) for name in self._planned if (name,) not in checkpoint.splits}
 
     def _retires(self, path: Path) -> bool:
-        # Splits that were found while reading were never discovered: they stay until they are read.
+        # A split that was found by reading is never discovered: it stays until it is read.
         return path[0] in self._planned
 
     def _take(self, look: _Look) -> None:

@@ -1,4 +1,4 @@
-"""One kept-alive connection at a time, GET only, with the standard library."""
+"""GET requests over one connection that is kept alive, with the standard library."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import ssl
 import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from headwater.core.errors import (
@@ -21,15 +22,22 @@ from headwater.core.errors import (
 
 __all__ = ["HttpClient", "HttpResponse", "check_status"]
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MOST_REDIRECTS = 5
-_OWN_HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "headwater"}
-_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS: Final = 5
+_OWN_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "headwater"}
+_TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """An answer, read to its end. Names of headers are in lower case."""
+    """An answer, read to its end.
+
+    Attributes:
+        url: which was answered, after redirects.
+        status: as a number.
+        headers: their names in lower case.
+        body: decompressed.
+    """
 
     url: str
     status: int
@@ -38,20 +46,21 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Belongs to one thread. Connects late and keeps the connection.
+    """Belongs to one thread. Connects with the first request, and keeps the connection.
 
-    After a failure, which may be no more than that the server had closed a kept connection, the next request
-    makes a new one.
+    After a failure the next request makes a new one: the server may just have closed a connection that was
+    kept for long.
 
     Args:
-        headers: the user's, sent to ``hosts`` only: links and redirects may lead elsewhere, and headers may
-            hold secrets.
+        headers: of the user. They are sent to ``hosts`` only: links and redirects may lead elsewhere, and
+            headers may hold secrets.
         hosts: of the URLs that the user named.
         timeout_ms: for connecting, and for each read.
     """
 
     def __init__(self, headers: Mapping[str, str], hosts: Collection[str], timeout_ms: int) -> None:
-        self._headers, self._hosts = headers, hosts
+        self._headers = headers
+        self._hosts = hosts
         self._timeout_s = timeout_ms / 1000
         self._connection: http.client.HTTPConnection | None = None
         self._origin: tuple[str, str] | None = None
@@ -61,7 +70,7 @@ class HttpClient:
 
         Raises:
             TransientSourceError: the server is away, or broke off.
-            SourceError: it sends us round in circles, or to something that is no web page.
+            SourceError: redirects do not end, or lead to something other than http or https.
         """
         at = url
         for _ in range(1 + _MOST_REDIRECTS):
@@ -73,15 +82,20 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connection, if there is one."""
-        connection, self._connection, self._origin = self._connection, None, None
-        if connection is not None:
-            connection.close()
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._origin = None
 
     def interrupt(self) -> None:
         """Let a request that is under way fail. The only method that another thread calls."""
+        # Read once: the thread of the requests may replace the connection, or close its socket, at any time.
         connection = self._connection
-        if connection is not None and (sock := connection.sock) is not None:
-            with contextlib.suppress(OSError):  # closed meanwhile
+        sock = None if connection is None else connection.sock
+        if sock is not None:
+            # Shut down, not closed: closing frees the descriptor, and another socket may get its number while
+            # the other thread still reads from it.
+            with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def _ask(self, url: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""What the user says about a REST API."""
+"""How the lists of a REST API are read."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ class HttpSettings:
     """How pages are asked for, and what is in them. Picklable; opens nothing.
 
     Attributes:
-        headers: sent with each request to ``hosts``. Never shown.
+        headers: of the user, sent with each request to ``hosts``. Never shown.
         hosts: of the URLs that the user named, with their ports.
         items_field: where in a page's JSON the list of items is, names with dots between them; empty: the
             page is the list.
         next_field: where the link to the next page is, or its cursor; absent, null or empty on the last one.
             A page without it may have a Link header instead.
         cursor_param: the query parameter that takes a cursor; None if ``next_field`` holds URLs.
-        children_field: where in an item the links to sub-resources are: a URL or a list of them; None if
-            there are none.
-        requests_per_s: the most that one task may ask for; None for no limit.
+        children_field: where in an item the links to further lists are: a URL or several; None if there are
+            none.
+        requests_per_s: the most requests that one reader may make; None for no limit.
         timeout_ms: how long to wait for an answer.
         deadline_ms: how long to go on asking a server that is away or overloaded.
         most_wait_ms: a wait that the server asks for (``Retry-After``) is sat out in the task if it is no
             longer than this; a longer one ends the split's turn, and it comes up again when it is due.
-        follows_growth: whether a named resource goes on behind its last page; a batch read ends there.
+        follows_growth: whether a list that the user named goes on behind its last page; a batch read ends
+            there.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

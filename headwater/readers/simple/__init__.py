@@ -1,1 +1,1 @@
-"""The executor half of sources in the small form."""
+"""How splits of a source in the small form are read: its split reader."""

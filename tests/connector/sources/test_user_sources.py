@@ -192,11 +192,14 @@ def test_a_split_that_has_finished_is_not_read_again_by_a_later_run(tmp_path: Pa
     assert sorted(row["number"] for row in engine.rows) == [1, 5, 7]
 
 
-def test_what_is_written_is_acknowledged() -> None:
+def test_what_is_written_is_acknowledged_and_again_after_a_failure_that_passes() -> None:
     told: list[Mapping[str, JsonValue]] = []
+    away = [ConnectionError("away")]
 
     class Told(LogSource, Acknowledges):
         def acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
+            if away:
+                raise away.pop()
             told.append(positions)
 
     options = {**logs(a=range(6)), "maxrowspertrigger": "4"}
