@@ -1,4 +1,4 @@
-"""Time as a dependency, so that tests turn the hands themselves."""
+"""Time as an argument: what waits is given a clock, so that its tests need not wait."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Clock", "ManualClock", "SystemClock"]
 
 
 class Clock(ABC):
-    """Monotonic time and waiting. Any thread may call any method."""
+    """Monotonic time, and waiting. Any thread may call any method."""
 
     @abstractmethod
     def monotonic_ms(self) -> int:
-        """Return milliseconds since some fixed moment; never goes back, knows nothing of the calendar."""
+        """Return milliseconds since some fixed moment. Never goes back; says nothing of the calendar."""
 
     @abstractmethod
     def wait(self, event: threading.Event, timeout_ms: int) -> bool:
@@ -32,7 +32,7 @@ class SystemClock(Clock):
 
 
 class ManualClock(Clock):
-    """A clock that moves only when told to, or by exactly the time that somebody waits. For tests."""
+    """A clock for tests: it moves when it is told to, and by the time for which it is asked to wait."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms
@@ -41,7 +41,7 @@ class ManualClock(Clock):
         return self._now_ms
 
     def advance(self, by_ms: int) -> None:
-        """Move the hands forward."""
+        """Let so much time pass."""
         self._now_ms += by_ms
 
     def wait(self, event: threading.Event, timeout_ms: int) -> bool:

@@ -3,25 +3,25 @@
 ::
 
     HeadwaterError
-    ├── OptionError (ValueError)            an option is missing, unknown, malformed, or clashes with another
+    ├── OptionError (ValueError)             an option is missing, unknown, malformed, or clashes with another
     ├── MissingDependencyError (ImportError) a library that a source needs is not installed in this process
-    ├── InstallationError (ImportError)     a module of headwater was loaded from somewhere else
-    ├── OffsetError                         a checkpointed offset belongs to another source or another version
-    ├── ContractError                       a source broke a promise of its contract
-    ├── PartitionNotFoundError              a result partition is asked for that this process does not hold
-    ├── StateLocationError                  stateLocation cannot be used, or what it holds is not what it
-    should ├── FencedError                         another attempt took this task's place over ├──
-    AsyncCallError                      a call of asynchronous I/O failed for good; names function, row and
-    attempts │   ├── CallTimeoutError (TimeoutError) all attempts together took longer than the timeout │
-    └── CircuitOpenError                not asked at all: the circuit breaker is open └── SourceError
-                   the outside system said no; names source, split and position
-        ├── TransientSourceError            worth asking again: away, overloaded, changing its leader
-        │   └── DeadlineError               asked again until the deadline, and still no answer
-        ├── AuthenticationError             wrong credentials, or none where some are needed
-        ├── AuthorizationError              the credentials are right, the permission is missing
-        ├── UnknownSplitError               a split that was asked for does not exist
-        ├── DataLossError                   records that should have been read are gone
-        └── CorruptRecordError              bytes that fail their checksum or cannot be decoded
+    ├── InstallationError (ImportError)      what is installed does not go together
+    ├── OffsetError                          an offset of a checkpoint is of another source or a later version
+    ├── ContractError                        a source broke a promise of its contract
+    ├── PartitionNotFoundError               a result partition that this process does not hold
+    ├── StateLocationError                   stateLocation cannot be used, or what it holds is cut or changed
+    ├── FencedError                          another attempt took this task's place over
+    ├── AsyncCallError                       a call of asynchronous I/O failed for good; says function and row
+    │   ├── CallTimeoutError (TimeoutError)  all attempts together took longer than the timeout
+    │   └── CircuitOpenError                 not asked at all: the circuit breaker is open
+    └── SourceError                          the outside system said no; says source, split and position
+        ├── TransientSourceError             worth asking again: away, overloaded, changing its leader
+        │   └── DeadlineError                asked again until the deadline, and still no answer
+        ├── AuthenticationError              wrong credentials, or none where some are needed
+        ├── AuthorizationError               the credentials are right, the permission is missing
+        ├── UnknownSplitError                a split that was asked for does not exist
+        ├── DataLossError                    records that should have been read are gone
+        └── CorruptRecordError               bytes that fail their checksum or cannot be decoded
 
 Errors of client libraries and of the operating system are mapped into this tree in one place per system
 (``headwater/enumerators/kafka/client/errors.py`` for Kafka). No message ever holds a secret.
@@ -59,11 +59,11 @@ __all__ = [
 
 
 class HeadwaterError(Exception):
-    """The root: catching it catches everything that headwater itself raises."""
+    """The root of the tree: catching it catches everything that headwater itself raises."""
 
 
 class OptionError(HeadwaterError, ValueError):
-    """The reader's options do not make sense. Raised before any connection is opened.
+    """An option does not make sense. Raised before any connection is opened.
 
     Args:
         message: what is wrong and what to write instead.
@@ -81,26 +81,33 @@ class OptionError(HeadwaterError, ValueError):
 class MissingDependencyError(HeadwaterError, ImportError):
     """A library that only some sources need is missing in this process.
 
-    The message names the process (driver or executor) and the line that installs the library.
+    The message names the line that installs it.
+
+    Args:
+        library: the package that cannot be imported.
+        needed_for: what needs it, for example ``the kafka source``.
+        extra: the extra of this package that installs it.
     """
 
     def __init__(self, library: str, *, needed_for: str, extra: str) -> None:
         super().__init__(
-            f"{needed_for} needs {library}, which is not installed in this Python (driver and every executor need it): "
-            f"pip install 'headwater[{extra}]'"
+            f"{needed_for} needs {library}, which is not installed in this Python (driver and every executor "
+            f"need it): pip install 'headwater[{extra}]'"
         )
-        self.library, self.needed_for, self.extra = library, needed_for, extra
+        self.library = library
+        self.needed_for = needed_for
+        self.extra = extra
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_missing, (self.library, self.needed_for, self.extra)
 
 
 class InstallationError(HeadwaterError, ImportError):
-    """A module of headwater was shadowed by another module of the same name."""
+    """What is installed does not go together, for example a PySpark that is too old."""
 
 
 class OffsetError(HeadwaterError):
-    """A checkpoint holds an offset that this source cannot continue from."""
+    """A checkpoint holds an offset that this source cannot go on from. The message says what to do."""
 
 
 class ContractError(HeadwaterError):
@@ -108,7 +115,9 @@ class ContractError(HeadwaterError):
 
 
 class StateLocationError(HeadwaterError):
-    """The place where driver and executors keep what a checkpoint needs cannot be used, or holds something that was cut, changed or removed.
+    """``stateLocation`` cannot be used, or something in it was cut short, changed or removed.
+
+    Driver and executors keep there what a checkpoint needs beside Spark's own files.
 
     Args:
         message: what is wrong and what to do about it.
@@ -120,33 +129,34 @@ class StateLocationError(HeadwaterError):
 
 
 class FencedError(HeadwaterError):
-    """Another attempt took over, because this one gave no sign of life, or was the first to publish.
+    """Another attempt of this task took over, or was the first to publish.
 
-    This one must not go on; Spark retries it.
+    It takes over when this one has given no sign of life for too long. This one must not go on; Spark retries
+    it.
     """
 
 
 class PartitionNotFoundError(HeadwaterError):
-    """A result partition was never produced here, is released, or belongs to another attempt."""
+    """A result partition was never produced in this process, is released, or is of another attempt."""
 
 
 class AsyncCallError(HeadwaterError):
-    """A call to an outside service failed and nothing is left to try.
+    """A call to an outside service failed, and nothing is left to try.
 
-    ``__cause__`` is what the user's function raised, where it raised.
+    ``__cause__`` is what the user's function raised, if it raised.
     """
 
 
 class CallTimeoutError(AsyncCallError, TimeoutError):
-    """No result of a call before its timeout, which spans all attempts."""
+    """A call had no result before its timeout, which spans all attempts."""
 
 
 class CircuitOpenError(AsyncCallError):
-    """Too many calls failed lately: the circuit breaker lets none through until its pause is over."""
+    """Too many calls in a row failed: the circuit breaker lets none through until its pause is over."""
 
 
 class SourceError(HeadwaterError):
-    """The outside system refused or failed.
+    """The outside system refused, or failed.
 
     Args:
         message: what happened and what to do about it.
@@ -164,7 +174,10 @@ class SourceError(HeadwaterError):
             if value is not None
         )
         super().__init__(f"{message} [{where}]" if where else message)
-        self.message, self.source, self.split, self.position = message, source, split, position
+        self.message = message
+        self.source = source
+        self.split = split
+        self.position = position
 
     def __reduce__(self) -> tuple[Any, ...]:
         where = {"source": self.source, "split": self.split, "position": self.position}
@@ -180,11 +193,11 @@ class DeadlineError(TransientSourceError):
 
 
 class AuthenticationError(SourceError):
-    """The outside does not believe who we are. Asking again does not help."""
+    """The outside does not accept the credentials. Asking again does not help."""
 
 
 class AuthorizationError(SourceError):
-    """The outside knows who we are and does not let us. The message names the missing permission."""
+    """The outside accepts the credentials, and refuses the request. The message names the permission."""
 
 
 class UnknownSplitError(SourceError):
@@ -192,14 +205,11 @@ class UnknownSplitError(SourceError):
 
 
 class DataLossError(SourceError):
-    """Records between the position and what is left were removed before they were read."""
+    """Records at the position were removed before they were read."""
 
 
 class CorruptRecordError(SourceError):
-    """Bytes arrived that are not what was written.
-
-    A failed checksum, a length that leads out of its buffer.
-    """
+    """Bytes that arrived are not what was written, for example a checksum that does not fit."""
 
 
 def nearest(name: str, valid: Iterable[str]) -> str | None:
@@ -213,6 +223,8 @@ def _rebuild_missing(library: str, needed_for: str, extra: str) -> MissingDepend
     return MissingDependencyError(library, needed_for=needed_for, extra=extra)
 
 
+# Errors are pickled on their way from an executor to the driver. What `Exception` does by itself, calling the
+# class with its message alone, would lose the keywords.
 def _rebuild(kind: type[HeadwaterError], message: str, fields: dict[str, Any]) -> HeadwaterError:
     if issubclass(kind, OptionError):
         error = kind.__new__(kind)

@@ -1,8 +1,4 @@
-"""Late imports.
-
-A system's own library is loaded by the module that needs it, and a missing one is named with its install
-line.
-"""
+"""Libraries that not every installation has: loaded late, and missing ones named with their install line."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ def importing(needed_for: str, *, extra: str) -> Iterator[None]:
     """Wrap the import of a module that needs a library which not every installation has.
 
     Args:
-        needed_for: who needs it, for example ``the kafka source``.
+        needed_for: what needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
 
     Raises:
@@ -33,13 +29,13 @@ def importing(needed_for: str, *, extra: str) -> Iterator[None]:
 
 
 def require(library: str, *, needed_for: str, extra: str) -> None:
-    """Say now that a library is missing which is needed later, in other processes too.
+    """Check on the driver that a library is installed which executors will load.
 
     Loads nothing: that may take long.
 
     Args:
         library: the top-level package.
-        needed_for: who needs it, for example ``the kafka source``.
+        needed_for: what needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
 
     Raises:

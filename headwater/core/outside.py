@@ -1,7 +1,4 @@
-"""Calls of code that a user wrote.
-
-What it raises becomes an error of the tree, and what it returns is looked at before anybody relies on it.
-"""
+"""Calls of code that a user wrote: its errors become errors of the tree, and its JSON is checked."""
 
 from __future__ import annotations
 
@@ -15,15 +12,17 @@ from headwater.core.jsons import JsonValue, dumps
 __all__ = ["MOST_ENUMERATOR_STATE_BYTES", "MOST_POSITION_BYTES", "check_json", "outside"]
 
 MOST_POSITION_BYTES: Final = 16 << 10
-"""What a position, or what is known of a split, may have as JSON: each is in every offset."""
+"""The most that a position, or the info of a split, may have as JSON: each offset holds all of them."""
 
 MOST_ENUMERATOR_STATE_BYTES: Final = 4 << 20
-"""What the state of an enumerator may have as JSON."""
+"""The most that the state of an enumerator may have as JSON."""
 
 
 @contextmanager
 def outside(call: str, *, source: str, split: str | None = None, position: object = None) -> Iterator[None]:
     """Wrap a call of a user's method.
+
+    Errors that headwater raised pass through as they are.
 
     Args:
         call: the method, for messages: ``Orders.discover``.
@@ -32,8 +31,8 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
         position: the next record, where one is concerned.
 
     Raises:
-        TransientSourceError: for ``ConnectionError`` and ``TimeoutError``.
-        SourceError: for everything else that is no `HeadwaterError`.
+        TransientSourceError: the method raised a ``ConnectionError`` or a ``TimeoutError``.
+        SourceError: it raised any other ``Exception``.
     """
     try:
         yield
@@ -50,10 +49,15 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
 
 
 def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTES) -> None:
-    """Return if a value is JSON and small.
+    """Return if a value is JSON, and small.
+
+    Args:
+        value: the value.
+        what: names it in the error, with its contract and split.
+        most_bytes: how long it may be.
 
     Raises:
-        ContractError: it is not; ``what`` names it, with its contract and split.
+        ContractError: it is not.
     """
     try:
         text = dumps(value)
@@ -61,5 +65,6 @@ def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTE
         raise ContractError(f"{what} must be JSON: {error}") from error
     if len(text) > most_bytes:
         raise ContractError(
-            f"{what} has {len(text)} characters as JSON, and may have {most_bytes}: it is written with every batch"
+            f"{what} has {len(text)} characters as JSON, and may have {most_bytes}: it is written with "
+            "every batch"
         )

@@ -1,1 +1,1 @@
-"""Which queues of an MQTT broker a query has: its own persistent sessions."""
+"""Which sessions at an MQTT broker a query has."""

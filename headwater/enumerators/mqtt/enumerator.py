@@ -12,9 +12,9 @@ __all__ = ["MqttSplitEnumerator"]
 
 
 class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
-    """Assigns the sessions that the options name.
+    """Assigns the sessions that the options name; asks the broker nothing.
 
-    A session that is named no more stays until what it staged is read.
+    A session that the options no longer name stays in the query: its staged messages are still to be read.
 
     Args:
         context: the coordinator.
@@ -24,7 +24,8 @@ class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
     def __init__(
         self, context: BarrierSplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]
     ) -> None:
-        self._context, self._client_ids = context, client_ids
+        self._context = context
+        self._client_ids = client_ids
 
     def start(self) -> None:
         """Nothing to begin with."""

@@ -1,4 +1,4 @@
-"""A persistent session as a split."""
+"""A session at an MQTT broker as a split."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["MqttSessionSplit"]
 
 @dataclass(frozen=True, slots=True)
 class MqttSessionSplit(Split):
-    """What the broker keeps for one client while it is away.
+    """The messages that the broker keeps for one client while it is away.
 
     Attributes:
         client_id: names the session at the broker.

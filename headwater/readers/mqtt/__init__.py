@@ -1,1 +1,1 @@
-"""How messages are taken from an MQTT broker."""
+"""How messages are taken from an MQTT broker, and acknowledged."""

@@ -33,14 +33,15 @@ _AUTHENTICATION: Final = frozenset({134, 140})
 _AUTHORIZATION: Final = frozenset({135, 138})
 
 Token = tuple[int, int]
-"""Packet id and quality of service, as an acknowledgement needs them."""
+"""Packet id and quality of service: what an acknowledgement needs."""
 
 
 class MqttClient(StagedClient[Token]):
-    """One connection. paho's own thread receives; this class's methods run on the fetcher's.
+    """One connection to a broker.
 
-    Connecting with the same client id makes the broker close the connection of whoever had the session
-    before.
+    Two threads: paho's own runs the callbacks ``_on_...``, a fetcher's the public methods, and any thread
+    `wake_up`. A new connection with the same client id makes the broker close the connection that had the
+    session before.
 
     Args:
         settings: what the user says.
@@ -49,24 +50,24 @@ class MqttClient(StagedClient[Token]):
     def __init__(self, settings: MqttSettings) -> None:
         self._settings = settings
         self._client: Client | None = None
-        self._messages: deque[tuple[MQTTMessage, datetime]] = deque()
+        self._has_acknowledged = False
+        # Guards the fields below: callbacks write them, and the fetcher waits for changes.
         self._changed = threading.Condition()
-        self._connected: ReasonCode | None = None
-        self._lost: ReasonCode | None = None
-        self._is_subscribed = self._was_woken = self._has_acknowledged = False
+        self._messages: deque[tuple[MQTTMessage, datetime]] = deque()
+        self._is_subscribed = False
         self._refused: ReasonCode | None = None
+        self._lost: ReasonCode | None = None
+        self._is_woken = False
 
     def open(self, split: Split) -> None:
         settings = self._settings
         client = Client(
             CallbackAPIVersion.VERSION2, split.path[0], protocol=MQTTProtocolVersion.MQTTv5, manual_ack=True
         )
-        client.on_connect, client.on_disconnect, client.on_message, client.on_subscribe = (
-            self._on_connect,
-            self._on_disconnect,
-            self._on_message,
-            self._on_subscribe,
-        )
+        client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_message = self._on_message
+        client.on_subscribe = self._on_subscribe
         if settings.username is not None:
             client.username_pw_set(settings.username, settings.password)
         if settings.tls:
@@ -74,6 +75,7 @@ class MqttClient(StagedClient[Token]):
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
         properties.ReceiveMaximum = settings.in_flight
+        # Before connecting: `close` ends a client that came half-way too.
         self._client = client
         try:
             client.connect(
@@ -86,20 +88,23 @@ class MqttClient(StagedClient[Token]):
                 split=split.split_id,
             ) from error
         client.loop_start()
-        self._wait_for_the_broker(split)
+        self._wait_until_subscribed(split)
 
     def poll(self, timeout_ms: int, most: int) -> Delivery[Token] | None:
         with self._changed:
             self._changed.wait_for(
-                lambda: self._messages or self._lost is not None or self._was_woken, timeout_ms / 1000
+                lambda: self._messages or self._lost is not None or self._is_woken, timeout_ms / 1000
             )
-            woken, self._was_woken = self._was_woken, False
+            is_woken = self._is_woken
+            self._is_woken = False
+            # Messages first: those that came before the connection was lost are still good.
             if not self._messages:
                 self._check_connection()
                 return None
-            if not woken:
+            if not is_woken:
+                # A moment longer, so that messages that come together are one record batch.
                 self._changed.wait_for(
-                    lambda: len(self._messages) >= most or self._was_woken, _LINGER_MS / 1000
+                    lambda: len(self._messages) >= most or self._is_woken, _LINGER_MS / 1000
                 )
             taken = [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
         return _delivery(taken, self._settings.key)
@@ -108,29 +113,33 @@ class MqttClient(StagedClient[Token]):
         assert self._client is not None
         self._has_acknowledged = True
         for packet_id, qos in tokens:
+            # Messages of quality 0 are not acknowledged in MQTT.
             if qos:
                 self._client.ack(packet_id, qos)
 
     def wake_up(self) -> None:
         with self._changed:
-            self._was_woken = True
+            self._is_woken = True
             self._changed.notify_all()
 
     def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            if self._has_acknowledged and self._lost is None:
-                self._wait_until_heard(client)
-            client.disconnect()
-            client.loop_stop()
+        client = self._client
+        self._client = None
+        if client is None:
+            return
+        if self._has_acknowledged and self._lost is None:
+            self._wait_until_heard(client)
+        # In this order: the loop's thread sends the goodbye.
+        client.disconnect()
+        client.loop_stop()
 
     def _wait_until_heard(self, client: Client) -> None:
         """Wait until the broker has read all acknowledgements.
 
-        Closing a connection on which messages still arrive may throw them away.
-
-        It answers in order, so the answer to a request that changes nothing says so.
+        A socket that is closed while messages still arrive may throw away what was sent last. The broker
+        answers in order: when it answers a subscription that changes nothing, it has read what came before.
         """
+        # Before the request: its answer comes on another thread.
         with self._changed:
             self._is_subscribed = False
         self._subscribe(client)
@@ -138,35 +147,37 @@ class MqttClient(StagedClient[Token]):
             self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None, _GOODBYE_S)
 
     def _subscribe(self, client: Client) -> None:
-        """Subscribe, also to what the session has already.
+        """Subscribe to all topics.
 
-        That changes nothing, and brings no retained message again.
+        Those that the session has already do not change, and bring no retained message again.
         """
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
         client.subscribe([(topic, options) for topic in self._settings.topics])
 
-    def _wait_for_the_broker(self, split: Split) -> None:
-        deadline_s = self._settings.connect_timeout_ms / 1000
+    def _wait_until_subscribed(self, split: Split) -> None:
         with self._changed:
-            done = self._changed.wait_for(
-                lambda: self._is_subscribed or self._lost is not None or self._refused is not None, deadline_s
+            is_answered = self._changed.wait_for(
+                lambda: self._is_subscribed or self._lost is not None or self._refused is not None,
+                self._settings.connect_timeout_ms / 1000,
             )
-        refused = self._refused or (self._lost if not self._is_subscribed else None)
+            refused = self._refused or (None if self._is_subscribed else self._lost)
         if refused is not None:
-            where = f"the MQTT broker at {self._settings.host}:{self._settings.port} says: {refused}"
-            if refused.value in _AUTHENTICATION:
-                raise AuthenticationError(
-                    f"{where}; check username and password", source="mqtt", split=split.split_id
-                )
-            if refused.value in _AUTHORIZATION:
-                raise AuthorizationError(
-                    f"{where}; the user may not subscribe to {', '.join(self._settings.topics)}",
-                    source="mqtt",
-                    split=split.split_id,
-                )
-            raise SourceError(where, source="mqtt", split=split.split_id)
-        if not done:
+            raise self._refusal(refused, split)
+        if not is_answered:
             raise TransientSourceError("the MQTT broker does not answer", source="mqtt", split=split.split_id)
+
+    def _refusal(self, reason: ReasonCode, split: Split) -> SourceError:
+        said = f"the MQTT broker at {self._settings.host}:{self._settings.port} says: {reason}"
+        if reason.value in _AUTHENTICATION:
+            return AuthenticationError(
+                f"{said}; check username and password", source="mqtt", split=split.split_id
+            )
+        if reason.value in _AUTHORIZATION:
+            topics = ", ".join(self._settings.topics)
+            return AuthorizationError(
+                f"{said}; the user may not subscribe to {topics}", source="mqtt", split=split.split_id
+            )
+        return SourceError(said, source="mqtt", split=split.split_id)
 
     def _check_connection(self) -> None:
         if self._lost is not None:
@@ -182,7 +193,6 @@ class MqttClient(StagedClient[Token]):
         reason: ReasonCode,
         properties: Properties | None,
     ) -> None:
-        """Paho's thread."""
         if reason.is_failure:
             self._note_refusal(reason)
         else:
@@ -210,13 +220,11 @@ class MqttClient(StagedClient[Token]):
         reason: ReasonCode,
         properties: Properties | None,
     ) -> None:
-        """Paho's thread: the connection is not made anew.
-
-        The task ends, and the next one begins with a session of its own.
-        """
         with self._changed:
             self._lost = reason
             self._changed.notify_all()
+        # So that paho does not connect anew by itself: another attempt may have the session now. This one
+        # ends with an error, and the next one takes the session over.
         client.disconnect()
 
     def _on_message(self, client: Client, userdata: Any, message: MQTTMessage) -> None:
@@ -248,7 +256,7 @@ def _delivery(taken: list[tuple[MQTTMessage, datetime]], key: tuple[str, str] | 
 
 
 def _key_of(message: MQTTMessage, where: tuple[str, str] | None) -> bytes | None:
-    """Return the key of a message, None if it has none: then a second delivery cannot be told."""
+    """Return the key of a message; None if it has none: a second delivery of it is not noticed."""
     if where is None:
         return None
     kind, name = where

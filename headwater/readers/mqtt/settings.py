@@ -27,10 +27,10 @@ class MqttSettings:
         host: of the broker.
         port: of the broker.
         tls: whether the connection is encrypted.
-        username: None for none.
-        password: never shown.
+        username: None if the broker wants none.
+        password: of the user. Never shown.
         topics: topic filters.
-        is_persistent: whether the session outlives the connection. A batch read makes one that does not.
+        is_persistent: whether the session outlives the connection. That of a batch read does not.
         key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have
             none.
         in_flight: the most messages that the broker sends before the first is acknowledged.
