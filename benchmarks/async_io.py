@@ -53,7 +53,7 @@ async def one_in_a_hundred_in_1_s(row: Any) -> tuple[int]:
     return (row[0],)
 
 
-class BulkAtOnce(hw.AsyncBatchFunction):
+class BulkAtOnce(hw.async_io.AsyncBatchFunction):
     async def async_invoke_batch(self, rows: Sequence[Any]) -> Sequence[Any]:
         return [tuple(row) for row in rows]
 
@@ -140,7 +140,7 @@ def spark_variants(spark: SparkSession, scale: float) -> list[Variant]:
         core.Variant(
             "answers at once: unordered_wait, bulk calls of 1000",
             bulk,
-            waiting(hw.unordered_wait, BulkAtOnce(), batching=hw.Batching(size=1000)),
+            waiting(hw.unordered_wait, BulkAtOnce(), batching=hw.async_io.Batching(size=1000)),
         ),
     ]
 

@@ -22,16 +22,16 @@ from pyspark.sql import SparkSession
 import headwater as hw
 
 
-class LookupCustomer(hw.AsyncFunction):
+class LookupCustomer(hw.async_io.AsyncFunction):
     """One client for each Python process: all its tasks, one after the other, share the connections."""
 
-    scope = hw.Scope.PROCESS
+    scope = hw.async_io.Scope.PROCESS
     session: aiohttp.ClientSession
 
     def __init__(self, url: str) -> None:
         self.url = url
 
-    async def open(self, context: hw.OpenContext) -> None:
+    async def open(self, context: hw.async_io.OpenContext) -> None:
         self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=context.capacity))
 
     async def close(self) -> None:
@@ -55,7 +55,7 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     orders = spark.range(0, 2_000, 1, 2).selectExpr("id order_id", "id % 50 customer_id")
-    metrics = hw.AsyncMetrics(spark)
+    metrics = hw.async_io.AsyncMetrics(spark)
     enriched = hw.unordered_wait(
         orders,
         LookupCustomer(url),
@@ -64,9 +64,9 @@ def main() -> None:
         key_columns=["customer_id"],
         timeout="5s",
         capacity=100,
-        retry=hw.RetryPolicy.exponential(4, first_ms=50, on_error=is_worth_a_retry),
+        retry=hw.async_io.RetryPolicy.exponential(4, first_ms=50, on_error=is_worth_a_retry),
         on_failure="error_column",
-        cache=hw.CacheSettings(ttl_ms=60_000),
+        cache=hw.async_io.CacheSettings(ttl_ms=60_000),
         metrics=metrics,
     ).persist()
     good, failed = hw.split_failures(enriched)

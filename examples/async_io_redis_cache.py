@@ -22,7 +22,7 @@ from redis.asyncio import Redis
 import headwater as hw
 
 
-class RedisCache(hw.SharedCache):
+class RedisCache(hw.async_io.SharedCache):
     """Results as JSON, so they must be made of what JSON has; each ends after some time.
 
     Args:
@@ -73,8 +73,8 @@ def main() -> None:
     args = parser.parse_args()
     spark = SparkSession.builder.master("local[2]").appName("async_io_redis_cache").getOrCreate()
     orders = spark.range(0, 2_000, 1, 2).selectExpr("id order_id", "id % 50 customer_id")
-    cache = hw.CacheSettings(key=customer, shared=RedisCache(args.url, "customers", ttl_s=600))
-    metrics = hw.AsyncMetrics(spark)
+    cache = hw.async_io.CacheSettings(key=customer, shared=RedisCache(args.url, "customers", ttl_s=600))
+    metrics = hw.async_io.AsyncMetrics(spark)
     enriched = hw.unordered_wait(
         orders, look_up, schema="name string", columns=["customer_id"], cache=cache, metrics=metrics
     )

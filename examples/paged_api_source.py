@@ -64,7 +64,11 @@ class PagedApi(hw.SimpleSource):
                 return found
         except urllib.error.HTTPError as error:
             with error:
-                kind = hw.TransientSourceError if error.code in {429, 500, 502, 503, 504} else hw.SourceError
+                kind = (
+                    hw.TransientSourceError
+                    if error.code in {429, 500, 502, 503, 504}
+                    else hw.errors.SourceError
+                )
                 raise kind(
                     f"the server answers {error.code}", source=self.name, split="items", position=first
                 ) from error

@@ -18,6 +18,7 @@ import pytest
 
 import headwater as hw
 from local_kafka import LocalKafka
+from tests.installing import Distributions, build
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -75,7 +76,7 @@ def rng(seed: int) -> random.Random:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[LocalKafka]:
-    """One plain broker for all tests. Whoever stops, kills or pauses a broker starts one of their own."""
+    """One plain broker for all tests. A test that stops, kills or pauses a broker starts its own."""
     with LocalKafka() as running:
         yield running
 
@@ -126,3 +127,9 @@ def spark(spark_conf: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
+    """Wheel and source distribution of what is here now."""
+    return build(tmp_path_factory.mktemp("distributions"))

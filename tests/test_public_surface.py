@@ -1,92 +1,120 @@
-"""What users get.
-
-The names of ``headwater``, Spark's automatic registration, and a wheel with nothing else in it.
-"""
+"""The public names: those of ``headwater`` itself, and those of its public modules."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import re
-import shutil
 import subprocess
 import sys
-import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import headwater
-import pyspark_headwater
-from headwater.connector.spark.datasource import HeadwaterDataSource
+from headwater import errors
 
 ROOT = Path(__file__).resolve().parent.parent
+MODULES = ("async_io", "contracts", "errors", "options", "testing")
+SURFACES = {
+    name: importlib.import_module(name) for name in ("headwater", *(f"headwater.{name}" for name in MODULES))
+}
+MOST = 30
+"""How many names may be in ``headwater`` itself: what most programs need, and no more."""
+
+each_surface = pytest.mark.parametrize("surface", SURFACES.values(), ids=SURFACES)
 
 
-def test_all_is_sorted_and_each_name_is_there() -> None:
-    assert [name for name in headwater.__all__ if not hasattr(headwater, name)] == []
-    assert sorted(headwater.__all__) == headwater.__all__
+@each_surface
+def test_all_is_sorted_and_each_name_is_there(surface: ModuleType) -> None:
+    assert [name for name in surface.__all__ if not hasattr(surface, name)] == []
+    assert sorted(set(surface.__all__)) == surface.__all__
 
 
-def test_every_public_class_and_function_says_what_it_is() -> None:
-    named = {name: getattr(headwater, name) for name in headwater.__all__}
-    assert [
-        name
+@each_surface
+def test_each_name_says_what_it_is(surface: ModuleType) -> None:
+    assert surface.__doc__
+    named = {name: getattr(surface, name) for name in surface.__all__}
+    spoken = {
+        name: value
         for name, value in named.items()
-        if (inspect.isclass(value) or inspect.isfunction(value)) and not value.__doc__
-    ] == []
+        if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value)
+    }
+    assert [name for name, value in spoken.items() if not value.__doc__] == []
+
+
+def test_few_names_are_in_the_package_itself_and_all_public_modules_are() -> None:
+    assert len(headwater.__all__) <= MOST
+    assert set(MODULES) <= set(headwater.__all__)
+    files = {file.stem for file in (ROOT / "headwater").glob("*.py")} - {"__init__"}
+    assert files == set(MODULES) - {"testing"}, "a module in headwater/ itself is public"
+
+
+def test_no_name_is_public_in_two_places_but_the_errors_that_every_program_meets() -> None:
+    places = [name for surface in SURFACES.values() for name in surface.__all__]
+    assert {name for name in places if places.count(name) > 1} == {"HeadwaterError", "TransientSourceError"}
 
 
 def test_every_error_is_public() -> None:
-    errors = [headwater.HeadwaterError]
-    for error in errors:
-        errors += error.__subclasses__()
-    assert {error.__name__ for error in errors if error.__module__.startswith("headwater.core")} <= set(
-        headwater.__all__
+    found = [errors.HeadwaterError]
+    for error in found:
+        found += error.__subclasses__()
+    assert {error.__name__ for error in found if error.__module__.startswith("headwater.core")} <= set(
+        errors.__all__
     )
 
 
-def test_spark_finds_the_source_by_itself() -> None:
-    assert pyspark_headwater.DefaultSource is HeadwaterDataSource
-    assert HeadwaterDataSource.name() == "headwater"
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built from a copy of the project: building leaves folders behind."""
-    folder = tmp_path_factory.mktemp("wheel")
-    copy = folder / "project"
-    shutil.copytree(
-        ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info")
-    )
-    build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
-    done = subprocess.run(
-        [sys.executable, "-c", build, str(folder)], cwd=copy, capture_output=True, text=True, check=False
-    )
-    assert not done.returncode, done.stdout + done.stderr
-    return zipfile.ZipFile(next(folder.glob("headwater-*.whl")))
-
-
-def test_the_wheel_holds_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
-    sources = [
-        file for file in (ROOT / "headwater").rglob("*") if file.suffix == ".py" or file.name == "py.typed"
-    ]
-    expected = {str(file.relative_to(ROOT)) for file in sources} | {"pyspark_headwater.py"}
-    expected.add(f"headwater-{headwater.__version__}.data/scripts/headwater-python")
-    assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
-    assert "headwater/py.typed" in expected
-
-
-def test_the_wheel_names_its_version_license_and_extras(wheel: zipfile.ZipFile) -> None:
-    metadata = wheel.read(
-        next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-    ).decode()
-    assert f"\nVersion: {headwater.__version__}\n" in metadata
-    assert "\nLicense-Expression: Apache-2.0\n" in metadata
-    assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {
-        "avro",
-        "carry-over",
-        "kafka",
-        "mqtt",
-        "s3",
-        "test",
+def test_what_type_checkers_see_is_what_is_loaded() -> None:
+    tree = ast.parse((ROOT / "headwater" / "__init__.py").read_text())
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        node.module: [alias.name for alias in node.names]
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
     }
+    assert seen.pop("headwater") == list(MODULES) == list(headwater._MODULES)
+    assert seen == {home: list(names) for home, names in headwater._HOMES.items()}
+    assert sorted([*headwater._HOME_OF, *MODULES, "__version__"]) == headwater.__all__
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error_and_dir_lists_all_that_are() -> None:
+    with pytest.raises(AttributeError, match="'headwater' has no attribute 'Sorce'"):
+        _ = headwater.Sorce
+    assert set(headwater.__all__) <= set(dir(headwater))
+
+
+def test_importing_the_package_loads_nothing_else_of_it() -> None:
+    program = "import sys, headwater; print(*(name for name in sys.modules if name.startswith('headwater')))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["headwater"]
+
+
+def test_docs_examples_and_scripts_name_only_what_is_public() -> None:
+    used = {name for file in users_files() for name in re.findall(r"\bhw\.(\w+(?:\.\w+)?)", file.read_text())}
+    assert used
+    assert sorted(name for name in used if not is_public(name)) == []
+
+
+def users_files() -> Iterator[Path]:
+    yield ROOT / "README.md"
+    yield ROOT / "CHANGELOG.md"
+    for folder, ending in (
+        ("docs", "md"),
+        ("examples", "py"),
+        ("scripts", "py"),
+        ("benchmarks", "py"),
+        ("headwater", "py"),
+    ):
+        yield from (ROOT / folder).rglob(f"*.{ending}")
+
+
+def is_public(name: str) -> bool:
+    first, _, second = name.partition(".")
+    if first in MODULES and second:
+        return second in SURFACES[f"headwater.{first}"].__all__
+    return first in headwater.__all__

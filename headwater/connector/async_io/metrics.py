@@ -30,7 +30,7 @@ class AsyncMetrics:
 
     ::
 
-        metrics = hw.AsyncMetrics(spark)
+        metrics = hw.async_io.AsyncMetrics(spark)
         enriched = hw.unordered_wait(df, LookupCustomer(), schema="name string", metrics=metrics)
         ...
         print(metrics)    # for example in onQueryProgress of a StreamingQueryListener

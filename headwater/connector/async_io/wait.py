@@ -36,7 +36,7 @@ def unordered_wait(
 
     ::
 
-        class LookupCustomer(hw.AsyncFunction):
+        class LookupCustomer(hw.async_io.AsyncFunction):
             async def open(self, context):
                 self.session = aiohttp.ClientSession()
             async def close(self):

@@ -143,7 +143,7 @@ def _has(source: type, ability: type) -> bool:
 def _check_class(source: object) -> None:
     if not isinstance(source, type) or not issubclass(source, SimpleSource | PlannedSource | BarrierSource):
         raise OptionError(
-            f"{source!r} is no source: a subclass of hw.SimpleSource, hw.PlannedSource or hw.BarrierSource is needed",
+            f"{source!r} is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or hw.contracts.BarrierSource is needed",
             option="source",
         )
     if not isinstance(getattr(source, "name", None), str) or not source.name:

@@ -7,6 +7,7 @@ old: so this module imports only what every version has, and next to nothing of 
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyspark
@@ -32,6 +33,7 @@ class HeadwaterDataSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         require_spark(pyspark.__version__)
+        _require_arrow()
         super().__init__(options)
         self._schema_is_given = True
 
@@ -98,4 +100,13 @@ def require_spark(version: str) -> None:
     if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
         raise InstallationError(
             f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the cluster too"
+        )
+
+
+def _require_arrow() -> None:
+    """Say at once that Arrow is missing: Spark's own processes need it too, and do not name the remedy."""
+    if find_spec("pyarrow") is None:
+        raise InstallationError(
+            "headwater needs pyarrow, which is not installed in this Python (driver and every executor need it): "
+            "pip install headwater"
         )

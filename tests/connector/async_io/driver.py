@@ -31,7 +31,7 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     url, folder = job["url"], job["folder"]
-    cache = hw.CacheSettings(key=customer, shared=HttpCache(url))
+    cache = hw.async_io.CacheSettings(key=customer, shared=HttpCache(url))
     by_customer = Lookup(url, "cached", "customer_name")
     plain = rows(spark, f"{folder}/in", "plain", "gated")
     cached = hw.unordered_wait(

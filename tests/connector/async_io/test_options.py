@@ -25,7 +25,7 @@ async def ask(row: Any) -> None:
     return None
 
 
-class HoldsALock(hw.AsyncFunction):
+class HoldsALock(hw.async_io.AsyncFunction):
     def __init__(self) -> None:
         self.guard = threading.Lock()
 
@@ -95,11 +95,11 @@ Wrong = Callable[["DataFrame"], Any]
             "'rety': is not known; did you mean 'retry'",
         ),
         (
-            lambda df: hw.unordered_wait(df, ask, schema="tier int", cache=hw.CacheSettings()),
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", cache=hw.async_io.CacheSettings()),
             "'cache': needs a key of its own: 'numbers'",
         ),
         (
-            lambda df: hw.unordered_wait(df, ask, schema="tier int", batching=hw.Batching(size=2)),
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", batching=hw.async_io.Batching(size=2)),
             "'batching': is for an AsyncBatchFunction",
         ),
         (
@@ -136,7 +136,11 @@ def test_the_table_in_the_docs_names_every_setting() -> None:
     signatures = {
         name for wait in (hw.unordered_wait, hw.keyed_wait) for name in inspect.signature(wait).parameters
     }
-    assert set(named) >= (signatures | hw.AsyncOptions.__annotations__.keys()) - {"df", "function", "options"}
+    assert set(named) >= (signatures | hw.async_io.AsyncOptions.__annotations__.keys()) - {
+        "df",
+        "function",
+        "options",
+    }
 
 
 def test_the_schema_may_be_a_struct_and_is_nullable(df: DataFrame) -> None:

@@ -49,7 +49,7 @@ def orders(spark: SparkSession, count: int = 60) -> DataFrame:
 def test_unordered_and_ordered_keep_the_input_and_say_what_was_asked(
     spark: SparkSession, service: SlowService
 ) -> None:
-    metrics = hw.AsyncMetrics(spark)
+    metrics = hw.async_io.AsyncMetrics(spark)
     df = orders(spark)
     out = hw.unordered_wait(
         df,
@@ -75,12 +75,16 @@ def test_ordered_keyed_and_bulk(spark: SparkSession, service: SlowService) -> No
     ordered = hw.ordered_wait(df, Lookup(service.url), schema="name string", capacity=16, keep_input=False)
     assert [row.name for row in ordered.collect()] == [f"name {n}" for n in range(100)]
     bulk = hw.unordered_wait(
-        df, BulkLookup(service.url, "bulk"), schema="name string", batching=hw.Batching(size=20)
+        df, BulkLookup(service.url, "bulk"), schema="name string", batching=hw.async_io.Batching(size=20)
     )
     assert sorted(row.id for row in bulk.collect()) == list(range(1, 100, 2))
     assert service.count("bulk") <= 6
     keyed = hw.keyed_wait(
-        df, Lookup(service.url, "keyed"), keys=["customer"], schema="name string", cache=hw.CacheSettings()
+        df,
+        Lookup(service.url, "keyed"),
+        keys=["customer"],
+        schema="name string",
+        cache=hw.async_io.CacheSettings(),
     )
     assert keyed.count() == 100
     assert service.peak["keyed"] <= 3, "one for each key"
@@ -89,13 +93,13 @@ def test_ordered_keyed_and_bulk(spark: SparkSession, service: SlowService) -> No
 def test_failures_retries_limits_and_the_split(spark: SparkSession, service: SlowService) -> None:
     behaviours = "element_at(array('slow', 'flaky', 'fail', 'hang'), cast(id % 4 as int) + 1) behaviour"
     df = spark.range(0, 24, 1, 3).selectExpr("id", behaviours)
-    metrics = hw.AsyncMetrics(spark)
+    metrics = hw.async_io.AsyncMetrics(spark)
     out = hw.unordered_wait(
         df,
         Lookup(service.url),
         schema="name string",
         timeout="1s",
-        retry=hw.RetryPolicy.exponential(3, 10),
+        retry=hw.async_io.RetryPolicy.exponential(3, 10),
         on_failure="error_column",
         metrics=metrics,
     ).persist()
@@ -124,7 +128,7 @@ def test_failures_retries_limits_and_the_split(spark: SparkSession, service: Slo
         spark.range(0, 8, 1, 8),
         Lookup(service.url),
         schema="name string",
-        rate_limit=hw.RateLimit(requests_per_s=8),
+        rate_limit=hw.async_io.RateLimit(requests_per_s=8),
     )
     assert paced.count() == 8
     assert time.monotonic() - began > 0.7, "4 calls in each of 2 tasks, 4 a second"
@@ -142,7 +146,7 @@ def test_what_goes_wrong_in_a_task_is_said_on_the_driver(spark: SparkSession) ->
     ):
         with pytest.raises(Exception, match=message):
             hw.unordered_wait(df, function, schema=schema, key_columns=["id"]).collect()
-    metrics = hw.AsyncMetrics(spark)
+    metrics = hw.async_io.AsyncMetrics(spark)
     hw.unordered_wait(df, blocks_the_loop, schema="n long", block_warning="100ms", metrics=metrics).collect()
     assert metrics.value.blocked >= 1
 
@@ -179,7 +183,7 @@ def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_r
 ) -> None:
     from pyspark.sql.streaming.listener import QueryProgressEvent, QueryTerminatedEvent
 
-    metrics = hw.AsyncMetrics(spark)
+    metrics = hw.async_io.AsyncMetrics(spark)
     seen: list[int] = []
     ended = threading.Event()
 
@@ -196,7 +200,7 @@ def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_r
         df,
         Lookup(service.url, "cached"),
         schema="name string",
-        cache=hw.CacheSettings(ttl_ms=60_000),
+        cache=hw.async_io.CacheSettings(ttl_ms=60_000),
         metrics=metrics,
     )
     listener = Listener()

@@ -1,0 +1,49 @@
+"""The contracts of FLIP-27 in their full form: for sources that `headwater.SimpleSource` does not fit.
+
+Each class states when it is called, how often, and in which process and thread.
+"""
+
+from __future__ import annotations
+
+from headwater.connector.sources.user_sources import FromOptions
+from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.epoch import Barrier, FoundSplit
+from headwater.core.epoch_emitter import EpochRecordEmitter
+from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.jsons import JsonValue
+from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
+from headwater.core.planned_source import PlannedSource
+from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.source import Boundedness, Source
+from headwater.core.split import Path, Split, SplitRange
+
+__all__ = [
+    "Barrier",
+    "BarrierSource",
+    "BarrierSplitEnumerator",
+    "BarrierSplitEnumeratorContext",
+    "Boundedness",
+    "Checkpoint",
+    "EpochRecord",
+    "EpochRecordEmitter",
+    "EpochRecords",
+    "FoundSplit",
+    "FromOptions",
+    "JsonValue",
+    "Path",
+    "PlannedSource",
+    "PlannedSplitEnumerator",
+    "RecordEmitter",
+    "RecordsWithSplitIds",
+    "Source",
+    "Split",
+    "SplitEnumerator",
+    "SplitEnumeratorContext",
+    "SplitRange",
+    "SplitReader",
+    "SplitRequest",
+    "SplitState",
+]

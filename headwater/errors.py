@@ -1,0 +1,49 @@
+"""Every error that headwater raises; `HeadwaterError` is the root of all. The tree is drawn in `headwater.core.errors`."""
+
+from __future__ import annotations
+
+from headwater.core.errors import (
+    AsyncCallError,
+    AuthenticationError,
+    AuthorizationError,
+    CallTimeoutError,
+    CircuitOpenError,
+    ContractError,
+    CorruptRecordError,
+    DataLossError,
+    DeadlineError,
+    FencedError,
+    HeadwaterError,
+    InstallationError,
+    MissingDependencyError,
+    OffsetError,
+    OptionError,
+    PartitionNotFoundError,
+    SourceError,
+    StateLocationError,
+    TransientSourceError,
+    UnknownSplitError,
+)
+
+__all__ = [
+    "AsyncCallError",
+    "AuthenticationError",
+    "AuthorizationError",
+    "CallTimeoutError",
+    "CircuitOpenError",
+    "ContractError",
+    "CorruptRecordError",
+    "DataLossError",
+    "DeadlineError",
+    "FencedError",
+    "HeadwaterError",
+    "InstallationError",
+    "MissingDependencyError",
+    "OffsetError",
+    "OptionError",
+    "PartitionNotFoundError",
+    "SourceError",
+    "StateLocationError",
+    "TransientSourceError",
+    "UnknownSplitError",
+]

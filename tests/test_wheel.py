@@ -1,0 +1,63 @@
+"""What is installed: each file once, and in site-packages only ``headwater/`` and ``pyspark_headwater.py``."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zipfile
+from pathlib import Path
+
+import headwater
+from tests.installing import Distributions
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = {
+    str(file.relative_to(ROOT))
+    for file in (ROOT / "headwater").rglob("*")
+    if file.suffix == ".py" or file.name == "py.typed"
+}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(distributions: Distributions) -> None:
+    names = zipfile.ZipFile(distributions.wheel).namelist()
+    script = f"headwater-{headwater.__version__}.data/scripts/headwater-python"
+    ours = [name for name in names if ".dist-info/" not in name]
+    assert sorted(ours) == sorted({*PACKAGE, "pyspark_headwater.py", script})
+    assert "headwater/py.typed" in ours
+
+
+def test_the_wheel_names_its_version_license_links_and_extras(distributions: Distributions) -> None:
+    wheel = zipfile.ZipFile(distributions.wheel)
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = wheel.read(name).decode()
+    assert f"\nVersion: {headwater.__version__}\n" in metadata
+    assert "\nLicense-Expression: Apache-2.0\n" in metadata
+    assert set(re.findall(r"^Project-URL: (\w+), https://", metadata, re.MULTILINE)) == {
+        "Changelog",
+        "Documentation",
+        "Issues",
+        "Source",
+    }
+    assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {
+        "avro",
+        "carry-over",
+        "kafka",
+        "mqtt",
+        "s3",
+        "test",
+    }
+
+
+def test_the_source_distribution_holds_each_file_once(distributions: Distributions) -> None:
+    with tarfile.open(distributions.sdist) as archive:
+        files = [member.name.partition("/")[2] for member in archive if not member.isdir()]
+        assert not [member.name for member in archive if member.issym()]
+    python = [file for file in files if file.endswith((".py", "py.typed"))]
+    assert sorted(python) == sorted({*PACKAGE, "pyspark_headwater.py"})
+    assert len(files) == len(set(files))
+    assert {"LICENSE", "README.md", "pyproject.toml", "scripts/headwater-python"} <= set(files)
+
+
+def test_the_links_at_the_top_of_the_repository_are_relative_and_lead_into_the_package() -> None:
+    links = {file.name: str(file.readlink()) for file in ROOT.iterdir() if file.is_symlink()}
+    assert links == {name: f"headwater/{name}" for name in ("connector", "enumerators", "readers")}
