@@ -80,7 +80,8 @@ def test_the_coordinator_thread_is_free_while_a_slow_call_blocks(loop: Coordinat
 
 def test_close_ends_a_retry_and_runs_the_last_call_on_the_coordinator_thread() -> None:
     loop = CoordinatorLoop(Backoff(deadline_ms=10**9), ManualClock())
-    asked, last = threading.Event(), []
+    asked = threading.Event()
+    last: list[str] = []
 
     def ask() -> None:
         asked.set()

@@ -65,7 +65,8 @@ def test_a_final_failure_is_raised_at_once() -> None:
 
 
 def test_a_cancelled_wait_ends_at_once() -> None:
-    cancelled, clock = threading.Event(), ManualClock()
+    cancelled = threading.Event()
+    clock = ManualClock()
     cancelled.set()
 
     def call() -> None:

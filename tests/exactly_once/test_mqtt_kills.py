@@ -27,17 +27,15 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "1"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 IN_FLIGHT = 50
-"""What the broker may send before the first acknowledgement.
-
-And as many again behind what it delivers again.
-"""
+"""What the broker may send before the first acknowledgement, and as many behind what it sends again."""
 
 
 class Publisher:
     """Publishes numbers until it is stopped."""
 
     def __init__(self, broker: LocalMqtt) -> None:
-        self._broker, self._stopped = broker, threading.Event()
+        self._broker = broker
+        self._stopped = threading.Event()
         self.sent = 0
         self._thread = threading.Thread(target=self._run, name="publisher")
 

@@ -25,8 +25,6 @@ class HttpSettings:
         requests_per_s: the most requests that one reader may make; None for no limit.
         timeout_ms: how long to wait for an answer.
         deadline_ms: how long to go on asking a server that is away or overloaded.
-        most_wait_ms: a wait that the server asks for (``Retry-After``) is sat out in the task if it is no
-            longer than this; a longer one ends the split's turn, and it comes up again when it is due.
         follows_growth: whether a list that the user named goes on behind its last page; a batch read ends
             there.
     """
@@ -40,5 +38,4 @@ class HttpSettings:
     requests_per_s: float | None = None
     timeout_ms: int = 30_000
     deadline_ms: int = 120_000
-    most_wait_ms: int = 5_000
     follows_growth: bool = True

@@ -23,6 +23,8 @@ from headwater.readers.http.settings import HttpSettings
 __all__ = ["HttpSplitReader"]
 
 _IDLE_MS: Final = 100
+_MOST_WAIT_MS: Final = 5_000
+"""The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""
 
 
 class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
@@ -96,8 +98,8 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         self._not_before_ms = max(self._not_before_ms, self._clock.monotonic_ms() + wait_ms)
 
     def _leave_alone(self, split: HttpSplit, wait_ms: int) -> EpochRecords:
-        """Obey a server that asks to be left alone: wait here, or end the turn of the split if it is long."""
-        if wait_ms > self._settings.most_wait_ms and self._settings.follows_growth:
+        """Obey a server that asks to be left alone for so long."""
+        if wait_ms > _MOST_WAIT_MS and self._settings.follows_growth:
             del self._open[split.path]
             return EpochRecords(caught_up={split.path: wait_ms})
         self._hold_back(wait_ms)

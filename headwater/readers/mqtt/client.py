@@ -28,6 +28,7 @@ __all__ = ["MqttClient"]
 
 _NEVER_EXPIRES: Final = 0xFFFFFFFF
 _LINGER_MS: Final = 20
+_ANSWER_S: Final = 30
 _GOODBYE_S: Final = 5
 _AUTHENTICATION: Final = frozenset({134, 140})
 _AUTHORIZATION: Final = frozenset({135, 138})
@@ -158,7 +159,7 @@ class MqttClient(StagedClient[Token]):
         with self._changed:
             is_answered = self._changed.wait_for(
                 lambda: self._is_subscribed or self._lost is not None or self._refused is not None,
-                self._settings.connect_timeout_ms / 1000,
+                _ANSWER_S,
             )
             refused = self._refused or (None if self._is_subscribed else self._lost)
         if refused is not None:

@@ -34,7 +34,6 @@ class MqttSettings:
         key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have
             none.
         in_flight: the most messages that the broker sends before the first is acknowledged.
-        connect_timeout_ms: how long to wait for the broker.
     """
 
     host: str
@@ -46,4 +45,3 @@ class MqttSettings:
     is_persistent: bool
     key: tuple[str, str] | None
     in_flight: int
-    connect_timeout_ms: int = 30_000

@@ -34,7 +34,9 @@ class Job:
     """A query over the API on one checkpoint, into Parquet or into a function."""
 
     def __init__(self, spark: SparkSession, api: Api, folder: Path) -> None:
-        self.spark, self.api, self.folder = spark, api, folder
+        self.spark = spark
+        self.api = api
+        self.folder = folder
         self.options = {
             "url": api.url,
             "childrenField": "comments",

@@ -303,6 +303,17 @@ def test_requests_keep_their_distance(server: Scripted) -> None:
     reader.close()
 
 
+def test_a_server_that_fails_is_asked_no_faster_than_the_rate(server: Scripted) -> None:
+    clock = ManualClock()
+    server.say("/a", {}, status=500)
+    reader = HttpSplitReader(HttpSettings(requests_per_s=1), clock)
+    reader.handle_splits_changes([start(f"{server.origin}/a")])
+    for _ in range(3):
+        reader.fetch()
+    assert clock.monotonic_ms() == 2_000
+    reader.close()
+
+
 def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=500)
@@ -332,18 +343,15 @@ def test_a_page_that_lost_items_is_an_error() -> None:
 
 
 def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
-    hanging, asked, go = (
-        ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler),
-        threading.Event(),
-        threading.Event(),
-    )
+    asked = threading.Event()
+    go = threading.Event()
 
     class Hanging(ScriptedHandler):
         def do_GET(self) -> None:
             asked.set()
             go.wait(20)
 
-    hanging.RequestHandlerClass = Hanging
+    hanging = ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     hanging.daemon_threads = True
     threading.Thread(target=hanging.serve_forever, args=(0.01,), daemon=True).start()
     reader = HttpSplitReader(HttpSettings(), SystemClock())

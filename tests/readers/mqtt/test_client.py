@@ -1,7 +1,4 @@
-"""A real broker.
-
-Sessions outlive connections, acknowledgements count, and whoever connects next takes over.
-"""
+"""A real broker: sessions outlive connections, acknowledgements count, and the next connection takes over."""
 
 from __future__ import annotations
 
@@ -84,7 +81,8 @@ def test_what_was_not_acknowledged_comes_again_to_the_next_connection(
     broker: LocalMqtt, source: MqttSource
 ) -> None:
     publish(broker, source, 0, 3)
-    first, second = MqttClient(source.settings), MqttClient(source.settings)
+    first = MqttClient(source.settings)
+    second = MqttClient(source.settings)
     first.open(MqttSessionSplit(source.client_ids[0]))
     delivery = first.poll(5_000, 10)
     assert delivery is not None
@@ -130,8 +128,9 @@ def test_a_retained_message_comes_once_however_often_we_connect(
     assert read(source, position)[0] == []
 
 
-def test_whoever_connects_with_the_same_id_takes_over(broker: LocalMqtt, source: MqttSource) -> None:
-    first, second = MqttClient(source.settings), MqttClient(source.settings)
+def test_a_connection_with_the_same_id_takes_over(broker: LocalMqtt, source: MqttSource) -> None:
+    first = MqttClient(source.settings)
+    second = MqttClient(source.settings)
     first.open(MqttSessionSplit(source.client_ids[0]))
     second.open(MqttSessionSplit(source.client_ids[0]))
     with pytest.raises(TransientSourceError, match="connection to the MQTT broker is lost"):

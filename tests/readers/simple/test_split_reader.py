@@ -28,7 +28,9 @@ class Played(SimpleSource):
 
     def __init__(self, answers: Answers) -> None:
         super().__init__({})
-        self.answers, self.open, self.most_open = answers, 0, 0
+        self.answers = answers
+        self.open = 0
+        self.most_open = 0
         self.threads: set[str] = set()
         self.gate = threading.Event()
         self.gate.set()
