@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
-from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.barrier.plan import BarrierHints
 from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
@@ -69,7 +69,7 @@ def timed_ms(call: Callable[[], object]) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, EpochCoordinator, LocalStateStore]:
+def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, BarrierCoordinator, LocalStateStore]:
     """Return a source of so many splits, a new driver, and its store."""
     urls = ",".join(f"http://127.0.0.1/items/{number}" for number in range(splits))
     source = configure_http(
@@ -79,7 +79,7 @@ def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, EpochCoor
     store = LocalStateStore(folder)
     return (
         source,
-        EpochCoordinator(
+        BarrierCoordinator(
             source, store, BarrierHints(Barrier(rows=1), parallelism=places), Backoff(deadline_ms=1_000)
         ),
         store,

@@ -115,7 +115,7 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     """
     import pyarrow as pa
 
-    from headwater.connector.planned.coordinator import SourceCoordinator
+    from headwater.connector.planned.coordinator import PlannedCoordinator
     from headwater.connector.sources.files.source import FilesSource, configure_files
     from headwater.core.source import Boundedness
     from headwater.enumerators.files import settings
@@ -132,7 +132,7 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
         else nullcontext()
     )
     with simulated:
-        coordinator = SourceCoordinator(
+        coordinator = PlannedCoordinator(
             source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff
         )
         start, read = coordinator.initial_offset(), 0

@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, BenchmarkError, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target, median_of, percentile
 from benchmarks.subjects import HEADWATER
-from headwater.connector.planned.coordinator import SourceCoordinator
+from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.kafka.source import configure_kafka
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka import lookup
@@ -69,14 +69,14 @@ def run(bench: Bench) -> Section:
 def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
     """In a process of its own.
 
-    Yield the milliseconds of `SourceCoordinator.plan_next` and of `SourceCoordinator.tasks` for batch after
+    Yield the milliseconds of `PlannedCoordinator.plan_next` and of `PlannedCoordinator.tasks` for batch after
     batch.
     """
     options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": TOPIC, "startingoffsets": "earliest"}
     configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
     cluster = MemoryCluster(partitions)
     with patch.object(lookup, "Cluster", lambda _: cluster):
-        coordinator = SourceCoordinator(
+        coordinator = PlannedCoordinator(
             configured.source, configured.limits, configured.hints, configured.backoff
         )
         start = coordinator.plan_next(coordinator.initial_offset(), limited=True)

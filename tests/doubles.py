@@ -15,7 +15,7 @@ from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness
-from headwater.core.split import Path, Split, SplitRange
+from headwater.core.split import Split, SplitPath, SplitRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class NumberSplit(Split):
     generation: int = 0
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         return (self.label,)
 
 
@@ -39,7 +39,7 @@ class Numbers:
     generations: dict[str, int] = field(default_factory=dict)
     failures: list[Exception] = field(default_factory=list)
     looks: int = 0
-    completed: list[Mapping[Path, int]] = field(default_factory=list)
+    completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
     returned: list[NumberSplit] = field(default_factory=list)
     before_look: Callable[[], None] = lambda: None
 
@@ -49,7 +49,7 @@ class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
 
     def __init__(self, context: SplitEnumeratorContext[NumberSplit, int], outside: Numbers) -> None:
         self._context, self._outside = context, outside
-        self._heads: dict[Path, int] = {}
+        self._heads: dict[SplitPath, int] = {}
 
     def start(self) -> None:
         pass
@@ -75,7 +75,7 @@ class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
         self._context.assign_splits(new)
         self._context.retire_splits([path for path in known if path not in self._heads], "gone")
 
-    def heads(self) -> Mapping[Path, int]:
+    def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
 
     def snapshot_state(self) -> JsonValue:
@@ -99,10 +99,10 @@ class NumberReader(SplitReader[range, NumberSplit, int]):
         self._open += [[piece.split.path, piece.start, piece.stop] for piece in added]
 
     def fetch(self) -> RecordsWithSplitIds[range]:
-        path, start, stop = cast("tuple[Path, int, int]", self._open[0])
+        path, start, stop = cast("tuple[SplitPath, int, int]", self._open[0])
         until = min(start + 10, stop)
         self._open[0][1] = until
-        finished: frozenset[Path] = frozenset()
+        finished: frozenset[SplitPath] = frozenset()
         if until >= stop:
             finished = frozenset([path])
             self._open.pop(0)
@@ -162,7 +162,9 @@ class NumberSource(PlannedSource[range, NumberSplit, int]):
     def serialize_splits(self, splits: Iterable[NumberSplit]) -> JsonValue:
         return {split.label: split.generation for split in splits}
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NumberSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, NumberSplit]:
         generations = cast("dict[str, int]", definitions)
         return {path: NumberSplit(path[0], generations[path[0]]) for path in paths}
 

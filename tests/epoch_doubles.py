@@ -20,7 +20,7 @@ from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.source import Boundedness
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
@@ -59,10 +59,10 @@ class Logs:
 
     lengths: dict[str, int] = field(default_factory=dict)
     not_before_ms: dict[str, int] = field(default_factory=dict)
-    completed: list[Mapping[Path, int]] = field(default_factory=list)
+    completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
     returned: list[NumberSplit] = field(default_factory=list)
     events: list[JsonValue] = field(default_factory=list)
-    to_send: list[tuple[Path, JsonValue]] = field(default_factory=list)
+    to_send: list[tuple[SplitPath, JsonValue]] = field(default_factory=list)
     backwards: bool = False
     cuts: Iterator[int] | None = None
     looks: int = 0
@@ -166,7 +166,9 @@ class LogSource(BarrierSource[NumberSplit, int]):
     def serialize_splits(self, splits: Iterable[NumberSplit]) -> JsonValue:
         return None
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NumberSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, NumberSplit]:
         return {path: NumberSplit(path[0]) for path in paths}
 
     def is_before(self, position: int, other: int) -> bool:
@@ -184,7 +186,7 @@ class PlainReading:
         self._work: deque[tuple[NumberSplit, int]] = deque(
             (piece.split, piece.start) for piece in task.ranges
         )
-        self._progress: dict[Path, SplitProgress] = {}
+        self._progress: dict[SplitPath, SplitProgress] = {}
         self._stops = (
             None
             if stop_at is None

@@ -20,7 +20,7 @@ from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.source import Boundedness
-from headwater.core.split import Path, Split, SplitRange
+from headwater.core.split import Split, SplitPath, SplitRange
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 
 
@@ -44,7 +44,7 @@ class Library:
     goes_on: dict[str, int | None] = field(default_factory=dict)
     cursors: bool = False
     events: list[JsonValue] = field(default_factory=list)
-    fetched: list[Path] = field(default_factory=list)
+    fetched: list[SplitPath] = field(default_factory=list)
     before_fetch: Callable[[PageReader], None] = lambda _: None
     readers: list[PageReader] = field(default_factory=list)
 
@@ -60,8 +60,8 @@ class PageReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self.open: dict[Path, SplitRange[NumberSplit, JsonValue]] = {}
-        self.paused: set[Path] = set()
+        self.open: dict[SplitPath, SplitRange[NumberSplit, JsonValue]] = {}
+        self.paused: set[SplitPath] = set()
         self.woken = threading.Event()
         self.thread: threading.Thread | None = None
         self.closed = 0
@@ -75,12 +75,12 @@ class PageReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
         self._on_thread()
         self.open.update((piece.split.path, piece) for piece in added)
 
-    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         self._on_thread()
         for path in removed:
             del self.open[path]
 
-    def pause_or_resume_splits(self, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         self._on_thread()
         self.paused = (self.paused | set(paused)) - set(resumed)
 
@@ -156,7 +156,9 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
     def serialize_splits(self, splits: Iterable[NumberSplit]) -> JsonValue:
         return {split.label: split.generation for split in splits}
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NumberSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, NumberSplit]:
         generations = cast("dict[str, int]", definitions)
         return {path: NumberSplit(path[0], generations[path[0]]) for path in paths}
 

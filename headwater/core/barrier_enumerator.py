@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from headwater.core.enumerator import SplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, PositionT, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitT
 
 __all__ = ["BarrierSplitEnumerator", "BarrierSplitEnumeratorContext"]
 
@@ -15,7 +15,7 @@ class BarrierSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
     """What the coordinator of barrier mode offers an enumerator. Called on the coordinator thread only."""
 
     @abstractmethod
-    def send_event_to_source_reader(self, path: Path, event: JsonValue) -> None:
+    def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
         """Send a small event to the task that reads this split next (FLIP-27 ``sendEventToSourceReader``).
 
         It travels inside the epoch that is planned after the current `SplitEnumerator.refresh`, so an epoch

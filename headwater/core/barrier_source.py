@@ -12,7 +12,7 @@ from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_emitter import EpochRecordEmitter
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.source import Source
-from headwater.core.split import Path, PositionT, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitT
 
 __all__ = ["BarrierSource"]
 
@@ -114,7 +114,7 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         """
         return self
 
-    def release_before(self, folder: str, positions: Mapping[Path, PositionT]) -> None:
+    def release_before(self, folder: str, positions: Mapping[SplitPath, PositionT]) -> None:
         """Throw away what is staged before these positions: no epoch that is kept begins earlier.
 
         On the driver, after each epoch; idempotent.

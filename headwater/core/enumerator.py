@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, PositionT, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitT
 
 __all__ = ["Checkpoint", "SplitEnumerator", "SplitEnumeratorContext"]
 
@@ -25,8 +25,8 @@ class Checkpoint(Generic[SplitT, PositionT]):
         state: what the enumerator's ``snapshot_state`` returned when this checkpoint was planned.
     """
 
-    splits: Mapping[Path, SplitT]
-    positions: Mapping[Path, PositionT]
+    splits: Mapping[SplitPath, SplitT]
+    positions: Mapping[SplitPath, PositionT]
     state: JsonValue
 
 
@@ -52,7 +52,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
         """
 
     @abstractmethod
-    def assign_splits(self, starts: Mapping[Path, tuple[SplitT, PositionT]]) -> None:
+    def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
         """Hand splits to the coordinator, each with its first position (FLIP-27 ``assignSplits``).
 
         For a split that the checkpoint does not hold yet, or one that replaces a split of the same path (a
@@ -61,7 +61,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
         """
 
     @abstractmethod
-    def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
+    def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         """Drop splits from the next offset on: unsubscribed, deleted or finished.
 
         A planned batch that holds them still reads them.

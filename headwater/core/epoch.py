@@ -14,7 +14,7 @@ from typing import Any, cast
 from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Source
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = [
     "MOST_STATE_BYTES",
@@ -156,7 +156,7 @@ class InFlight:
         requests: inputs of asynchronous calls without an answer yet. They are made again.
     """
 
-    path: Path
+    path: SplitPath
     start: JsonValue
     rows: bytes = b""
     requests: tuple[JsonValue, ...] = ()
@@ -220,7 +220,7 @@ class EpochState:
                     f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: install a later one"
                 )
 
-            def path_of(names: list[str]) -> Path:
+            def path_of(names: list[str]) -> SplitPath:
                 # Requests in flight belong to no split.
                 return source.path_of(tuple(names)) if names else ()
 
@@ -266,7 +266,7 @@ def _in_flight_to_json(held: InFlight) -> JsonObject:
     }
 
 
-def _in_flight_from_json(entry: dict[str, Any], path: Path) -> InFlight:
+def _in_flight_from_json(entry: dict[str, Any], path: SplitPath) -> InFlight:
     return InFlight(
         path,
         entry["start"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headwater.core.epoch import FoundSplit
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordsWithSplitIds
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,5 +54,5 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
             complete, once each, in order.
     """
 
-    caught_up: Mapping[Path, int | None] = field(default_factory=dict)
+    caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
     events: tuple[JsonValue, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.core.enumerator import SplitEnumerator
-from headwater.core.split import Path, PositionT, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitT
 
 __all__ = ["PlannedSplitEnumerator", "SplitRequest"]
 
@@ -37,7 +37,7 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     """
 
     @abstractmethod
-    def heads(self) -> Mapping[Path, PositionT]:
+    def heads(self) -> Mapping[SplitPath, PositionT]:
         """Return, as of the last `refresh`, where each split ends now: the position of its next record.
 
         Of a bounded source: where it ends for good. A split without a head is not read in this batch.

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, PositionT, SplitRange, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 __all__ = ["RecordT", "RecordsWithSplitIds", "SplitReader"]
 
@@ -27,8 +27,8 @@ class RecordsWithSplitIds(Generic[RecordT]):
         finished: splits that are read to their stop. Takes effect after all of ``records`` were emitted.
     """
 
-    records: Mapping[Path, Sequence[RecordT]] = field(default_factory=dict)
-    finished: frozenset[Path] = frozenset()
+    records: Mapping[SplitPath, Sequence[RecordT]] = field(default_factory=dict)
+    finished: frozenset[SplitPath] = frozenset()
 
 
 class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
@@ -52,7 +52,7 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
         epoch: no record may reach across it.
         """
 
-    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         """Forget splits that are not finished (FLIP-27 ``SplitsRemoval``).
 
         Does not block. Later fetches give nothing of them.
@@ -67,7 +67,7 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
             f"{type(self).__name__} does not implement handle_splits_removal, which barrier mode needs"
         )
 
-    def pause_or_resume_splits(self, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         """Give nothing of the paused splits until they are resumed, where they stopped (FLIP-217).
 
         Does not block.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ class NamedSplit(Split):
     info: JsonValue = None
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         return (self.name,)
 
     def __hash__(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 from headwater.core.emitter import RecordEmitter
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordT, SplitReader
-from headwater.core.split import Path, PositionT, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +99,7 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
     def create_emitter(self) -> RecordEmitter[RecordT, SplitT, PositionT]:
         """Make the emitter of one task. On an executor; no I/O."""
 
-    def path_of(self, logged: Path) -> Path:
+    def path_of(self, logged: SplitPath) -> SplitPath:
         """Return the path of a split whose path is in a checkpoint as ``logged``.
 
         A pure function, called for each path that is read from an offset or a manifest. The default returns
@@ -116,7 +116,9 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         """
 
     @abstractmethod
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, SplitT]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, SplitT]:
         """Return the splits of these paths: the inverse of `serialize_splits`.
 
         Raises:

@@ -8,13 +8,14 @@ from typing import Generic, TypeAlias, TypeVar
 
 from headwater.core.jsons import JsonValue
 
-__all__ = ["Path", "PositionT", "Split", "SplitRange", "SplitT"]
+__all__ = ["Path", "PositionT", "Split", "SplitPath", "SplitRange", "SplitT"]
 
-Path: TypeAlias = tuple[str, ...]
+SplitPath: TypeAlias = tuple[str, ...]
 """Where a split stands in the offset's nested JSON.
 
 ``("orders", "0")`` for partition 0 of the topic orders.
 """
+Path = SplitPath
 
 
 class Split(ABC):
@@ -34,7 +35,7 @@ class Split(ABC):
 
     @property
     @abstractmethod
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         """One or more names that together are unique within the source, and the same after every restart."""
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from headwater.core.barrier_enumerator import BarrierSplitEnumeratorContext
 from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = ["RecordingContext"]
 
@@ -31,9 +31,9 @@ class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
     """
 
     def __init__(self) -> None:
-        self.assigned: dict[Path, tuple[Split, Any]] = {}
-        self.retired: set[Path] = set()
-        self.events: list[tuple[Path, JsonValue]] = []
+        self.assigned: dict[SplitPath, tuple[Split, Any]] = {}
+        self.retired: set[SplitPath] = set()
+        self.events: list[tuple[SplitPath, JsonValue]] = []
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
         for left in reversed(range(_ATTEMPTS)):
@@ -46,13 +46,13 @@ class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
                 break
         handler(answer)
 
-    def assign_splits(self, starts: Mapping[Path, tuple[Any, Any]]) -> None:
+    def assign_splits(self, starts: Mapping[SplitPath, tuple[Any, Any]]) -> None:
         self.assigned.update(starts)
 
-    def send_event_to_source_reader(self, path: Path, event: JsonValue) -> None:
+    def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
         self.events.append((path, event))
 
-    def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
+    def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         self.retired.update(paths)
         for path in paths:
             self.assigned.pop(path, None)

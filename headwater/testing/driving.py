@@ -12,7 +12,7 @@ from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.source import Source
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.testing.contracts import keeps
 
 __all__ = ["Reading", "read_range"]
@@ -34,7 +34,7 @@ class Reading:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     positions: list[tuple[JsonValue, int]] = field(default_factory=list)
-    found: list[Path] = field(default_factory=list)
+    found: list[SplitPath] = field(default_factory=list)
     is_finished: bool = False
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from headwater.connector.planner import Planner
+from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.core.jsons import JsonObject, dumps
 
@@ -70,33 +70,35 @@ class MicroBatchEngine:
         """
         self._crash = (crash_after, in_batch) if crash_after else None
         configured = self._configure()
-        planner = configured.create_coordinator()
+        coordinator = configured.create_coordinator()
         try:
-            planner.prepare_for_available_now()
-            initial = planner.initial_offset()
+            coordinator.prepare_for_available_now()
+            initial = coordinator.initial_offset()
             if len(self.offsets) > self._committed:
-                self._execute(configured, planner, initial)
+                self._execute(configured, coordinator, initial)
             for _ in range(_MOST_BATCHES):
                 start = self._offset(len(self.offsets) - 1, initial)
-                end = planner.plan_next(start, limited=True)
+                end = coordinator.plan_next(start, limited=True)
                 if end == start:
                     return False
                 self._reach(Step.PLANNED, len(self.offsets))
                 self.offsets.append(dumps(end))
-                self._execute(configured, planner, initial)
+                self._execute(configured, coordinator, initial)
         except CrashError:
             return True
         finally:
-            planner.close()
+            coordinator.close()
         raise AssertionError(
             f"the source does not come to an end under AvailableNow: {_MOST_BATCHES} batches were planned"
         )
 
-    def _execute(self, configured: ConfiguredSource, planner: Planner, initial: JsonObject) -> None:
+    def _execute(
+        self, configured: ConfiguredSource, coordinator: SourceCoordinator[Any], initial: JsonObject
+    ) -> None:
         number = len(self.offsets) - 1
         self._reach(Step.LOGGED, number)
         rows: list[dict[str, Any]] = []
-        for task in planner.tasks(self._offset(number - 1, initial), self._offset(number, initial)):
+        for task in coordinator.tasks(self._offset(number - 1, initial), self._offset(number, initial)):
             rows += self._read(configured, task, number)
         self._reach(Step.READ, number)
         self.sink[number] = rows
@@ -121,11 +123,11 @@ class MicroBatchEngine:
 
 def read_batch(configured: ConfiguredSource) -> list[dict[str, Any]]:
     """Return the rows of a batch read, as ``spark.read`` does."""
-    planner = configured.create_coordinator()
+    coordinator = configured.create_coordinator()
     try:
-        tasks = planner.plan_all()
+        tasks = coordinator.plan_all()
     finally:
-        planner.close()
+        coordinator.close()
     return [row for task in tasks for batch in configured.read_task(task) for row in batch.to_pylist()]
 
 

@@ -13,7 +13,7 @@ from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES
 from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.planned_source import PlannedSource
 from headwater.core.source import Boundedness
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 from headwater.testing.context import RecordingContext
 from headwater.testing.contracts import keeps
 from headwater.testing.subject import Subject
@@ -140,7 +140,7 @@ class EnumeratorTests(Subject):
     ) -> Checkpoint[Any, Any]:
         """Return the checkpoint of a first batch that reads everything."""
         heads = enumerator.heads() if isinstance(enumerator, PlannedSplitEnumerator) else {}
-        splits: dict[Path, Any] = {path: split for path, (split, _) in context.assigned.items()}
+        splits: dict[SplitPath, Any] = {path: split for path, (split, _) in context.assigned.items()}
         positions = {path: heads.get(path, start) for path, (_, start) in context.assigned.items()}
         return Checkpoint(splits, positions, enumerator.snapshot_state())
 

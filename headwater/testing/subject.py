@@ -51,7 +51,7 @@ class Subject:
     def configure(
         self, options: Mapping[str, str], boundedness: Boundedness | None = Boundedness.BOUNDED, **more: str
     ) -> ConfiguredSource:
-        """Make the source as Spark's planner does.
+        """Make the source as Spark's coordinator does.
 
         Option keys come lower-cased, and a schema that is inferred is told to the source.
         """
@@ -112,11 +112,11 @@ class Subject:
 
     def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
         """Return what a batch read reads, split by split."""
-        planner = configured.create_coordinator()
+        coordinator = configured.create_coordinator()
         try:
-            ranges = [piece for task in planner.plan_all() for piece in task.ranges]
+            ranges = [piece for task in coordinator.plan_all() for piece in task.ranges]
         finally:
-            planner.close()
+            coordinator.close()
         return ranges
 
     def some_range(self, configured: ConfiguredSource) -> SplitRange[Any, Any]:

@@ -189,7 +189,7 @@ def test_a_passing_failure_is_repeated_from_the_last_position_until_the_deadline
     def away(self: Any, split: NamedSplit, position: int) -> Iterator[Page]:
         raise ConnectionRefusedError("refused")
 
-    with pytest.raises(DeadlineError, match="ConnectionRefusedError: refused, after"):
+    with pytest.raises(DeadlineError, match=r"no answer after .* ConnectionRefusedError: refused"):
         read_batch(UserSource(reading(away))({**world(), "retrydeadline": "100"}, Boundedness.BOUNDED))
 
 

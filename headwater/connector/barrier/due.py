@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from headwater.connector.barrier.settlement import Settlement
 from headwater.core.clock import Clock
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 
 __all__ = ["DueSplits"]
 
@@ -27,8 +27,8 @@ class DueSplits:
 
     def __init__(self, poll_interval_ms: int, clock: Clock, wall_ms: Callable[[], int]) -> None:
         self._poll_interval_ms, self._clock, self._wall_ms = poll_interval_ms, clock, wall_ms
-        self._poll_at_ms: dict[Path, int] = {}
-        self._run: set[Path] | None = None
+        self._poll_at_ms: dict[SplitPath, int] = {}
+        self._run: set[SplitPath] | None = None
         self._run_over = False
 
     @property
@@ -58,7 +58,7 @@ class DueSplits:
         at_ms = self._clock.monotonic_ms() + self._poll_interval_ms
         self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, at_ms))
 
-    def due(self, live: Iterable[Path], settlement: Settlement | None) -> list[Path]:
+    def due(self, live: Iterable[SplitPath], settlement: Settlement | None) -> list[SplitPath]:
         """Return the splits that an epoch opened now would read, in order."""
         if self._run_over:
             return []
@@ -66,7 +66,7 @@ class DueSplits:
         now_ms = self._wall_ms()
         return sorted(path for path in live if waiting.get(path, 0) <= now_ms and self._polled_again(path))
 
-    def wait_ms(self, live: Iterable[Path], settlement: Settlement | None) -> int | None:
+    def wait_ms(self, live: Iterable[SplitPath], settlement: Settlement | None) -> int | None:
         """Return how long an AvailableNow run has to wait until a split is due.
 
         None if there is nothing to wait for.
@@ -78,7 +78,7 @@ class DueSplits:
         ]
         return max(1, min(times) - self._wall_ms()) if times else None
 
-    def _polled_again(self, path: Path) -> bool:
+    def _polled_again(self, path: SplitPath) -> bool:
         if self._run is not None:
             return path not in self._run
         return self._poll_at_ms.get(path, 0) <= self._clock.monotonic_ms()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headwater.connector.barrier.offsets import EpochOffset
 from headwater.core.epoch import AlignmentMode, Barrier
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.task import EpochTask
 
@@ -56,7 +56,7 @@ class Epochs:
     hints: BarrierHints
 
 
-def deal(due: Sequence[Path], most: int) -> list[tuple[Path, ...]]:
+def deal(due: Sequence[SplitPath], most: int) -> list[tuple[SplitPath, ...]]:
     """Deal splits to places, as evenly as may be.
 
     The numbers of splits of any two places differ by one at the most.

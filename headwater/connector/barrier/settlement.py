@@ -16,7 +16,7 @@ from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = ["Settlement", "settle"]
 
@@ -37,10 +37,10 @@ class Settlement:
         state: of the enumerator, as it was when the epoch was planned.
     """
 
-    splits: Mapping[Path, Split]
-    positions: Mapping[Path, Any]
-    caught_up: frozenset[Path]
-    due_ms: Mapping[Path, int]
+    splits: Mapping[SplitPath, Split]
+    positions: Mapping[SplitPath, Any]
+    caught_up: frozenset[SplitPath]
+    due_ms: Mapping[SplitPath, int]
     not_run: tuple[Split, ...]
     restored: tuple[ManifestRef, ...]
     events: tuple[JsonValue, ...]
@@ -101,7 +101,7 @@ class _Work:
             dict(offset.starts),
             dict(offset.due_ms),
         )
-        self.caught_up: set[Path] = set()
+        self.caught_up: set[SplitPath] = set()
         self.not_run: list[Split] = []
         self.restored: list[ManifestRef] = []
         self.events: list[JsonValue] = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
-from headwater.core.split import Path, PositionT, SplitRange, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 __all__ = ["PlanningHints", "ReadTask", "default_parallelism", "plan_tasks"]
 
@@ -51,7 +51,7 @@ class PlanningHints:
 def plan_tasks(
     source: PlannedSource[Any, SplitT, PositionT],
     ranges: Sequence[SplitRange[SplitT, PositionT]],
-    row_bytes: Mapping[Path, int],
+    row_bytes: Mapping[SplitPath, int],
     hints: PlanningHints,
 ) -> list[ReadTask[SplitT, PositionT]]:
     """Return the tasks of a batch; together they read exactly ``ranges``, each record once."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headwater.connector.barrier.plan import Epochs
+    from headwater.connector.coordination.coordinator import SourceCoordinator
     from headwater.connector.planned.admission import ReadLimits
     from headwater.connector.planned.planning import PlanningHints
-    from headwater.connector.planner import Planner
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.planned_source import PlannedSource
 
@@ -51,7 +51,7 @@ class ConfiguredSource(ABC):
     spark_schema: StructType | None = None
 
     @abstractmethod
-    def create_coordinator(self) -> Planner:
+    def create_coordinator(self) -> SourceCoordinator[Any]:
         """Make the coordinator of a query. On the driver; opens nothing."""
 
     @abstractmethod
@@ -83,10 +83,10 @@ class ConfiguredPlannedSource(ConfiguredSource):
     limits: ReadLimits
     hints: PlanningHints
 
-    def create_coordinator(self) -> Planner:
-        from headwater.connector.planned.coordinator import SourceCoordinator
+    def create_coordinator(self) -> SourceCoordinator[Any]:
+        from headwater.connector.planned.coordinator import PlannedCoordinator
 
-        return SourceCoordinator(self.source, self.limits, self.hints, self.backoff)
+        return PlannedCoordinator(self.source, self.limits, self.hints, self.backoff)
 
     def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
         from headwater.connector.planned.planning import ReadTask
@@ -122,10 +122,10 @@ class ConfiguredBarrierSource(ConfiguredSource):
     source: BarrierSource[Any, Any]
     epochs: Epochs
 
-    def create_coordinator(self) -> Planner:
-        from headwater.connector.barrier.coordinator import EpochCoordinator
+    def create_coordinator(self) -> SourceCoordinator[Any]:
+        from headwater.connector.barrier.coordinator import BarrierCoordinator
 
-        return EpochCoordinator(self.source, self.epochs.store, self.epochs.hints, self.backoff)
+        return BarrierCoordinator(self.source, self.epochs.store, self.epochs.hints, self.backoff)
 
     def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
         from headwater.readers.runtime.epoch.open_reader import open_epoch_reader

@@ -24,7 +24,7 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.simple.enumerator import (
     BarrierSimpleSplitEnumerator,
     PlannedSimpleSplitEnumerator,
@@ -109,7 +109,9 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         """Return the infos, by name, of those splits that have one."""
         return {split.name: split.info for split in splits if split.info is not None} or None
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, NamedSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, NamedSplit]:
         if not isinstance(definitions, dict | None):
             raise OffsetError(f"the checkpoint's offset is not one of source {self.name!r}: {definitions!r}")
         infos = definitions or {}

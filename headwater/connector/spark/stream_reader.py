@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -12,7 +13,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from headwater.connector.planner import Planner
+from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.partition import TaskPartition, read_partition
 from headwater.core.errors import HeadwaterError
@@ -32,14 +33,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, configured: ConfiguredSource) -> None:
         self._configured = configured
-        self._coordinator: Planner | None = None
+        self._coordinator: SourceCoordinator[Any] | None = None
 
     def initialOffset(self) -> JsonObject:  # noqa: N802 - Spark's name
         """Return the genesis: a constant.
 
         Called twice in a first batch, and again after a crash before the first commit.
         """
-        return self._planner().initial_offset()
+        return self._get_coordinator().initial_offset()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit that Spark hands back with every trigger.
@@ -50,22 +51,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Called once, before anything else, under AvailableNow."""
-        self._planner().prepare_for_available_now()
+        self._get_coordinator().prepare_for_available_now()
 
     def latestOffset(self, start: JsonObject, limit: ReadLimit) -> JsonObject:  # noqa: N802 - Spark's name
         """Plan the next batch; ``start``, byte for byte, if there is nothing to do.
 
         Called at every trigger.
         """
-        return self._planner().plan_next(start, limited=not isinstance(limit, ReadAllAvailable))
+        return self._get_coordinator().plan_next(start, limited=not isinstance(limit, ReadAllAvailable))
 
     def reportLatestOffset(self) -> JsonObject | None:  # noqa: N802 - Spark's name
         """Return the heads as of the last look, for the query's progress. Called at every trigger: no I/O."""
-        return self._planner().latest()
+        return self._get_coordinator().latest()
 
     def partitions(self, start: JsonObject, end: JsonObject) -> Sequence[InputPartition]:
         """Return the tasks of a logged batch. No I/O; may be called several times."""
-        return [TaskPartition(task) for task in self._planner().tasks(start, end)]
+        return [TaskPartition(task) for task in self._get_coordinator().tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
@@ -73,7 +74,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: JsonObject) -> None:
         """Take note of a committed batch. Spark is one batch late, and never commits the last one."""
-        self._planner().commit(end)
+        self._get_coordinator().commit(end)
 
     def stop(self) -> None:
         """Close what is open.
@@ -87,7 +88,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_coordinator": None}
 
-    def _planner(self) -> Planner:
+    def _get_coordinator(self) -> SourceCoordinator[Any]:
         if self._coordinator is None:
             self._coordinator = self._configured.create_coordinator()
         return self._coordinator
@@ -107,5 +108,5 @@ class RefusedStream(StreamReader):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         raise self._error
 
-    def _planner(self) -> Planner:
+    def _get_coordinator(self) -> SourceCoordinator[Any]:
         raise self._error

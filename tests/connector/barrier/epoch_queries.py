@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.barrier.plan import BarrierHints
 from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject, canonical
@@ -18,7 +18,7 @@ from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_rea
 POLL_MS = 1_000
 WALL_MS = time.time_ns() // 1_000_000
 
-OPEN: list[EpochCoordinator] = []
+OPEN: list[BarrierCoordinator] = []
 """Every coordinator that a query made."""
 
 
@@ -38,7 +38,7 @@ class Query:
     def restart(self) -> None:
         """A new driver."""
         self.source = LogSource(self.outside)
-        self.coordinator = EpochCoordinator(
+        self.coordinator = BarrierCoordinator(
             self.source,
             self.store,
             self.hints,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.barrier.plan import BarrierHints
 from headwater.core.epoch import Barrier
 from headwater.core.retry import Backoff
@@ -117,7 +117,7 @@ def test_once_waits_for_a_due_time_and_ends_if_there_is_none() -> None:
 
 def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
     source = LogSource(Logs({"a": 23, "b": 2}))
-    coordinator = EpochCoordinator(
+    coordinator = BarrierCoordinator(
         source,
         None,
         BarrierHints(Barrier(rows=1), parallelism=2),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from examples.http_server import Api, serving
-from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.retry import Backoff
@@ -57,7 +57,7 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
     assert isinstance(configured.source, HttpSource)
     hints = replace(configured.epochs.hints, barrier=Barrier(rows=25), mode=mode, parallelism=2)
     store, log, items, in_flight = MemoryStateStore(), [], [], 0
-    coordinator = EpochCoordinator(configured.source, store, hints, Backoff(deadline_ms=1_000))
+    coordinator = BarrierCoordinator(configured.source, store, hints, Backoff(deadline_ms=1_000))
     start = coordinator.initial_offset()
     coordinator.prepare_for_available_now()
     for _ in range(MOST_EPOCHS):

@@ -24,7 +24,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from headwater.connector.barrier.coordinator import EpochCoordinator
+from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.barrier.plan import BarrierHints
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
@@ -129,7 +129,7 @@ class Protocol(RuleBasedStateMachine):
         self.attempts: list[Attempt] = []
         self.done: dict[int, list[list[Row]]] = {}
         self.touched: set[int] = set()
-        self.coordinator: EpochCoordinator | None = None
+        self.coordinator: BarrierCoordinator | None = None
 
     @property
     def is_running(self) -> bool:
@@ -289,7 +289,7 @@ class Protocol(RuleBasedStateMachine):
                 checkpoint_timeout_ms=100,
                 retained_epochs=5,
             )
-            self.coordinator = EpochCoordinator(
+            self.coordinator = BarrierCoordinator(
                 LogSource(self.outside), self.fragile, hints, Backoff(deadline_ms=100), clock=self.clock
             )
         return self.fragile

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.coordinator import SourceCoordinator
+from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import PlanningHints
 from headwater.core.clock import ManualClock
 from headwater.core.errors import DeadlineError, OffsetError, SourceError, TransientSourceError
@@ -26,10 +26,10 @@ class Harness:
         self.source = NumberSource()
         self.outside = self.source.outside
         self.clock = ManualClock()
-        self._open: list[SourceCoordinator[Any, Any]] = []
+        self._open: list[PlannedCoordinator[Any, Any]] = []
 
-    def coordinator(self, **limits: int) -> SourceCoordinator[Any, Any]:
-        made: SourceCoordinator[Any, Any] = SourceCoordinator(
+    def coordinator(self, **limits: int) -> PlannedCoordinator[Any, Any]:
+        made: PlannedCoordinator[Any, Any] = PlannedCoordinator(
             self.source, ReadLimits(**limits), PlanningHints(2), Backoff(deadline_ms=1_000), self.clock
         )
         self._open.append(made)
@@ -54,7 +54,7 @@ def logged(offset: JsonObject) -> JsonObject:
 
 
 def read(
-    coordinator: SourceCoordinator[Any, Any], start: JsonObject, end: JsonObject
+    coordinator: PlannedCoordinator[Any, Any], start: JsonObject, end: JsonObject
 ) -> dict[str, tuple[int, int]]:
     ranges = [piece for task in coordinator.tasks(logged(start), logged(end)) for piece in task.ranges]
     return {piece.split.label: (piece.start, piece.stop) for piece in ranges}

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.connector.planned.offsets import OffsetCodec, SourceOffset
+from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.core.errors import OffsetError
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from tests.doubles import NumberSource, NumberSplit
 
-CODEC = OffsetCodec(NumberSource())
+CODEC: PlannedOffsetCodec[NumberSplit, int] = PlannedOffsetCodec(NumberSource())
 labels = st.text(min_size=1, max_size=8)
 T = TypeVar("T")
 
 
-def backwards(mapping: Mapping[Path, T]) -> dict[Path, T]:
+def backwards(mapping: Mapping[SplitPath, T]) -> dict[SplitPath, T]:
     return {path: mapping[path] for path in reversed(list(mapping))}
 
 
@@ -28,7 +28,7 @@ def backwards(mapping: Mapping[Path, T]) -> dict[Path, T]:
 def test_an_offset_survives_the_log_and_equal_offsets_are_equal_texts(
     content: dict[str, tuple[int, int, bool]],
 ) -> None:
-    offset = SourceOffset(
+    offset = PlannedOffset(
         {(label,): NumberSplit(label, generation) for label, (_, generation, _) in content.items()},
         {(label,): position for label, (position, _, _) in content.items()},
         {(label,): position // 2 for label, (position, _, new) in content.items() if new},
@@ -36,14 +36,16 @@ def test_an_offset_survives_the_log_and_equal_offsets_are_equal_texts(
     )
     text = json.dumps(CODEC.encode(offset))
     assert CODEC.decode(json.loads(text)) == offset
-    shuffled = SourceOffset(
+    shuffled = PlannedOffset(
         backwards(offset.splits), backwards(offset.positions), offset.starts, offset.state
     )
     assert json.dumps(CODEC.encode(shuffled)) == text
 
 
-def offset(positions: dict[str, int], starts: dict[str, int] | None = None) -> SourceOffset[NumberSplit, int]:
-    return SourceOffset(
+def offset(
+    positions: dict[str, int], starts: dict[str, int] | None = None
+) -> PlannedOffset[NumberSplit, int]:
+    return PlannedOffset(
         {(label,): NumberSplit(label) for label in positions},
         {(label,): position for label, position in positions.items()},
         {(label,): start for label, start in (starts or {}).items()},
@@ -64,7 +66,7 @@ def test_an_offset_without_a_beginning_is_an_error() -> None:
 
 
 def test_positions_may_be_any_json_value() -> None:
-    codec = OffsetCodec(NumberSource())
+    codec: PlannedOffsetCodec[NumberSplit, int] = PlannedOffsetCodec(NumberSource())
     raw = {
         "source": "numbers",
         "version": 1,

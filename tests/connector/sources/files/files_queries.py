@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from headwater.connector.planned.coordinator import SourceCoordinator
+from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import ReadTask
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.source import FilesSource, configure_files
@@ -123,5 +123,5 @@ def values(rows: pa.Table | None) -> list[str]:
     return [str(value) for value in rows.column("value").to_pylist()]
 
 
-def _coordinator(configured: ConfiguredPlannedSource) -> SourceCoordinator[Any, Any]:
-    return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)
+def _coordinator(configured: ConfiguredPlannedSource) -> PlannedCoordinator[Any, Any]:
+    return PlannedCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)

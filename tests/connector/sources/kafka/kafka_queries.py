@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from headwater.connector.planned.coordinator import SourceCoordinator
+from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import ReadTask
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.source import KafkaSource, configure_kafka
@@ -128,8 +128,8 @@ def values(rows: pa.Table | None) -> list[Any]:
     )
 
 
-def _coordinator(configured: ConfiguredPlannedSource) -> SourceCoordinator[Any, Any]:
-    return SourceCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)
+def _coordinator(configured: ConfiguredPlannedSource) -> PlannedCoordinator[Any, Any]:
+    return PlannedCoordinator(configured.source, configured.limits, configured.hints, configured.backoff)
 
 
 def _read(configured: ConfiguredPlannedSource, tasks: Sequence[ReadTask[Any, Any]]) -> pa.Table:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwater.connector.coordinator_loop import CoordinatorLoop
+from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
 from headwater.core.retry import Backoff

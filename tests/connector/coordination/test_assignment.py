@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.connector.assignment import AssignmentTracker
+from headwater.connector.coordination.assignment import AssignmentTracker
 from tests.doubles import NumberSplit
 
 A, B = NumberSplit("a"), NumberSplit("b")

@@ -1,0 +1,73 @@
+"""The driver half of a query, as Spark's readers see it (Flink's ``SourceCoordinator``)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from headwater.core.jsons import JsonObject
+
+__all__ = ["SourceCoordinator", "TaskT"]
+
+TaskT = TypeVar("TaskT")
+"""What one Spark task is told; it travels inside Spark's partition."""
+
+
+class SourceCoordinator(ABC, Generic[TaskT]):
+    """Plans the batches of one query. In Spark's source runner, or in the planner for a batch read.
+
+    One class for each mode. Both work on Spark's offset log: an offset goes in and comes out as Spark's JSON,
+    and nothing that matters lives between two calls in memory only, except what an AvailableNow run has set
+    out to read.
+
+    Public methods are called by Spark's one thread, one after the other; what they do to the enumerator
+    happens on the coordinator thread. The constructor opens nothing and starts no thread.
+    """
+
+    @abstractmethod
+    def initial_offset(self) -> JsonObject:
+        """Return the genesis: the constant that stands before the first batch. No I/O."""
+
+    @abstractmethod
+    def prepare_for_available_now(self) -> None:
+        """An AvailableNow run begins. Called once, before anything else. No I/O."""
+
+    @abstractmethod
+    def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
+        """Return the offset of the next batch; ``start`` itself, byte for byte, if there is nothing to do.
+
+        Called at every trigger. That Spark asks for the batch after ``start`` proves that ``start`` is
+        committed. The first answer of a query is never the genesis: what "latest" means is resolved here and
+        logged, even if the batch is empty.
+
+        Args:
+            start: the last logged offset, or the genesis.
+            limited: whether the limits of one batch count; they do not under Once.
+
+        Raises:
+            OffsetError: the checkpoint is not ours.
+            StateLocationError: the state location cannot be used, or does not hold what the checkpoint names.
+            ContractError: the source broke a promise; nothing was changed.
+            SourceError: what the outside said, after all retries.
+        """
+
+    @abstractmethod
+    def plan_all(self) -> Sequence[TaskT]:
+        """Return the tasks of a batch read: everything that is there, without limits."""
+
+    @abstractmethod
+    def tasks(self, start: JsonObject, end: JsonObject) -> Sequence[TaskT]:
+        """Return the tasks of a logged batch: a pure function of its two offsets and the options. No I/O."""
+
+    @abstractmethod
+    def latest(self) -> JsonObject | None:
+        """Return what the query's progress shows as the latest offset; None before the first look. No I/O."""
+
+    @abstractmethod
+    def commit(self, end: JsonObject) -> None:
+        """Spark says that a batch is committed: one batch late, and never for the last one before a stop."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the threads and close the enumerator, as far as there is time."""

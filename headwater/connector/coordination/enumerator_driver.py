@@ -1,0 +1,122 @@
+"""The life of a query's enumerator: made or restored, asked once a round, told what is complete, closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from headwater.connector.coordination.assignment import AssignmentTracker
+from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
+from headwater.connector.coordination.round_context import RoundContext
+from headwater.core.enumerator import Checkpoint, SplitEnumerator
+from headwater.core.split import Split
+
+__all__ = ["EnumeratorDriver"]
+
+EnumeratorT = TypeVar("EnumeratorT", bound=SplitEnumerator[Any, Any])
+T = TypeVar("T")
+
+
+class EnumeratorDriver(Generic[EnumeratorT]):
+    """Keeps the promises of `SplitEnumerator`: which method is called when, how often, on which thread.
+
+    Called by Spark's thread; each method blocks until the coordinator thread has done its work.
+
+    What is committed goes by a key: anything that is equal for the same offset, and None for the genesis.
+
+    Args:
+        loop: the threads. The driver closes it.
+        context: what the enumerator says goes there.
+        create: makes the enumerator of a query that has logged nothing.
+        restore: makes that of a query which goes on from a checkpoint.
+    """
+
+    def __init__(
+        self,
+        loop: CoordinatorLoop,
+        context: RoundContext[Any, Any],
+        *,
+        create: Callable[[], EnumeratorT],
+        restore: Callable[[Checkpoint[Any, Any]], EnumeratorT],
+    ) -> None:
+        self._loop = loop
+        self._context = context
+        self._create = create
+        self._restore = restore
+        self._assignments: AssignmentTracker[Any] = AssignmentTracker()
+        self._enumerator: EnumeratorT | None = None
+        self._notified: object = None
+
+    def ask(self, question: Callable[[EnumeratorT], T]) -> T:
+        """Return the enumerator's answer. After the first `look`; does not wait for slow calls."""
+        return self._loop.run(lambda: question(self._made()))
+
+    def look(self, committed: object, checkpoint: Checkpoint[Any, Any] | None) -> None:
+        """Let the enumerator look at the outside, and wait until it has. Makes it if there is none.
+
+        Args:
+            committed: the key of what is committed.
+            checkpoint: the same, as an enumerator sees it; None for the genesis.
+        """
+        self._loop.run(lambda: self._begin_round(committed, checkpoint))
+        self._loop.wait_idle()
+
+    def request(self, question: Callable[[EnumeratorT], None]) -> None:
+        """Ask the enumerator for more in the same round, and wait until its slow calls are handled."""
+        self.ask(question)
+        self._loop.wait_idle()
+
+    def notify_complete(
+        self,
+        committed: object,
+        checkpoint: Checkpoint[Any, Any],
+        first: Callable[[EnumeratorT], None] = lambda _: None,
+    ) -> None:
+        """Tell the enumerator once that a checkpoint is complete. Makes it if there is none.
+
+        Args:
+            committed: the key of the checkpoint.
+            checkpoint: the same, as an enumerator sees it.
+            first: what else the enumerator is told of this checkpoint, just before.
+        """
+        self._loop.run(lambda: self._notify(committed, checkpoint, first))
+
+    def record_plan(self, key: object, assigned: Iterable[Split]) -> None:
+        """Note which splits a plan assigns anew. Should it never be logged, `look` gives them back."""
+        # Noted on Spark's thread and resolved on the coordinator's: never at once, since Spark's thread waits
+        # for every call that it makes there.
+        self._assignments.record(key, assigned)
+
+    def close(self) -> None:
+        """Close the enumerator and end the threads, as far as there is time."""
+        enumerator = self._enumerator
+        self._enumerator = None
+        self._loop.close(enumerator.close if enumerator is not None else lambda: None)
+
+    def _begin_round(self, committed: object, checkpoint: Checkpoint[Any, Any] | None) -> None:
+        """On the coordinator thread, in the order that the contract of enumerators promises."""
+        enumerator = self._made(checkpoint)
+        if unlogged := self._assignments.resolve(committed):
+            enumerator.add_splits_back(unlogged)
+        if checkpoint is not None:
+            self._notify(committed, checkpoint, lambda _: None)
+        # Before `refresh`, whose answers are the round.
+        self._context.begin_round()
+        enumerator.refresh(checkpoint)
+
+    def _notify(
+        self, committed: object, checkpoint: Checkpoint[Any, Any], first: Callable[[EnumeratorT], None]
+    ) -> None:
+        enumerator = self._made(checkpoint)
+        if committed != self._notified:
+            first(enumerator)
+            enumerator.notify_checkpoint_complete(checkpoint)
+            self._notified = committed
+
+    def _made(self, checkpoint: Checkpoint[Any, Any] | None = None) -> EnumeratorT:
+        """Return the enumerator. If there is none, make and start it."""
+        if self._enumerator is None:
+            made = self._create() if checkpoint is None else self._restore(checkpoint)
+            made.start()
+            self._enumerator = made
+        return self._enumerator

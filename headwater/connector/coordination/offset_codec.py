@@ -1,0 +1,168 @@
+"""The form of offsets in both modes: one JSON object for one entry of Spark's offset log."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from headwater.core.errors import ContractError, OffsetError
+from headwater.core.jsons import JsonObject, JsonValue, canonical
+from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
+from headwater.core.source import Source
+from headwater.core.split import PositionT, Split, SplitPath
+
+__all__ = ["OffsetCodec", "OffsetT", "flatten", "nest"]
+
+_VERSION = 1
+_RECENT = 4
+
+
+class _DecodedOffset(Protocol):
+    @property
+    def splits(self) -> Mapping[SplitPath, Split]:
+        """Every live split."""
+
+    @property
+    def state(self) -> JsonValue:
+        """The enumerator's own."""
+
+
+OffsetT = TypeVar("OffsetT", bound=_DecodedOffset)
+
+
+class OffsetCodec(ABC, Generic[OffsetT]):
+    """Offsets of one source to Spark's JSON and back.
+
+    Every offset has these fields; a mode adds its own:
+
+    * ``source``, ``version``: who wrote it. An offset with these alone is the genesis: nothing has been
+      resolved yet;
+    * ``splits``: the definitions of the live splits, as the source writes them;
+    * ``state``: the enumerator's own.
+
+    The last few are kept in both forms: Spark hands back what it was given, several times.
+    """
+
+    def __init__(self, source: Source[Any, Any, Any]) -> None:
+        self._source = source
+        self._recent: deque[tuple[JsonObject, OffsetT]] = deque(maxlen=_RECENT)
+
+    def genesis(self) -> JsonObject:
+        """Return the constant that stands before the first batch.
+
+        No split, no I/O, the same in every process.
+        """
+        return {"source": self._source.name, "version": _VERSION}
+
+    def encode(self, offset: OffsetT) -> JsonObject:
+        """Return the canonical JSON of an offset that is about to be logged: equal offsets are equal texts.
+
+        Raises:
+            ContractError: a position, a definition or the enumerator's state is not JSON, or the state is too
+                large.
+        """
+        name = self._source.name
+        check_json(
+            offset.state,
+            f"SplitEnumerator.snapshot_state: the state of source {name!r}",
+            MOST_ENUMERATOR_STATE_BYTES,
+        )
+        fields: JsonObject = {**self.genesis(), **self._to_json(offset)}
+        definitions = self._source.serialize_splits([offset.splits[path] for path in sorted(offset.splits)])
+        if definitions is not None:
+            fields["splits"] = definitions
+        if offset.state is not None:
+            fields["state"] = offset.state
+        try:
+            encoded = cast("JsonObject", canonical(fields))
+        except TypeError as error:
+            wrong = ", ".join(field for field, part in fields.items() if not _is_json(part))
+            raise ContractError(
+                f"source {name!r}: {wrong} of its offset must be JSON (Split, Source.serialize_splits): {error}"
+            ) from error
+        self._recent.append((encoded, offset))
+        return encoded
+
+    def decode(self, raw: JsonObject) -> OffsetT | None:
+        """Return the offset that Spark logged; None for the genesis.
+
+        Raises:
+            OffsetError: it was written by another source, in the other mode, by a newer version of headwater,
+                or is no offset at all.
+        """
+        self._check(raw)
+        if raw.keys() == self.genesis().keys():
+            return None
+        for encoded, offset in self._recent:
+            if encoded == raw:
+                return offset
+        try:
+            offset = self._from_json(cast("dict[str, Any]", raw))
+        except (TypeError, AttributeError, KeyError, ValueError) as error:
+            raise OffsetError(f"the checkpoint's offset cannot be read: {error!r}") from error
+        self._recent.append((raw, offset))
+        return offset
+
+    @abstractmethod
+    def _to_json(self, offset: OffsetT) -> JsonObject:
+        """Return the fields that the mode adds."""
+
+    @abstractmethod
+    def _from_json(self, raw: dict[str, Any]) -> OffsetT:
+        """Return the offset of all fields: the inverse of `encode`.
+
+        Raises:
+            TypeError, AttributeError, KeyError, ValueError: a field is missing or is something else.
+        """
+
+    def _check(self, raw: JsonObject) -> None:
+        if not isinstance(raw, dict) or "source" not in raw or "version" not in raw:
+            raise OffsetError(
+                f"the checkpoint holds an offset that headwater did not write ({str(raw)[:200]}); "
+                "it belongs to another source: use a new checkpointLocation"
+            )
+        name = self._source.name
+        if raw["source"] != name:
+            raise OffsetError(
+                f"the checkpoint belongs to the source {raw['source']!r}, not to {name!r}: "
+                "go back to that source or use a new checkpointLocation"
+            )
+        version = raw["version"]
+        if not isinstance(version, int) or not 1 <= version <= _VERSION:
+            raise OffsetError(
+                f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to {_VERSION}: "
+                "install the headwater that wrote it, or a newer one"
+            )
+
+
+def nest(flat: Mapping[SplitPath, PositionT]) -> JsonObject:
+    """``{("orders", "0"): 5}`` -> ``{"orders": {"0": 5}}``."""
+    nested: JsonObject = {}
+    for path, value in flat.items():
+        node = nested
+        for name in path[:-1]:
+            node = cast("JsonObject", node.setdefault(name, {}))
+        node[path[-1]] = value
+    return nested
+
+
+def flatten(nested: JsonValue, depth: int) -> dict[SplitPath, PositionT]:
+    """The inverse of `nest` for paths of ``depth`` names; a position below may itself be an object."""
+    level: dict[SplitPath, JsonValue] = {(): nested}
+    for _ in range(depth):
+        level = {
+            (*path, name): value
+            for path, node in level.items()
+            for name, value in cast("JsonObject", node).items()
+        }
+    return cast("dict[SplitPath, PositionT]", level)
+
+
+def _is_json(value: JsonValue) -> bool:
+    try:
+        canonical(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""What an enumerator has said in the present round."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
+from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.errors import ContractError
+from headwater.core.split import PositionT, SplitPath, SplitT
+
+__all__ = ["RoundContext"]
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
+    """Collects assignments and retirements until the next round begins.
+
+    On the coordinator thread. A round is one look of the enumerator at the outside. What a round that was
+    not logged has said is forgotten: the enumerator says it again in the next one.
+
+    Args:
+        loop: runs the enumerator's slow calls.
+    """
+
+    def __init__(self, loop: CoordinatorLoop) -> None:
+        self._loop = loop
+        self._assigned: dict[SplitPath, tuple[SplitT, PositionT]] = {}
+        self._retired: set[SplitPath] = set()
+
+    def begin_round(self) -> None:
+        """Forget what the round before said."""
+        self._assigned = {}
+        self._retired = set()
+
+    def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
+        self._loop.call_async(call, handler, what=what)
+
+    def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
+        for path, (split, start) in starts.items():
+            if split.path != path:
+                raise ContractError(
+                    f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the path {path}"
+                )
+            # The last word of a round counts, in both directions.
+            self._assigned[path] = (split, start)
+            self._retired.discard(path)
+
+    def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        for path in paths:
+            self._assigned.pop(path, None)
+            self._retired.add(path)
+            log.info("split %s leaves the query: %s", "-".join(path), reason)
+
+    def starts(self) -> dict[SplitPath, PositionT]:
+        """Return the first positions of the splits that this round assigned."""
+        return {path: start for path, (_, start) in self._assigned.items()}
+
+    def live(
+        self, before: Checkpoint[SplitT, PositionT] | None
+    ) -> tuple[dict[SplitPath, SplitT], dict[SplitPath, PositionT]]:
+        """Return the splits of the next offset, and their positions before its batch.
+
+        Args:
+            before: what the query has committed; None for nothing.
+        """
+        splits = (
+            {path: split for path, split in before.splits.items() if path not in self._retired}
+            if before
+            else {}
+        )
+        positions = {path: before.positions[path] for path in splits} if before else {}
+        for path, (split, start) in self._assigned.items():
+            splits[path] = split
+            positions[path] = start
+        return splits, positions
+
+    def changes(self, before: Checkpoint[SplitT, PositionT]) -> bool:
+        """Whether a split of a checkpoint leaves, is replaced, or begins elsewhere.
+
+        That must be logged even if there is nothing to read.
+        """
+        changed = any(
+            path in before.splits and (before.splits[path], before.positions[path]) != assigned
+            for path, assigned in self._assigned.items()
+        )
+        return changed or any(path in before.splits for path in self._retired)
