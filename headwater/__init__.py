@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
-from typing import Any as _Any
 
 if TYPE_CHECKING:
     from headwater import async_io, contracts, errors, options, testing
@@ -96,15 +95,17 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> _Any:
-    """Load a public name on first use (PEP 562). Called by Python, in any thread, until the name is there."""
-    if name in _MODULES:
-        return importlib.import_module(f"headwater.{name}")
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with it, type checkers would accept any name
+
+    def __getattr__(name: str) -> object:
+        """Load a public name on first use (PEP 562). Called by Python, in any thread, until the name is there."""
+        if name in _MODULES:
+            return importlib.import_module(f"headwater.{name}")
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 
 import headwater as hw
 from local_kafka import LocalKafka
-from tests.installing import Distributions, build
+from tests.installing import Distributions, build, install
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -133,3 +133,9 @@ def spark(spark_conf: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
     """Wheel and source distribution of what is here now."""
     return build(tmp_path_factory.mktemp("distributions"))
+
+
+@pytest.fixture(scope="session")
+def python(distributions: Distributions, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python in which headwater is installed from the wheel, as a user has it."""
+    return install(distributions.wheel, tmp_path_factory.mktemp("installed") / "python")

@@ -17,7 +17,6 @@ from pyspark.sql.datasource import DataSource
 import pyspark_headwater
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.errors import InstallationError
-from tests.installing import Distributions, install
 
 SESSION = """
 import json, sys
@@ -66,12 +65,6 @@ class DefaultSource(DataSource):
     def reader(self, schema):
         return Reader()
 """
-
-
-@pytest.fixture(scope="module")
-def python(distributions: Distributions, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python in which headwater is installed from the wheel."""
-    return install(distributions.wheel, tmp_path_factory.mktemp("installed") / "python")
 
 
 def test_in_site_packages_there_are_only_the_package_and_the_module_that_spark_looks_for(

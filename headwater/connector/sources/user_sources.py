@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
 
 from headwater.connector.options import Option, OptionTable
 from headwater.connector.sources.configured import (
@@ -32,7 +32,7 @@ __all__ = ["FromOptions", "SourceClass", "UserSource", "options_of"]
 class FromOptions(Protocol):
     """What a class of the full form has, beside its contract, to be made by name."""
 
-    OPTIONS: Sequence[Option[Any]]
+    OPTIONS: ClassVar[Sequence[Option[Any]]]
     """Its options. Those of its mode (limits or barriers) are added."""
 
     @classmethod

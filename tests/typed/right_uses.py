@@ -1,0 +1,445 @@
+"""A user's program that uses each public name as it is meant: type checkers accept it. It is never run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+
+import headwater as hw
+from headwater import testing
+
+SCHEMA: pa.Schema = pa.schema({"name": pa.string()})
+spark: SparkSession = SparkSession.builder.getOrCreate()
+version: str = hw.__version__
+
+
+# A source in short.
+
+
+class Lines(
+    hw.SimpleSource,
+    hw.Heads,
+    hw.FindsTimestamps,
+    hw.EstimatesSizes,
+    hw.Acknowledges,
+    hw.InfersSchema,
+    hw.PushesFilters,
+):
+    """A planned source with every ability."""
+
+    name = "lines"
+    schema = SCHEMA
+    OPTIONS = (
+        hw.options.Option("folder", hw.options.text, None, "The folder.", required=True),
+        hw.options.Option("limit", hw.options.integer(1), 10, "How many."),
+        hw.options.Option("wait", hw.options.duration_ms, 1_000, "How long."),
+        hw.options.Option("columns", hw.options.names, ("name",), "Which."),
+        hw.options.Option("exact", hw.options.boolean, default=True, help="Whether."),
+        hw.options.Option("order", hw.options.one_of("up", "down"), "up", "Which way."),
+        hw.options.Option("more", hw.options.json_object, None, "The rest."),
+    )
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit("one", info={"size": 1})]
+
+    def head(self, split: hw.NamedSplit) -> int:
+        return 3
+
+    def position_at(self, split: hw.NamedSplit, timestamp_ms: int) -> int:
+        return timestamp_ms
+
+    def row_bytes(self, split: hw.NamedSplit) -> int:
+        return 100
+
+    def acknowledge(self, positions: Mapping[str, hw.contracts.JsonValue]) -> None:
+        print(positions["one"])
+
+    def infer_schema(self) -> pa.Schema:
+        return SCHEMA
+
+    def push_filters(self, filters: tuple[Any, ...]) -> None:
+        print(filters)
+
+    def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
+        if stop is None:
+            raise hw.TransientSourceError("away", source="lines", split=split.name, position=position)
+        yield hw.Page([(str(number),) for number in range(position, stop)], stop)
+
+
+class Tail(hw.SimpleSource):
+    """A barrier source whose splits end, wait, and name others."""
+
+    name = "tail"
+    schema = SCHEMA
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit("all")]
+
+    def read(
+        self, split: hw.NamedSplit, position: int
+    ) -> Generator[hw.Page, None, hw.Finished | hw.AskAgain | None]:
+        yield hw.Page([{"name": split.name}], position + 1, [hw.NamedSplit("child")])
+        return hw.Finished() if split.name == "child" else hw.AskAgain(after_ms=500)
+
+
+hw.register(spark, Lines)
+table: hw.options.OptionTable = hw.options_of(Lines)
+page: str = table.markdown()
+
+
+# Settings and lag.
+
+conf: dict[str, str] = hw.recommended_conf()
+environment: dict[str, str] = hw.recommended_environment()
+lag: hw.LagListener = hw.LagListener()
+spark.streams.addListener(lag)
+behind: list[hw.QueryLag] = lag.queries()
+total: int = behind[0].total
+
+
+# Errors.
+
+try:
+    rows: DataFrame = spark.read.format("headwater").option("source", "kafka").load()
+except hw.errors.OptionError as wrong_option:
+    name: str | None = wrong_option.option
+except hw.errors.MissingDependencyError as missing:
+    print(missing.library)
+except (hw.errors.DeadlineError, hw.errors.AuthenticationError, hw.errors.AuthorizationError) as refused:
+    where: str | None = refused.split
+except (hw.errors.UnknownSplitError, hw.errors.DataLossError, hw.errors.CorruptRecordError) as lost:
+    reached: object = lost.position
+except hw.errors.SourceError as failed:
+    source: str | None = failed.source
+except (hw.errors.CallTimeoutError, hw.errors.CircuitOpenError, hw.errors.AsyncCallError):
+    pass
+except (hw.errors.InstallationError, hw.errors.OffsetError, hw.errors.ContractError, hw.errors.FencedError):
+    pass
+except (hw.errors.StateLocationError, hw.errors.PartitionNotFoundError, hw.HeadwaterError):
+    pass
+root: type[Exception] = hw.errors.HeadwaterError
+transient: type[hw.errors.SourceError] = hw.errors.TransientSourceError
+
+
+# Asynchronous I/O.
+
+
+class Lookup(hw.async_io.AsyncFunction):
+    """One row a call."""
+
+    scope = hw.async_io.Scope.PROCESS
+
+    async def open(self, context: hw.async_io.OpenContext) -> None:
+        print(context.capacity)
+
+    async def async_invoke(self, row: Row) -> Any:
+        return {"tier": row.id}
+
+
+class Bulk(hw.async_io.AsyncBatchFunction):
+    """Many rows a call."""
+
+    async def async_invoke_batch(self, rows: Sequence[Row]) -> Sequence[Any]:
+        return [{"tier": 1} for _ in rows]
+
+
+class Called(hw.async_io.CallbackFunction):
+    """A client that calls back."""
+
+    def async_invoke(self, row: Row, result_future: hw.async_io.ResultFuture) -> None:
+        result_future.complete({"tier": 1})
+
+
+class Blocking(hw.async_io.BlockingFunction):
+    """A client that blocks."""
+
+    def invoke(self, row: Row) -> Any:
+        return {"tier": 1}
+
+
+class Shared(hw.async_io.SharedCache):
+    """A cache outside of the process."""
+
+    async def get(self, keys: Sequence[Hashable]) -> Mapping[Hashable, Any]:
+        return dict.fromkeys(keys)
+
+    async def put(self, results: Mapping[Hashable, Any]) -> None:
+        print(len(results))
+
+
+metrics = hw.async_io.AsyncMetrics(spark)
+options: hw.async_io.AsyncOptions = {
+    "columns": ["id"],
+    "on_failure": "error_column",
+    "retry": hw.async_io.RetryPolicy.exponential(4, first_ms=50),
+    "rate_limit": hw.async_io.RateLimit(requests_per_s=100, burst=10),
+    "circuit_breaker": hw.async_io.CircuitBreakerSettings(failures=3),
+    "cache": hw.async_io.CacheSettings(ttl_ms=60_000, shared=Shared()),
+    "metrics": metrics,
+}
+unordered: DataFrame = hw.unordered_wait(
+    spark.range(9), Lookup(), schema="tier int", timeout="5s", capacity=8, carry_over="1s", **options
+)
+ordered: DataFrame = hw.ordered_wait(
+    spark.range(9), Bulk(), schema="tier int", batching=hw.async_io.Batching(size=100, linger_ms=5)
+)
+keyed: DataFrame = hw.keyed_wait(spark.range(9), Blocking(), keys=["id"], schema="tier int", timeout=None)
+good, bad = hw.split_failures(hw.unordered_wait(spark.range(9), Called(), schema="tier int"))
+counted: hw.async_io.MetricsSnapshot = metrics.value
+requests: int = counted.requests
+
+
+# A source in full.
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf(hw.contracts.Split):
+    """A split of one's own."""
+
+    label: str
+
+    @property
+    def path(self) -> hw.contracts.Path:
+        return (self.label,)
+
+
+class Enumerator(hw.contracts.PlannedSplitEnumerator[Shelf, int]):
+    """Which shelves there are."""
+
+    def __init__(self, context: hw.contracts.SplitEnumeratorContext[Shelf, int]) -> None:
+        self.context = context
+
+    def start(self) -> None:
+        self.context.call_async(lambda: [Shelf("a")], self.found, what="shelves")
+
+    def found(self, shelves: list[Shelf]) -> None:
+        self.context.assign_splits({shelf.path: (shelf, 0) for shelf in shelves})
+
+    def refresh(self, checkpoint: hw.contracts.Checkpoint[Shelf, int] | None) -> None:
+        print(checkpoint.positions if checkpoint else "new")
+
+    def heads(self) -> Mapping[hw.contracts.Path, int]:
+        return {("a",): 3}
+
+    def handle_split_request(self, request: hw.contracts.SplitRequest) -> None:
+        print(request.limited)
+
+
+class Reader(hw.contracts.SplitReader[range, Shelf, int]):
+    """Hands out numbers."""
+
+    def __init__(self) -> None:
+        self.open: list[hw.contracts.SplitRange[Shelf, int]] = []
+
+    def handle_splits_changes(self, added: Sequence[hw.contracts.SplitRange[Shelf, int]]) -> None:
+        self.open += added
+
+    def fetch(self) -> hw.contracts.RecordsWithSplitIds[range]:
+        piece = self.open.pop()
+        path = piece.split.path
+        return hw.contracts.RecordsWithSplitIds({path: [range(piece.start, piece.stop)]}, frozenset([path]))
+
+    def close(self) -> None:
+        self.open.clear()
+
+
+class Emitter(hw.contracts.RecordEmitter[range, Shelf, int]):
+    """Makes rows of numbers."""
+
+    def emit(self, record: range, state: hw.contracts.SplitState[Shelf, int]) -> Iterator[pa.RecordBatch]:
+        state.position = record.stop
+        yield pa.RecordBatch.from_pylist([{"name": str(number)} for number in record], schema=SCHEMA)
+
+
+class Shelves(hw.contracts.PlannedSource[range, Shelf, int], hw.contracts.FromOptions):
+    """A planned source in full."""
+
+    name: ClassVar[str] = "shelves"
+    OPTIONS: ClassVar[tuple[hw.options.Option[Any], ...]] = ()
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], boundedness: hw.contracts.Boundedness | None) -> Self:
+        print(options, boundedness)
+        return cls()
+
+    @property
+    def boundedness(self) -> hw.contracts.Boundedness:
+        return hw.contracts.Boundedness.BOUNDED
+
+    def schema(self) -> pa.Schema:
+        return SCHEMA
+
+    def create_enumerator(self, context: hw.contracts.SplitEnumeratorContext[Shelf, int]) -> Enumerator:
+        return Enumerator(context)
+
+    def restore_enumerator(
+        self,
+        context: hw.contracts.SplitEnumeratorContext[Shelf, int],
+        checkpoint: hw.contracts.Checkpoint[Shelf, int],
+    ) -> Enumerator:
+        return Enumerator(context)
+
+    def create_reader(self) -> Reader:
+        return Reader()
+
+    def create_emitter(self) -> Emitter:
+        return Emitter()
+
+    def serialize_splits(self, splits: Iterable[Shelf]) -> hw.contracts.JsonValue:
+        return [split.label for split in splits]
+
+    def deserialize_splits(
+        self, paths: Iterable[hw.contracts.Path], definitions: hw.contracts.JsonValue
+    ) -> Mapping[hw.contracts.Path, Shelf]:
+        return {path: Shelf(path[0]) for path in paths}
+
+    def rows_between(self, start: int, stop: int) -> int:
+        return stop - start
+
+    def position_after(self, start: int, rows: int, stop: int) -> int:
+        return min(start + rows, stop)
+
+
+class EpochEnumerator(hw.contracts.BarrierSplitEnumerator[Shelf, int]):
+    """Which shelves there are, and what tasks tell."""
+
+    def __init__(self, context: hw.contracts.BarrierSplitEnumeratorContext[Shelf, int]) -> None:
+        self.context = context
+
+    def start(self) -> None:
+        self.context.send_event_to_source_reader(("a",), {"slow": True})
+
+    def refresh(self, checkpoint: hw.contracts.Checkpoint[Shelf, int] | None) -> None:
+        self.context.retire_splits([("b",)], "gone")
+
+
+class EpochReader(hw.contracts.SplitReader[hw.contracts.EpochRecord, Shelf, int]):
+    """Hands out one page."""
+
+    def handle_splits_changes(self, added: Sequence[hw.contracts.SplitRange[Shelf, int]]) -> None:
+        print(added)
+
+    def fetch(self) -> hw.contracts.EpochRecords:
+        rows = pa.RecordBatch.from_pylist([{"name": "a"}], schema=SCHEMA)
+        found = hw.contracts.FoundSplit(Shelf("b"), 0)
+        return hw.contracts.EpochRecords({("a",): [hw.contracts.EpochRecord(rows, 1, (found,))]})
+
+    def close(self) -> None:
+        print("closed")
+
+
+class Epochs(hw.contracts.BarrierSource[Shelf, int]):
+    """A barrier source in full."""
+
+    name: ClassVar[str] = "epochs"
+
+    @property
+    def boundedness(self) -> hw.contracts.Boundedness:
+        return hw.contracts.Boundedness.CONTINUOUS_UNBOUNDED
+
+    def schema(self) -> pa.Schema:
+        return SCHEMA
+
+    def create_enumerator(
+        self, context: hw.contracts.BarrierSplitEnumeratorContext[Shelf, int]
+    ) -> hw.contracts.BarrierSplitEnumerator[Shelf, int]:
+        return EpochEnumerator(context)
+
+    def restore_enumerator(
+        self,
+        context: hw.contracts.BarrierSplitEnumeratorContext[Shelf, int],
+        checkpoint: hw.contracts.Checkpoint[Shelf, int],
+    ) -> hw.contracts.BarrierSplitEnumerator[Shelf, int]:
+        return EpochEnumerator(context)
+
+    def create_reader(self) -> EpochReader:
+        return EpochReader()
+
+    def serialize_splits(self, splits: Iterable[Shelf]) -> hw.contracts.JsonValue:
+        return [split.label for split in splits]
+
+    def deserialize_splits(
+        self, paths: Iterable[hw.contracts.Path], definitions: hw.contracts.JsonValue
+    ) -> Mapping[hw.contracts.Path, Shelf]:
+        return {path: Shelf(path[0]) for path in paths}
+
+
+emitter: hw.contracts.EpochRecordEmitter = hw.contracts.EpochRecordEmitter()
+limit = hw.contracts.Barrier(rows=1_000)
+hw.register(spark, Shelves)
+
+
+def what_both_modes_share(
+    source: hw.contracts.Source[Any, Shelf, int], enumerator: hw.contracts.SplitEnumerator[Shelf, int]
+) -> pa.Schema:
+    enumerator.start()
+    return source.schema()
+
+
+# Tests of a source.
+
+
+class TestLines(testing.SourceTests):
+    """All suites that need no Spark."""
+
+    source = Lines
+
+    def options(self) -> Mapping[str, str]:
+        return {"folder": "/tmp/lines"}
+
+
+class TestLinesWithSpark(TestLines, testing.SparkTests):
+    """With Spark."""
+
+
+class TestParts(
+    testing.EnumeratorTests,
+    testing.ReaderTests,
+    testing.OffsetTests,
+    testing.OptionTests,
+    testing.CheckpointTests,
+    testing.ScaleTests,
+):
+    """The suites one by one."""
+
+    source = testing.ScriptedSource
+
+    def options(self) -> Mapping[str, str]:
+        return testing.scripted(
+            all=[
+                testing.Rows(3),
+                testing.Pause(after_ms=5),
+                testing.Fail(ConnectionError("away"), times=2),
+                testing.Find("child"),
+                testing.End(),
+            ]
+        )
+
+
+def play(system: testing.MemorySystem, clock: testing.Clock) -> int:
+    """Run a query in this process, with a crash."""
+    system.append("orders", [1, 2, 3])
+    suite = TestLines()
+    engine = testing.MicroBatchEngine(
+        lambda: suite.configure(suite.options(), hw.contracts.Boundedness.BOUNDED)
+    )
+    try:
+        engine.run(crash_after=testing.Step.READ)
+    except testing.CrashError:
+        pass
+    except testing.BrokenContractError as broken:
+        print(broken)
+    batch = testing.read_batch(suite.configure(suite.options(), hw.contracts.Boundedness.BOUNDED))
+    context: testing.RecordingContext = testing.RecordingContext()
+    context.call_async(lambda: 1, print, what="numbers")
+    return clock.monotonic_ms() + testing.count_rows(batch).total()
+
+
+elapsed: int = play(testing.MemorySystem(), testing.ManualClock(now_ms=5))
+kept = cast(
+    "list[object]", [page, conf, environment, total, root, transient, unordered, ordered, keyed, limit]
+)
