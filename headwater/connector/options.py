@@ -1,6 +1,12 @@
-"""Options as a typed table.
+"""Options as a typed table: each is declared once, with its name, its parser, its default and its help.
 
-One row an option gives parsing, errors with the nearest name, and the documentation.
+The table parses what the user gave, names the nearest option in errors, and writes the page of the docs. What
+it parsed is asked for with the declaration, which also tells mypy the type::
+
+    COLUMNS: Final = Option("columns", names, None, "Only these columns.")
+    TABLE: Final = OptionTable([COLUMNS])
+
+    TABLE.parse({"columns": "key,value"}, boundedness)[COLUMNS]  # a tuple[str, ...] | None
 """
 
 from __future__ import annotations
@@ -10,7 +16,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
@@ -18,6 +24,7 @@ from headwater.core.source import Boundedness
 __all__ = [
     "Option",
     "OptionTable",
+    "ParsedOptions",
     "boolean",
     "duration_ms",
     "integer",
@@ -28,16 +35,26 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+ChoiceT = TypeVar("ChoiceT", bound=str)
 log = logging.getLogger(__name__)
-_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
-
-_MODES = {None: "both", Boundedness.BOUNDED: "batch", Boundedness.CONTINUOUS_UNBOUNDED: "stream"}
+_UNITS_MS: Final = {
+    **dict.fromkeys(("", "ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
+_SHOWN_MODE: Final = {
+    None: "both",
+    Boundedness.BOUNDED: "batch",
+    Boundedness.CONTINUOUS_UNBOUNDED: "stream",
+}
 
 
 @dataclass(frozen=True)
 class Option(Generic[T]):
-    """One option of a source.
+    """One option of a source: its row in the table, and the key of its value in `ParsedOptions`.
 
     Attributes:
         name: as the user writes it; Spark ignores case, so do we.
@@ -58,13 +75,57 @@ class Option(Generic[T]):
     required: bool = False
 
 
+class ParsedOptions:
+    """A value for every option of a table: the one that the user gave, or the default.
+
+    Args:
+        values: by the names of the options, as the table spells them.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, option: Option[T]) -> T:
+        """Return the value of an option of the table.
+
+        Raises:
+            KeyError: the table does not have this option.
+        """
+        value: T = self._values[option.name]
+        return value
+
+    def get(self, option: Option[T]) -> T:
+        """Return the value of an option that only some tables have; the default if this one does not."""
+        value: T = self._values.get(option.name, option.default)
+        return value
+
+    def require(self, option: Option[T | None], hint: str = "") -> T:
+        """Return the value of an option that the user must give, at least here.
+
+        Args:
+            option: whose default of None stands for "not given".
+            hint: what follows "is required" in the error.
+
+        Raises:
+            OptionError: it was not given.
+        """
+        value = self[option]
+        if value is None:
+            raise OptionError(f"is required{hint}", option=option.name)
+        return value
+
+    def by_name(self) -> dict[str, Any]:
+        """Return all values by name: what the source of a user is made from (``self.options["folder"]``)."""
+        return dict(self._values)
+
+
 class OptionTable:
     """All options of a source, in the order in which the docs list them.
 
     Args:
         rows: the options.
-        prefixes: beginnings of names that are passed through whole (``kafka.``); whoever takes them checks
-            the rest.
+        prefixes: beginnings of names, in lower case, that the table leaves alone (``kafka.``): the source
+            checks such options itself.
     """
 
     def __init__(self, rows: Iterable[Option[Any]], prefixes: tuple[str, ...] = ()) -> None:
@@ -72,8 +133,8 @@ class OptionTable:
         self.prefixes = prefixes
         self._by_lower = {row.name.lower(): row for row in self.rows}
 
-    def parse(self, given: Mapping[str, str], boundedness: Boundedness | None) -> dict[str, Any]:
-        """Return a value for every option of the table, by name.
+    def parse(self, given: Mapping[str, str], boundedness: Boundedness | None) -> ParsedOptions:
+        """Return a value for every option of the table.
 
         Args:
             given: the user's options; the case of keys does not matter.
@@ -88,49 +149,69 @@ class OptionTable:
         for key, raw in given.items():
             if key.lower().startswith(self.prefixes):
                 continue
-            row = self._by_lower.get(key.lower())
-            if row is None:
-                raise self._unknown(key)
-            if row.only is Boundedness.BOUNDED and boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
-                raise OptionError(
-                    "is only for a batch read (spark.read); a stream has no end: remove it", option=row.name
-                )
-            if row.only is Boundedness.CONTINUOUS_UNBOUNDED and boundedness is Boundedness.BOUNDED:
-                log.warning(
-                    "option %r counts only in a stream (spark.readStream); ignored in this batch read",
-                    row.name,
-                )
-            try:
-                value = row.parse(raw)
-            except ValueError as error:
-                raise OptionError(f"{error}", option=row.name) from error
-            if row.only is None or boundedness in {None, row.only}:
+            row = self._row(key)
+            counts = _counts(row, boundedness)
+            # An option that does not count is parsed all the same: a slip in it should not wait for the day
+            # on which it does.
+            value = _parsed(row, raw)
+            if counts:
                 values[row.name] = value
-        if missing := [
-            row
-            for row in self.rows
-            if row.required and row.name.lower() not in {key.lower() for key in given}
-        ]:
-            raise OptionError(f"is required: {missing[0].help}", option=missing[0].name)
-        return values
+        self._check_required(given)
+        return ParsedOptions(values)
 
     def markdown(self) -> str:
         """Return the table as the docs show it."""
-        rows = [f"| `{row.name}` | {_default(row)} | {_MODES[row.only]} | {row.help} |" for row in self.rows]
+        rows = [
+            f"| `{row.name}` | {_default(row)} | {_SHOWN_MODE[row.only]} | {row.help} |" for row in self.rows
+        ]
         return "\n".join(["| option | default | for | meaning |", "|---|---|---|---|", *rows])
 
-    def _unknown(self, key: str) -> OptionError:
+    def _row(self, key: str) -> Option[Any]:
+        row = self._by_lower.get(key.lower())
+        if row is not None:
+            return row
         near = nearest(key, [row.name for row in self.rows])
         hint = f"did you mean {near!r}?" if near else f"valid are {', '.join(row.name for row in self.rows)}"
-        return OptionError(f"is not an option of this source; {hint}", option=key)
+        raise OptionError(f"is not an option of this source; {hint}", option=key)
+
+    def _check_required(self, given: Mapping[str, str]) -> None:
+        given_lower = {key.lower() for key in given}
+        for row in self.rows:
+            if row.required and row.name.lower() not in given_lower:
+                raise OptionError(f"is required: {row.help}", option=row.name)
+
+
+def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
+    """Whether an option that was given counts in this mode.
+
+    Raises:
+        OptionError: it contradicts the mode.
+    """
+    if boundedness is None or row.only is None or row.only is boundedness:
+        return True
+    if row.only is Boundedness.BOUNDED:
+        raise OptionError(
+            "is only for a batch read (spark.read); a stream has no end: remove it", option=row.name
+        )
+    log.warning("option %r counts only in a stream (spark.readStream); ignored in this batch read", row.name)
+    return False
+
+
+def _parsed(row: Option[T], raw: str) -> T:
+    try:
+        return row.parse(raw)
+    except ValueError as error:
+        raise OptionError(f"{error}", option=row.name) from error
 
 
 def _default(row: Option[Any]) -> str:
     if row.required:
         return "required"
-    if row.shown_default is not None or row.default is None:
-        return row.shown_default or ""
-    return f"`{json.dumps(row.default)}`" if not isinstance(row.default, str) else f"`{row.default}`"
+    if row.shown_default is not None:
+        return row.shown_default
+    if row.default is None:
+        return ""
+    return f"`{row.default}`" if isinstance(row.default, str) else f"`{json.dumps(row.default)}`"
 
 
 def text(raw: str) -> str:
@@ -165,12 +246,10 @@ def duration_ms(raw: str) -> int:
     ``500ms``, ``10s``, ``15m``, ``1h``, also ``15 minutes``.
     """
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", raw.lower())
-    unit = found.group(2) if found else ""
-    words = {"millisecond": "ms", "second": "s", "sec": "s", "minute": "m", "hour": "h", "day": "d"}
-    unit = words.get(unit.removesuffix("s") if len(unit) > 2 else unit, unit) or "ms"
-    if found is None or unit not in _UNITS_MS:
+    unit_ms = _UNITS_MS.get(found.group(2)) if found else None
+    if found is None or unit_ms is None:
         raise ValueError(f"must be a duration such as 500ms, 10s, 15m or 1h, not {raw!r}")
-    return int(found.group(1)) * _UNITS_MS[unit]
+    return int(found.group(1)) * unit_ms
 
 
 def names(raw: str) -> tuple[str, ...]:
@@ -181,13 +260,15 @@ def names(raw: str) -> tuple[str, ...]:
     return found
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    """One of a few words, in any case."""
+def one_of(*choices: ChoiceT) -> Callable[[str], ChoiceT]:
+    """One of a few words, in any case; the value is the word as it stands here."""
+    by_lower = {choice.lower(): choice for choice in choices}
 
-    def parse(raw: str) -> str:
-        if raw.strip().lower() not in choices:
+    def parse(raw: str) -> ChoiceT:
+        choice = by_lower.get(raw.strip().lower())
+        if choice is None:
             raise ValueError(f"must be one of {', '.join(choices)}, not {raw!r}")
-        return raw.strip().lower()
+        return choice
 
     return parse
 
@@ -199,6 +280,6 @@ def json_object(raw: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"is not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        # The user wrote a wrong value, no wrong type.
+        # No TypeError: the caller's argument is a text, as it should be; what the user wrote in it is wrong.
         raise ValueError(f'must be a JSON object such as {{"topic": ...}}, not {raw!r}')  # noqa: TRY004
     return value

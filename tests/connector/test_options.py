@@ -22,19 +22,31 @@ from headwater.core.errors import InstallationError, OptionError
 from headwater.core.source import Boundedness
 
 BATCH, STREAM = Boundedness.BOUNDED, Boundedness.CONTINUOUS_UNBOUNDED
-TABLE = OptionTable(
-    [
-        Option("maxThings", integer(1), 7, "how many"),
-        Option("endingThing", text, None, "where to end", BATCH),
-        Option("minThings", integer(), None, "at least", STREAM),
-    ],
-    prefixes=("outside.",),
-)
+MAX_THINGS = Option("maxThings", integer(1), 7, "how many")
+ENDING_THING = Option("endingThing", text, None, "where to end", BATCH)
+MIN_THINGS = Option("minThings", integer(), None, "at least", STREAM)
+TABLE = OptionTable([MAX_THINGS, ENDING_THING, MIN_THINGS], prefixes=("outside.",))
 
 
 def test_every_option_has_a_value_and_case_does_not_matter() -> None:
-    assert TABLE.parse({"MAXthings": "3"}, STREAM) == {"maxThings": 3, "endingThing": None, "minThings": None}
-    assert TABLE.parse({}, None)["maxThings"] == 7
+    parsed = TABLE.parse({"MAXthings": "3"}, STREAM)
+    assert parsed.by_name() == {"maxThings": 3, "endingThing": None, "minThings": None}
+    assert TABLE.parse({}, None)[MAX_THINGS] == 7
+
+
+def test_an_option_that_only_some_tables_have_has_its_default_in_the_others() -> None:
+    elsewhere = Option("filters", boolean, default=True, help="")
+    parsed = TABLE.parse({}, STREAM)
+    assert parsed.get(elsewhere) is True
+    assert parsed.get(MAX_THINGS) == 7
+    with pytest.raises(KeyError, match="filters"):
+        parsed[elsewhere]
+
+
+def test_an_option_that_is_needed_here_is_named_as_the_table_spells_it() -> None:
+    assert TABLE.parse({"minthings": "2"}, STREAM).require(MIN_THINGS) == 2
+    with pytest.raises(OptionError, match=r"^option 'minThings': is required: how many must be there\?$"):
+        TABLE.parse({}, STREAM).require(MIN_THINGS, ": how many must be there?")
 
 
 def test_an_unknown_option_names_the_nearest_valid_one() -> None:
@@ -53,13 +65,13 @@ def test_a_batch_option_in_a_stream_is_an_error() -> None:
 
 def test_a_stream_option_in_a_batch_is_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert TABLE.parse({"minthings": "1"}, BATCH)["minThings"] is None
+        assert TABLE.parse({"minthings": "1"}, BATCH)[MIN_THINGS] is None
     assert "'minThings' counts only in a stream" in caplog.text
 
 
-def test_what_has_a_prefix_is_left_to_whoever_takes_it() -> None:
+def test_what_has_a_prefix_is_left_to_the_source() -> None:
     given = {"outside.a.b": "1", "maxthings": "2"}
-    assert TABLE.parse(given, STREAM)["maxThings"] == 2
+    assert TABLE.parse(given, STREAM)[MAX_THINGS] == 2
 
 
 @pytest.mark.parametrize(

@@ -1,112 +1,144 @@
-"""The options that every source in barrier mode has."""
+"""The options that every source in barrier mode has, and what they come to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from headwater.connector.barrier.plan import BarrierHints, Epochs
-from headwater.connector.options import Option, boolean, duration_ms, integer, json_object, one_of, text
-from headwater.connector.planned.planning import default_parallelism
+from headwater.connector.cpus import available_cpus
+from headwater.connector.options import (
+    Option,
+    ParsedOptions,
+    boolean,
+    duration_ms,
+    integer,
+    json_object,
+    one_of,
+    text,
+)
 from headwater.core.epoch import AlignmentMode, Barrier
-from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 
 __all__ = ["BARRIER_OPTIONS", "epochs_of"]
 
-_STREAM = Boundedness.CONTINUOUS_UNBOUNDED
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+
+_STATE_LOCATION: Final = Option(
+    "stateLocation",
+    text,
+    None,
+    "Required for a stream: a folder that the driver and all executors reach, for what a checkpoint needs "
+    "beside Spark's own: an absolute local path, or `s3://`, `gs://`, `abfs://`. One for any number of "
+    "queries.",
+    only=_STREAM,
+)
+_STATE_STORAGE_OPTIONS: Final = Option(
+    "stateStorageOptions",
+    json_object,
+    None,
+    "JSON: settings of the fsspec file system behind `stateLocation`.",
+    only=_STREAM,
+)
+_STATE_RETAINED_EPOCHS: Final = Option(
+    "stateRetainedEpochs",
+    integer(1),
+    100,
+    "How many epochs before the last one stay in `stateLocation`.",
+    only=_STREAM,
+)
+_BARRIER_ROWS: Final = Option(
+    "barrierRows", integer(1), None, "A task ends its epoch after about so many rows.", only=_STREAM
+)
+_BARRIER_BYTES: Final = Option(
+    "barrierBytes",
+    integer(1),
+    None,
+    "A task ends its epoch after about so many bytes of Arrow rows.",
+    only=_STREAM,
+)
+_BARRIER_INTERVAL: Final = Option(
+    "barrierInterval",
+    duration_ms,
+    10_000,
+    "A task ends its epoch so long after its first fetch.",
+    only=_STREAM,
+    shown_default="`10s`",
+)
+_BARRIER_MODE: Final = Option(
+    "barrierMode",
+    one_of(*(mode.value for mode in AlignmentMode)),
+    AlignmentMode.ALIGNED.value,
+    "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned`, "
+    "`unaligned` or `at-least-once`.",
+    only=_STREAM,
+)
+_ALIGNMENT_TIMEOUT: Final = Option(
+    "alignmentTimeout",
+    duration_ms,
+    None,
+    "An `aligned` barrier that takes longer becomes `unaligned`.",
+    only=_STREAM,
+)
+_CHECKPOINT_TIMEOUT: Final = Option(
+    "checkpointTimeout",
+    duration_ms,
+    60_000,
+    "How long a task of a committed batch may take to publish what it read before it counts as not run.",
+    only=_STREAM,
+    shown_default="`60s`",
+)
+_POLL_INTERVAL: Final = Option(
+    "pollInterval",
+    duration_ms,
+    10_000,
+    "How long after it had nothing more a split is looked at again.",
+    only=_STREAM,
+    shown_default="`10s`",
+)
+_SHARE_SCANS: Final = Option(
+    "shareScans",
+    boolean,
+    False,
+    "Keep the rows of an epoch in a file on the executor's host, so that further scans of the epoch there "
+    "(a self-join, several actions in `foreachBatch`) ask the outside for nothing. Costs writing every row "
+    "to local disk.",
+    only=_STREAM,
+)
+_MAX_BUFFERED_BYTES: Final = Option(
+    "maxBufferedBytes", integer(1), 64 << 20, "What a task may hold between fetching and handing over."
+)
+_PARALLELISM: Final = Option(
+    "parallelism",
+    integer(1),
+    None,
+    "The most tasks of an epoch.",
+    shown_default="the driver's CPUs",
+)
 
 BARRIER_OPTIONS: Final = (
-    Option(
-        "stateLocation",
-        text,
-        None,
-        "Required for a stream: a folder that the driver and all executors reach, for what a checkpoint needs beside Spark's own: an absolute local "
-        "path, or `s3://`, `gs://`, `abfs://`. One for any number of queries.",
-        only=_STREAM,
-    ),
-    Option(
-        "stateStorageOptions",
-        json_object,
-        None,
-        "JSON: settings of the fsspec file system behind `stateLocation`.",
-        only=_STREAM,
-    ),
-    Option(
-        "stateRetainedEpochs",
-        integer(1),
-        100,
-        "How many epochs before the last one stay in `stateLocation`.",
-        only=_STREAM,
-    ),
-    Option("barrierRows", integer(1), None, "A task ends its epoch after about so many rows.", only=_STREAM),
-    Option(
-        "barrierBytes",
-        integer(1),
-        None,
-        "A task ends its epoch after about so many bytes of Arrow rows.",
-        only=_STREAM,
-    ),
-    Option(
-        "barrierInterval",
-        duration_ms,
-        10_000,
-        "A task ends its epoch so long after its first fetch.",
-        only=_STREAM,
-        shown_default="`10s`",
-    ),
-    Option(
-        "barrierMode",
-        one_of(*(mode.value for mode in AlignmentMode)),
-        AlignmentMode.ALIGNED.value,
-        "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned`, `unaligned` or `at-least-once`.",
-        only=_STREAM,
-    ),
-    Option(
-        "alignmentTimeout",
-        duration_ms,
-        None,
-        "An `aligned` barrier that takes longer becomes `unaligned`.",
-        only=_STREAM,
-    ),
-    Option(
-        "checkpointTimeout",
-        duration_ms,
-        60_000,
-        "How long a task of a committed batch may take to publish what it read before it counts as not run.",
-        only=_STREAM,
-        shown_default="`60s`",
-    ),
-    Option(
-        "pollInterval",
-        duration_ms,
-        10_000,
-        "How long after it had nothing more a split is looked at again.",
-        only=_STREAM,
-        shown_default="`10s`",
-    ),
-    Option(
-        "shareScans",
-        boolean,
-        False,
-        "Keep the rows of an epoch in a file on the executor's host, so that further scans of the epoch there (a self-join, several actions in "
-        "`foreachBatch`) ask the outside for nothing. Costs writing every row to local disk.",
-        only=_STREAM,
-    ),
-    Option(
-        "maxBufferedBytes", integer(1), 64 << 20, "What a task may hold between fetching and handing over."
-    ),
-    Option("parallelism", integer(1), None, "The most tasks of an epoch.", shown_default="the driver's CPUs"),
+    _STATE_LOCATION,
+    _STATE_STORAGE_OPTIONS,
+    _STATE_RETAINED_EPOCHS,
+    _BARRIER_ROWS,
+    _BARRIER_BYTES,
+    _BARRIER_INTERVAL,
+    _BARRIER_MODE,
+    _ALIGNMENT_TIMEOUT,
+    _CHECKPOINT_TIMEOUT,
+    _POLL_INTERVAL,
+    _SHARE_SCANS,
+    _MAX_BUFFERED_BYTES,
+    _PARALLELISM,
 )
-"""The rows of the table that are the same for all of them."""
+"""In the order in which the docs list them."""
 
 
-def epochs_of(values: Mapping[str, Any], boundedness: Boundedness | None, *, source: str) -> Epochs:
-    """Return what the barrier options say.
+def epochs_of(options: ParsedOptions, boundedness: Boundedness | None, *, source: str) -> Epochs:
+    """Return how a query goes from epoch to epoch.
 
     Args:
-        values: of `BARRIER_OPTIONS`, by name.
+        options: of a table with `BARRIER_OPTIONS`.
         boundedness: a batch or a stream; None if only the schema will be asked for.
         source: the source's name, for messages.
 
@@ -114,23 +146,32 @@ def epochs_of(values: Mapping[str, Any], boundedness: Boundedness | None, *, sou
         OptionError: a stream without ``stateLocation``.
         StateLocationError: a location without an atomic put-if-absent.
     """
-    hints = BarrierHints(
-        Barrier(values["barrierRows"], values["barrierBytes"], values["barrierInterval"] or None),
-        AlignmentMode(values["barrierMode"]),
-        values["alignmentTimeout"],
-        values["parallelism"] or default_parallelism(),
-        values["maxBufferedBytes"],
-        values["pollInterval"],
-        values["checkpointTimeout"],
-        values["stateRetainedEpochs"],
-        values["shareScans"],
-    )
+    hints = _barrier_hints(options)
     if boundedness is not _STREAM:
-        return Epochs(None, hints)
-    if values["stateLocation"] is None:
-        raise OptionError(
-            f"is required: where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks write down how far they came; "
-            "name a folder that the driver and all executors reach, and back it up together with the checkpoint",
-            option="stateLocation",
-        )
-    return Epochs(open_state_store(values["stateLocation"], values["stateStorageOptions"]), hints)
+        return Epochs(store=None, hints=hints)
+    location = options.require(
+        _STATE_LOCATION,
+        f": where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks "
+        "write down how far they came; name a folder that the driver and all executors reach, and back it "
+        "up together with the checkpoint",
+    )
+    return Epochs(store=open_state_store(location, options[_STATE_STORAGE_OPTIONS]), hints=hints)
+
+
+def _barrier_hints(options: ParsedOptions) -> BarrierHints:
+    return BarrierHints(
+        barrier=Barrier(
+            rows=options[_BARRIER_ROWS],
+            row_bytes=options[_BARRIER_BYTES],
+            # An interval of 0 stands for none.
+            duration_ms=options[_BARRIER_INTERVAL] or None,
+        ),
+        mode=AlignmentMode(options[_BARRIER_MODE]),
+        alignment_timeout_ms=options[_ALIGNMENT_TIMEOUT],
+        parallelism=options[_PARALLELISM] or available_cpus(),
+        budget_bytes=options[_MAX_BUFFERED_BYTES],
+        poll_interval_ms=options[_POLL_INTERVAL],
+        checkpoint_timeout_ms=options[_CHECKPOINT_TIMEOUT],
+        retained_epochs=options[_STATE_RETAINED_EPOCHS],
+        share_scans=options[_SHARE_SCANS],
+    )

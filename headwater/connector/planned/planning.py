@@ -8,7 +8,6 @@ batch gets the same tasks.
 from __future__ import annotations
 
 import heapq
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -16,7 +15,7 @@ from typing import Any, Generic
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
-__all__ = ["PlanningHints", "ReadTask", "default_parallelism", "plan_tasks"]
+__all__ = ["PlanningHints", "ReadTask", "plan_tasks"]
 
 SMALL_TASK_BYTES = 4 << 20
 """Below this a second task costs more than it brings."""
@@ -104,11 +103,3 @@ def _pack(
         packed[emptiest].append(at)
         heapq.heappush(heap, (filled + pieces[at][1] + 1, emptiest))
     return [ReadTask(tuple(pieces[at][0] for at in sorted(members))) for members in packed if members]
-
-
-def default_parallelism() -> int:
-    """Return the best guess at how many tasks run at once: the driver's CPUs.
-
-    The source never sees Spark's configuration.
-    """
-    return max(1, len(os.sched_getaffinity(0)))

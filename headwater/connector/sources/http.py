@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
-from headwater.connector.options import Option, OptionTable, duration_ms, integer, names, text
+from headwater.connector.options import (
+    Option,
+    OptionTable,
+    ParsedOptions,
+    duration_ms,
+    integer,
+    names,
+    text,
+)
 from headwater.connector.sources.configured import ConfiguredBarrierSource
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_records import EpochRecord
-from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
@@ -51,55 +58,69 @@ def _rate(raw: str) -> float:
     return rate
 
 
+_URL: Final = Option(
+    "url", _urls, None, "Required: the first page of a resource; several with commas between them."
+)
+_ITEMS_FIELD: Final = Option(
+    "itemsField",
+    str.strip,
+    "items",
+    "Where a page's JSON has its list of items, names with dots between them; empty: the page is the list.",
+)
+_NEXT_FIELD: Final = Option(
+    "nextField",
+    text,
+    "next",
+    "Where it has the link to the next page, or its cursor: absent, null or empty on the last. A `Link` "
+    "header with `rel=next` does too.",
+)
+_CURSOR_PARAM: Final = Option(
+    "cursorParam",
+    text,
+    None,
+    "The query parameter that takes the cursor, if `nextField` holds no URL.",
+    shown_default="a URL",
+)
+_CHILDREN_FIELD: Final = Option(
+    "childrenField",
+    text,
+    None,
+    "Where an item has links to sub-resources, which are read to their end: a URL or a list of URLs.",
+)
+_REQUESTS_PER_SECOND: Final = Option(
+    "requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."
+)
+_REQUEST_TIMEOUT: Final = Option(
+    "requestTimeout", duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"
+)
+_RETRY_DEADLINE: Final = Option(
+    "retryDeadline",
+    duration_ms,
+    120_000,
+    "How long to go on asking a server that is away or failing.",
+    shown_default="`2m`",
+)
+_CONNECTIONS: Final = Option("connections", integer(1), 1, "How many resources a task reads at once.")
+
 HTTP_OPTIONS: Final = OptionTable(
     [
-        Option(
-            "url", _urls, None, "Required: the first page of a resource; several with commas between them."
-        ),
-        Option(
-            "itemsField",
-            str.strip,
-            "items",
-            "Where a page's JSON has its list of items, names with dots between them; empty: the page is the list.",
-        ),
-        Option(
-            "nextField",
-            text,
-            "next",
-            "Where it has the link to the next page, or its cursor: absent, null or empty on the last. A `Link` header with `rel=next` does too.",
-        ),
-        Option(
-            "cursorParam",
-            text,
-            None,
-            "The query parameter that takes the cursor, if `nextField` holds no URL.",
-            shown_default="a URL",
-        ),
-        Option(
-            "childrenField",
-            text,
-            None,
-            "Where an item has links to sub-resources, which are read to their end: a URL or a list of URLs.",
-        ),
-        Option("requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."),
-        Option(
-            "requestTimeout", duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"
-        ),
-        Option(
-            "retryDeadline",
-            duration_ms,
-            120_000,
-            "How long to go on asking a server that is away or failing.",
-            shown_default="`2m`",
-        ),
-        Option("connections", integer(1), 1, "How many resources a task reads at once."),
+        _URL,
+        _ITEMS_FIELD,
+        _NEXT_FIELD,
+        _CURSOR_PARAM,
+        _CHILDREN_FIELD,
+        _REQUESTS_PER_SECOND,
+        _REQUEST_TIMEOUT,
+        _RETRY_DEADLINE,
+        _CONNECTIONS,
         *BARRIER_OPTIONS,
     ],
     prefixes=(_HEADER,),
 )
+"""The table that parses, and that `docs/http.md` shows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     """Resources as splits, pages as records, items as rows.
 
@@ -171,27 +192,38 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         OptionError: an option is unknown, malformed, missing or of the other mode.
         StateLocationError: ``stateLocation`` has no atomic put-if-absent.
     """
-    values = HTTP_OPTIONS.parse(options, boundedness)
-    if values["url"] is None:
-        raise OptionError("is required: the first page of a resource", option="url")
+    parsed = HTTP_OPTIONS.parse(options, boundedness)
+    urls = parsed.require(_URL, ": the first page of a resource")
     mode = boundedness or Boundedness.BOUNDED
-    epochs = epochs_of(values, boundedness, source="http")
-    readers = epochs.hints.parallelism * values["connections"]
+    epochs = epochs_of(parsed, boundedness, source="http")
     settings = HttpSettings(
-        {key[len(_HEADER) :]: value for key, value in options.items() if key.lower().startswith(_HEADER)},
-        tuple(sorted({urlsplit(url).netloc for url in values["url"]})),
-        values["itemsField"],
-        values["nextField"],
-        values["cursorParam"],
-        values["childrenField"],
-        timeout_ms=values["requestTimeout"],
-        deadline_ms=values["retryDeadline"],
+        headers={key[len(_HEADER) :]: value for key, value in options.items() if _is_header(key)},
+        hosts=tuple(sorted({urlsplit(url).netloc for url in urls})),
+        items_field=parsed[_ITEMS_FIELD],
+        next_field=parsed[_NEXT_FIELD],
+        cursor_param=parsed[_CURSOR_PARAM],
+        children_field=parsed[_CHILDREN_FIELD],
+        requests_per_s=_share_of_rate(parsed, epochs.hints.parallelism, len(urls)),
+        timeout_ms=parsed[_REQUEST_TIMEOUT],
+        deadline_ms=parsed[_RETRY_DEADLINE],
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
     )
-    if values["requestsPerSecond"]:
-        readers = min(readers, len(values["url"])) if values["childrenField"] is None else readers
-        settings = replace(settings, requests_per_s=values["requestsPerSecond"] / readers)
-    source = HttpSource(cast("tuple[str, ...]", values["url"]), settings, values["connections"], mode)
-    return ConfiguredBarrierSource(
-        source=source, epochs=epochs, backoff=Backoff(deadline_ms=values["retryDeadline"])
-    )
+    source = HttpSource(urls=urls, settings=settings, connections=parsed[_CONNECTIONS], mode=mode)
+    backoff = Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
+    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=backoff)
+
+
+def _is_header(key: str) -> bool:
+    return key.lower().startswith(_HEADER)
+
+
+def _share_of_rate(parsed: ParsedOptions, tasks: int, resources: int) -> float | None:
+    """Return one reader's share of the requests per second: tasks do not talk to each other."""
+    rate = parsed[_REQUESTS_PER_SECOND]
+    if rate is None:
+        return None
+    readers = tasks * parsed[_CONNECTIONS]
+    if parsed[_CHILDREN_FIELD] is None:
+        # Without sub-resources there is never more to read at once than the user named.
+        readers = min(readers, resources)
+    return rate / readers

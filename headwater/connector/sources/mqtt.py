@@ -5,17 +5,24 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
-from headwater.connector.options import Option, OptionTable, duration_ms, integer, names, text
+from headwater.connector.options import (
+    Option,
+    OptionTable,
+    ParsedOptions,
+    duration_ms,
+    integer,
+    names,
+    text,
+)
 from headwater.connector.sources.configured import ConfiguredBarrierSource
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_records import EpochRecord
-from headwater.core.errors import OptionError
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
@@ -25,11 +32,11 @@ from headwater.core.split import Path
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
 from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headwater.readers.mqtt.settings import MqttSettings
     from headwater.readers.runtime.staging.staged_split_reader import Staging
 
 __all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
@@ -41,14 +48,22 @@ _REMEMBERED_WINDOWS: Final = 8
 
 What they send again after a broken connection does not always count for it.
 """
+_MOST_IN_FLIGHT: Final = 65_535
+"""MQTT 5 writes Receive Maximum in two bytes."""
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 
 
-def _broker(raw: str) -> tuple[str, int, bool]:
+class _Broker(NamedTuple):
+    host: str
+    port: int
+    tls: bool
+
+
+def _broker(raw: str) -> _Broker:
     parts = urlsplit(raw.strip())
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError(f"must be mqtt://host:port or mqtts://host:port, not {raw!r}")
-    return parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts"
+    return _Broker(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts")
 
 
 def _key(raw: str) -> tuple[str, str]:
@@ -60,54 +75,65 @@ def _key(raw: str) -> tuple[str, str]:
     return kind, name
 
 
+_BROKER: Final = Option("broker", _broker, None, "Required: `mqtt://host:port` or `mqtts://host:port`.")
+_TOPICS: Final = Option(
+    "topics", names, None, "Required: topic filters with commas between them, `+` and `#` included."
+)
+_CLIENT_ID: Final = Option(
+    "clientId",
+    text,
+    None,
+    "Required for a stream: names its session at the broker, for this query alone.",
+    only=_STREAM,
+)
+_SESSIONS: Final = Option(
+    "sessions",
+    integer(1),
+    1,
+    "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then.",
+)
+_MESSAGE_KEY: Final = Option(
+    "messageKey",
+    _key,
+    None,
+    "What tells a second delivery from the first: `payload:<field>` of a JSON payload, names with dots "
+    "between them, or `property:<name>`. Without it the guarantee is at least once.",
+    shown_default="at least once",
+)
+_USERNAME: Final = Option("username", text, None, "For the broker.")
+_PASSWORD: Final = Option("password", text, None, "For the broker.")
+_IDLE_TIMEOUT: Final = Option(
+    "idleTimeout",
+    duration_ms,
+    500,
+    "A session that brings nothing for so long is caught up.",
+    shown_default="`500ms`",
+)
+_MAX_IN_FLIGHT: Final = Option(
+    "maxInFlight",
+    integer(1),
+    5_000,
+    "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
+)
+
 MQTT_OPTIONS: Final = OptionTable(
     [
-        Option("broker", _broker, None, "Required: `mqtt://host:port` or `mqtts://host:port`."),
-        Option(
-            "topics", names, None, "Required: topic filters with commas between them, `+` and `#` included."
-        ),
-        Option(
-            "clientId",
-            text,
-            None,
-            "Required for a stream: names its session at the broker, for this query alone.",
-            only=_STREAM,
-        ),
-        Option(
-            "sessions",
-            integer(1),
-            1,
-            "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then.",
-        ),
-        Option(
-            "messageKey",
-            _key,
-            None,
-            "What tells a second delivery from the first: `payload:<field>` of a JSON payload, names with dots between them, or `property:<name>`. "
-            "Without it the guarantee is at least once.",
-            shown_default="at least once",
-        ),
-        Option("username", text, None, "For the broker."),
-        Option("password", text, None, "For the broker."),
-        Option(
-            "idleTimeout",
-            duration_ms,
-            500,
-            "A session that brings nothing for so long is caught up.",
-            shown_default="`500ms`",
-        ),
-        Option(
-            "maxInFlight",
-            integer(1),
-            5_000,
-            "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
-        ),
+        _BROKER,
+        _TOPICS,
+        _CLIENT_ID,
+        _SESSIONS,
+        _MESSAGE_KEY,
+        _USERNAME,
+        _PASSWORD,
+        _IDLE_TIMEOUT,
+        _MAX_IN_FLIGHT,
         *BARRIER_OPTIONS,
     ]
 )
+"""The table that parses, and that `docs/mqtt.md` shows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MqttSource(BarrierSource[MqttSessionSplit, int]):
     """Sessions as splits, segments of their logs as records, messages as rows.
 
@@ -142,8 +168,6 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return frozenset({"retained", "received"})
 
     def schema(self) -> pa.Schema:
-        from headwater.readers.mqtt.settings import MQTT_SCHEMA
-
         return MQTT_SCHEMA
 
     def create_enumerator(
@@ -204,39 +228,47 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         OptionError: an option is unknown, malformed, missing or of the other mode.
         StateLocationError: ``stateLocation`` has no atomic put-if-absent.
     """
-    from headwater.readers.mqtt.settings import MqttSettings
-
-    values = MQTT_OPTIONS.parse(options, boundedness)
-    for name in ("broker", "topics"):
-        if values[name] is None:
-            raise OptionError("is required", option=name)
-    if boundedness is _STREAM and values["clientId"] is None:
-        raise OptionError(
-            "is required for a stream: it names the session in which the broker keeps what was not taken yet",
-            option="clientId",
-        )
-    epochs = epochs_of(values, boundedness, source="mqtt")
-    client_id = values["clientId"] or f"headwater-{secrets.token_hex(8)}"
-    several = values["sessions"] > 1
-    topics = (
-        tuple(f"$share/{client_id}/{topic}" for topic in values["topics"]) if several else values["topics"]
-    )
-    client_ids = (
-        tuple(f"{client_id}-{number}" for number in range(values["sessions"])) if several else (client_id,)
-    )
-    host, port, tls = values["broker"]
-    settings = MqttSettings(
-        host,
-        port,
-        tls,
-        values["username"],
-        values["password"],
-        topics,
-        boundedness is _STREAM,
-        values["messageKey"],
-        min(values["maxInFlight"], 65_535),
-    )
+    parsed = MQTT_OPTIONS.parse(options, boundedness)
+    broker = parsed.require(_BROKER)
+    topics = parsed.require(_TOPICS)
+    client_id = _client_id(parsed, boundedness)
+    client_ids: tuple[str, ...] = (client_id,)
+    sessions = parsed[_SESSIONS]
+    if sessions > 1:
+        client_ids = tuple(f"{client_id}-{number}" for number in range(sessions))
+        topics = tuple(f"$share/{client_id}/{topic}" for topic in topics)
+    epochs = epochs_of(parsed, boundedness, source="mqtt")
     source = MqttSource(
-        client_ids, settings, epochs.store, values["idleTimeout"], boundedness or Boundedness.BOUNDED
+        client_ids=client_ids,
+        settings=_settings(parsed, broker, topics, boundedness),
+        store=epochs.store,
+        idle_ms=parsed[_IDLE_TIMEOUT],
+        mode=boundedness or Boundedness.BOUNDED,
     )
     return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=Backoff(deadline_ms=120_000))
+
+
+def _client_id(parsed: ParsedOptions, boundedness: Boundedness | None) -> str:
+    if boundedness is _STREAM:
+        return parsed.require(
+            _CLIENT_ID,
+            " for a stream: it names the session in which the broker keeps what was not taken yet",
+        )
+    # A batch read leaves no session behind: any name will do that no other client has.
+    return parsed[_CLIENT_ID] or f"headwater-{secrets.token_hex(8)}"
+
+
+def _settings(
+    parsed: ParsedOptions, broker: _Broker, topics: tuple[str, ...], boundedness: Boundedness | None
+) -> MqttSettings:
+    return MqttSettings(
+        host=broker.host,
+        port=broker.port,
+        tls=broker.tls,
+        username=parsed[_USERNAME],
+        password=parsed[_PASSWORD],
+        topics=topics,
+        is_persistent=boundedness is _STREAM,
+        key=parsed[_MESSAGE_KEY],
+        in_flight=min(parsed[_MAX_IN_FLIGHT], _MOST_IN_FLIGHT),
+    )

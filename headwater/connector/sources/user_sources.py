@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
 
-from headwater.connector.options import Option, OptionTable
+from headwater.connector.options import Option, OptionTable, ParsedOptions
 from headwater.connector.sources.configured import (
     ConfiguredBarrierSource,
     ConfiguredPlannedSource,
@@ -90,49 +90,62 @@ class UserSource:
                 source.
             StateLocationError: ``stateLocation`` has no atomic put-if-absent.
         """
-        values = options_of(self.source).parse(options, boundedness)
-        made = self._make(values, boundedness)
-        backoff = Backoff(deadline_ms=values["retryDeadline"])
+        from headwater.connector.sources.source_options import PUSH_FILTERS, RETRY_DEADLINE
+
+        parsed = options_of(self.source).parse(options, boundedness)
+        made = self._make(parsed, boundedness)
+        backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
+        # A source that takes no filters does not have this option.
+        push_filters = parsed.get(PUSH_FILTERS)
         if isinstance(made, BarrierSource):
             from headwater.connector.barrier.options import epochs_of
 
             return ConfiguredBarrierSource(
                 source=made,
-                epochs=epochs_of(values, boundedness, source=made.name),
+                epochs=epochs_of(parsed, boundedness, source=made.name),
                 backoff=backoff,
-                push_filters=values.get("pushFilters", False),
+                push_filters=push_filters,
             )
-        from headwater.connector.sources.source_options import limits_of, planning_hints_of
+        from headwater.connector.planned.options import planning_hints, read_limits
 
         return ConfiguredPlannedSource(
             source=made,
-            limits=limits_of(values),
-            hints=planning_hints_of(values),
+            limits=read_limits(parsed),
+            hints=planning_hints(parsed),
             backoff=backoff,
-            push_filters=values.get("pushFilters", False),
+            push_filters=push_filters,
         )
 
     def _make(
-        self, values: Mapping[str, Any], boundedness: Boundedness | None
+        self, parsed: ParsedOptions, boundedness: Boundedness | None
     ) -> PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]:
         with outside(self.source.__name__, source=self.source.name):
             if not issubclass(self.source, SimpleSource):
                 # _check_class saw to it.
-                return cast("type[FromOptions]", self.source).from_options(values, boundedness)  # type: ignore[return-value]
-            user = self.source(values)
+                return cast("type[FromOptions]", self.source).from_options(parsed.by_name(), boundedness)  # type: ignore[return-value]
+            user = self.source(parsed.by_name())
         from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
+        from headwater.connector.sources.source_options import (
+            CONNECTIONS,
+            READ_TIMEOUT,
+            RETRY_DEADLINE,
+            STARTING_TIMESTAMP,
+        )
         from headwater.readers.simple.settings import SimpleReadSettings
 
         mode = boundedness or Boundedness.BOUNDED
         is_planned = isinstance(user, Heads)
-        follows_growth = mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned
         settings = SimpleReadSettings(
-            is_planned, follows_growth, values["readTimeout"], values["retryDeadline"]
+            is_planned=is_planned,
+            follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned,
+            read_timeout_ms=parsed[READ_TIMEOUT],
+            retry_deadline_ms=parsed[RETRY_DEADLINE],
         )
-        timestamp_ms = values.get("startingTimestamp")
+        # A source that finds no timestamps does not have this option.
+        timestamp_ms = parsed.get(STARTING_TIMESTAMP)
         if is_planned:
             return PlannedSimpleSource(user, settings, mode, timestamp_ms)
-        return BarrierSimpleSource(user, settings, mode, timestamp_ms, values["connections"])
+        return BarrierSimpleSource(user, settings, mode, timestamp_ms, parsed[CONNECTIONS])
 
 
 def _has(source: type, ability: type) -> bool:

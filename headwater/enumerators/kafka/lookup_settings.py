@@ -14,7 +14,7 @@ from headwater.enumerators.kafka.subscription import Subscription
 __all__ = ["LookupSettings"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LookupSettings:
     """What to look for.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     # Loads kafka-python, which checking options does without.
     from headwater.enumerators.kafka.client.cluster import Cluster
 
-__all__ = ["AtTimestamp", "OffsetsInitializer", "PartitionSpec"]
+__all__ = ["AtTimestamp", "NoMatch", "OffsetsInitializer", "PartitionSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ class AtTimestamp:
 
 PartitionSpec: TypeAlias = int | AtTimestamp
 """An offset, `EARLIEST` (-2), `LATEST` (-1), or a timestamp."""
+
+NoMatch: TypeAlias = Literal["error", "latest", "earliest"]
+"""What to do where no record is at or after a timestamp: an error, or the latest or earliest offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class OffsetsInitializer:
     option: str
     everywhere: PartitionSpec | None = None
     partitions: Mapping[TopicPartition, PartitionSpec] = field(default_factory=dict)
-    no_match: Literal["error", "latest", "earliest"] = "error"
+    no_match: NoMatch = "error"
 
     def resolve(self, cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return an offset for every wanted partition. Blocks; on the worker thread.

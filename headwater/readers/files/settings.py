@@ -20,7 +20,7 @@ CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
 """What to do with a record that cannot be read, in Spark's words."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CsvSettings:
     """How CSV is written.
 
@@ -43,7 +43,7 @@ class CsvSettings:
     infer_types: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadSettings:
     """How files become rows.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 __all__ = ["HttpSettings"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HttpSettings:
     """How pages are asked for, and what is in them. Picklable; opens nothing.
 

@@ -19,7 +19,7 @@ _FIELDS: list[pa.Field[Any]] = [
 MQTT_SCHEMA = pa.schema(_FIELDS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MqttSettings:
     """How to reach the broker, and what to take. Picklable; opens nothing.
 

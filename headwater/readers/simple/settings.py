@@ -7,7 +7,7 @@ from dataclasses import dataclass
 __all__ = ["SimpleReadSettings"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SimpleReadSettings:
     """What the mode and the options of every simple source say to its readers.
 

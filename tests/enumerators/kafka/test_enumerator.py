@@ -50,9 +50,9 @@ class Harness:
     def __init__(self, *, fail_on_data_loss: bool = True, subscribed: str = "orders") -> None:
         self.context = Context()
         settings = LookupSettings(
-            client("nowhere:9092"),
-            TopicNames(frozenset({subscribed})),
-            OffsetsInitializer("startingOffsets", EARLIEST),
+            client=client("nowhere:9092"),
+            subscription=TopicNames(frozenset({subscribed})),
+            starting=OffsetsInitializer("startingOffsets", EARLIEST),
             ending=None,
         )
         self.enumerator = KafkaSplitEnumerator(self.context, settings, fail_on_data_loss=fail_on_data_loss)

@@ -47,12 +47,12 @@ class Driver:
     ) -> None:
         self.clock = ManualClock()
         self.settings = LookupSettings(
-            client(str(bootstrap)),
-            subscription,
-            OffsetsInitializer("startingOffsets", starting),
-            ending,
-            RETRIES,
-            INTERVAL_MS,
+            client=client(str(bootstrap)),
+            subscription=subscription,
+            starting=OffsetsInitializer("startingOffsets", starting),
+            ending=ending,
+            num_retries=RETRIES,
+            retry_interval_ms=INTERVAL_MS,
         )
         self.known: dict[Path, KafkaPartitionSplit] = {}
         self.positions: dict[Path, int] = {}

@@ -27,7 +27,13 @@ __all__ = ["infer", "read", "settings"]
 def settings(
     kind: str, schema: pa.Schema, root: Path = Path("/nowhere"), csv: CsvSettings | None = None, **more: Any
 ) -> ReadSettings:
-    return ReadSettings(kind, (SelectedPath(str(root)),), schema, csv=csv or CsvSettings(), **more)
+    return ReadSettings(
+        format=kind,
+        paths=(SelectedPath(str(root)),),
+        schema=schema,
+        csv=csv or CsvSettings(),
+        **more,
+    )
 
 
 def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dict[str, Any]]:

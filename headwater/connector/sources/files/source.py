@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pyarrow as pa
 
+from headwater.connector.cpus import available_cpus
 from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.files.options import FILES_OPTIONS, default_parallelism, selected_paths
+from headwater.connector.sources.files.discovery_options import MAX_FILES, STORAGE_OPTIONS, files_settings
+from headwater.connector.sources.files.options import FILES_OPTIONS
+from headwater.connector.sources.files.path_options import selected_paths
+from headwater.connector.sources.files.read_options import (
+    COLUMNS,
+    INCLUDE_METADATA,
+    PUSH_FILTERS,
+    read_settings,
+)
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
@@ -21,15 +31,11 @@ from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import Path, SplitRange
-from headwater.core.state_location import open_state_store
-from headwater.enumerators.files.backlog import BatchLimits
-from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.enumerator import FileSplitEnumerator
-from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 from headwater.readers.files.formats import make_format
-from headwater.readers.files.settings import METADATA_COLUMN, CsvSettings, ReadSettings
+from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
 
 if TYPE_CHECKING:
     from headwater.readers.files.block import FileBlock  # noqa: F401 - named in the type of the class
@@ -43,12 +49,11 @@ _OPENING_BYTES = 256 << 10
 
 Many small files are spread over tasks like a large one.
 """
-_MOST_PLAN_BYTES = 1 << 20
 _ANY_NUMBER = (1 << 31) - 1
 _BACKOFF = Backoff(deadline_ms=120_000)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
     """Files as splits, byte offsets as positions.
 
@@ -187,87 +192,26 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
         OptionError: an option is unknown, malformed, missing, of the other mode, or clashes with another.
         StateLocationError: there is no safe way to keep state at ``stateLocation``.
     """
-    values = FILES_OPTIONS.parse(options, boundedness)
-    if values["format"] is None:
-        raise OptionError("is required: .option('format', 'csv')", option="format")
-    if values["maxFilesPerTrigger"] is not None and values["maxBytesPerTrigger"] is not None:
-        raise OptionError("cannot be given together with maxFilesPerTrigger", option="maxBytesPerTrigger")
-    paths, mode = selected_paths(values), boundedness or Boundedness.BOUNDED
+    parsed = FILES_OPTIONS.parse(options, boundedness)
+    mode = boundedness or Boundedness.BOUNDED
     is_stream = mode is Boundedness.CONTINUOUS_UNBOUNDED
-    storage = values["storageOptions"]
-    selection = FileSelection(
-        paths, storage, values["modifiedAfter"], values["modifiedBefore"], values["minFileAge"]
-    )
-    limits = (
-        BatchLimits(values["maxFilesPerTrigger"], values["maxBytesPerTrigger"], _MOST_PLAN_BYTES)
-        if is_stream
-        else BatchLimits()
-    )
-    files = FilesSettings(
-        selection,
-        limits,
-        _BACKOFF,
-        latest_first=values["latestFirst"] and is_stream,
-        window_ms=values["maxFileAge"],
-        on_change=values["onChange"],
-        clean=_cleaning(values, [path.root for path in paths]) if is_stream else None,
-        store=open_state_store(values["stateLocation"], storage)
-        if values["stateLocation"] is not None and is_stream
-        else None,
-        remember=is_stream,
-    )
-    csv = CsvSettings(
-        values["header"],
-        values["sep"],
-        values["quote"],
-        values["escape"],
-        values["nullValue"],
-        values["multiLine"],
-        values["inferSchema"],
-    )
-    read = ReadSettings(
-        values["format"],
-        paths,
-        None,
-        values["mode"],
-        values["columnNameOfCorruptRecord"],
-        values["ignoreMissingFiles"],
-        csv,
-        storage,
+    paths = selected_paths(parsed)
+    source = FilesSource(
+        files=files_settings(parsed, paths, mode, _BACKOFF),
+        read=read_settings(parsed, paths, parsed[STORAGE_OPTIONS]),
+        mode=mode,
+        columns=parsed[COLUMNS],
+        metadata=parsed[INCLUDE_METADATA],
     )
     return ConfiguredPlannedSource(
-        source=FilesSource(files, read, mode, values["columns"], values["includeMetadata"]),
-        limits=ReadLimits(max_files=values["maxFilesPerTrigger"] or _ANY_NUMBER),
-        hints=PlanningHints(values["parallelism"] or default_parallelism(), values["minPartitions"] or 1),
+        source=source,
+        limits=ReadLimits(max_files=parsed[MAX_FILES] or _ANY_NUMBER),
+        hints=PlanningHints(
+            parallelism=parsed[PARALLELISM] or available_cpus(), min_tasks=parsed[MIN_PARTITIONS] or 1
+        ),
         backoff=_BACKOFF,
-        push_filters=values["pushFilters"] and not is_stream,
+        push_filters=parsed[PUSH_FILTERS] and not is_stream,
     )
-
-
-def _cleaning(values: Mapping[str, Any], roots: Sequence[str]) -> CleanSource | None:
-    if values["cleanSource"] == "off":
-        return None
-    archive = values["sourceArchiveDir"]
-    if values["cleanSource"] == "delete":
-        return CleanSource(None, values["storageOptions"])
-    if archive is None:
-        raise OptionError("is required for cleanSource=archive", option="sourceArchiveDir")
-    if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
-        raise OptionError(
-            f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
-            option="sourceArchiveDir",
-        )
-    if {_protocol(archive)} != {_protocol(root) for root in roots}:
-        raise OptionError(
-            "must be on the file system of what is read: files are moved, not copied",
-            option="sourceArchiveDir",
-        )
-    return CleanSource(archive, values["storageOptions"])
-
-
-def _protocol(url: str) -> str:
-    protocol, separator, _ = url.partition("://")
-    return protocol if separator else "file"
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from pyspark.sql.types import StructType
 
-from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.planning import PlanningHints, default_parallelism
+from headwater.connector.options import ParsedOptions
+from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.columns import KAFKA_TYPE
+from headwater.connector.sources.kafka.columns import KAFKA_TYPE, chosen_columns
+from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
 from headwater.connector.sources.kafka.options import (
+    FAIL_ON_DATA_LOSS,
     KAFKA_OPTIONS,
-    ending_offsets,
-    starting_offsets,
-    subscription,
+    MAX_OFFSETS,
+    MAX_RECORDS_PER_PARTITION,
+    MIN_OFFSETS,
+    NUM_RETRIES,
+    POLL_TIMEOUT,
+    RETRY_INTERVAL,
 )
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
-from headwater.core.errors import OffsetError, OptionError
+from headwater.core.errors import OffsetError
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_enumerator import PlannedSplitEnumerator
@@ -43,7 +48,7 @@ __all__ = ["KafkaSource", "configure_kafka"]
 _NEEDED_FOR = "the kafka source"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KafkaSource(PlannedSource["RecordSet", KafkaPartitionSplit, int]):
     """Partitions as splits, offsets as positions, Spark's Kafka schema as rows.
 
@@ -148,60 +153,43 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         MissingDependencyError: kafka-python is not installed.
     """
     require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
-    values = KAFKA_OPTIONS.parse(options, boundedness)
-    mode = boundedness or Boundedness.BOUNDED
+    parsed = KAFKA_OPTIONS.parse(options, boundedness)
     client = ClientConfig.from_options(options)
-    if (
-        values["minOffsetsPerTrigger"]
-        and values["maxOffsetsPerTrigger"]
-        and values["minOffsetsPerTrigger"] > values["maxOffsetsPerTrigger"]
-    ):
-        raise OptionError("must not be larger than maxOffsetsPerTrigger", option="minOffsetsPerTrigger")
-    lookup = LookupSettings(
-        client,
-        subscription(values),
-        starting_offsets(values, boundedness or Boundedness.CONTINUOUS_UNBOUNDED),
-        ending_offsets(values) if mode is Boundedness.BOUNDED else None,
-        num_retries=values["fetchOffset.numRetries"],
-        retry_interval_ms=values["fetchOffset.retryIntervalMs"],
-    )
     source = KafkaSource(
-        lookup, _columns(values), values["failOnDataLoss"], values["kafkaConsumer.pollTimeoutMs"], mode
+        lookup=_lookup_settings(parsed, client, boundedness),
+        columns=chosen_columns(parsed),
+        fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
+        poll_timeout_ms=parsed[POLL_TIMEOUT],
+        mode=boundedness or Boundedness.BOUNDED,
     )
     return ConfiguredPlannedSource(
         source=source,
-        limits=ReadLimits(
-            values["maxOffsetsPerTrigger"],
-            values["maxBytesPerTrigger"],
-            values["minOffsetsPerTrigger"],
-            values["maxTriggerDelay"],
-        ),
-        hints=PlanningHints(
-            values["parallelism"] or default_parallelism(),
-            values["minPartitions"] or 1,
-            values["maxRecordsPerPartition"],
-        ),
-        backoff=Backoff(
-            deadline_ms=(client.default_api_timeout_ms + values["fetchOffset.retryIntervalMs"])
-            * (1 + values["fetchOffset.numRetries"]),
-            most_ms=max(50, values["fetchOffset.retryIntervalMs"]),
-        ),
+        limits=read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS),
+        hints=planning_hints(parsed, max_rows_per_task=MAX_RECORDS_PER_PARTITION),
+        backoff=_backoff(parsed, client),
         spark_schema=StructType([KAFKA_TYPE[name] for name in source.columns]),
     )
 
 
-def _columns(values: Mapping[str, object]) -> tuple[str, ...]:
-    every = KAFKA_TYPE.names
-    if values["columns"] is None:
-        return tuple(every if values["includeHeaders"] else every[:-1])
-    columns = cast("tuple[str, ...]", values["columns"])
-    by_lower = {name.lower(): name for name in every}
-    if unknown := [name for name in columns if name.lower() not in by_lower]:
-        raise OptionError(
-            f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(every)}",
-            option="columns",
-        )
-    found = tuple(by_lower[name.lower()] for name in columns)
-    if twice := [name for at, name in enumerate(found) if name in found[:at]]:
-        raise OptionError(f"{twice[0]!r} comes twice", option="columns")
-    return found
+def _lookup_settings(
+    parsed: ParsedOptions, client: ClientConfig, boundedness: Boundedness | None
+) -> LookupSettings:
+    is_stream = boundedness is Boundedness.CONTINUOUS_UNBOUNDED
+    return LookupSettings(
+        client=client,
+        subscription=subscription(parsed),
+        # Before the mode is known, what only a batch refuses is let through.
+        starting=starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED),
+        ending=None if is_stream else ending_offsets(parsed),
+        num_retries=parsed[NUM_RETRIES],
+        retry_interval_ms=parsed[RETRY_INTERVAL],
+    )
+
+
+def _backoff(parsed: ParsedOptions, client: ClientConfig) -> Backoff:
+    """Return how long the driver goes on asking: for as long as the retries that the user allows may take."""
+    attempts = 1 + parsed[NUM_RETRIES]
+    return Backoff(
+        deadline_ms=attempts * (client.default_api_timeout_ms + parsed[RETRY_INTERVAL]),
+        most_ms=max(50, parsed[RETRY_INTERVAL]),
+    )

@@ -68,7 +68,7 @@ def test_available_now_ends_at_what_was_there_when_it_began(inbox: Path, drop: D
 def test_a_plan_that_would_not_fit_into_the_offset_is_cut(
     inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.connector.sources.files.source._MOST_PLAN_BYTES", 1_000)
+    monkeypatch.setattr("headwater.connector.sources.files.discovery_options._MOST_PLAN_BYTES", 1_000)
     for number in range(20):
         drop(f"{number:03}", NOW_S)
     with text(inbox, available_now=True) as query:

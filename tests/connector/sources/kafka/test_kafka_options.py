@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from headwater.connector.planned.planning import default_parallelism
+from headwater.connector.cpus import available_cpus
+from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.options import (
-    KAFKA_OPTIONS,
-    ending_offsets,
-    render,
-    starting_offsets,
-    subscription,
-)
+from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
+from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, render
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
@@ -33,7 +28,7 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b",
 REQUIRED = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "a"}
 
 
-def parse(mode: Boundedness | None = None, /, **given: str) -> dict[str, Any]:
+def parse(mode: Boundedness | None = None, /, **given: str) -> ParsedOptions:
     return KAFKA_OPTIONS.parse({name.replace("_", "."): value for name, value in given.items()}, mode)
 
 
@@ -242,7 +237,7 @@ class TestWhereABatchEnds:
             refusal(**{name: "5"})
             == f"option '{name}': is only for a batch read (spark.read); a stream has no end: remove it"
         )
-        assert name in parse(None)
+        assert name in parse(None).by_name()
 
 
 class TestColumns:
@@ -288,7 +283,7 @@ class TestTheRest:
     def test_defaults(self) -> None:
         made = configured()
         assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (
-            default_parallelism(),
+            available_cpus(),
             1,
             None,
         )

@@ -1,0 +1,225 @@
+"""The options on finding files, and what they come to: when a file is read, once, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from headwater.connector.options import (
+    Option,
+    ParsedOptions,
+    boolean,
+    duration_ms,
+    integer,
+    json_object,
+    one_of,
+    text,
+)
+from headwater.core.errors import OptionError
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.state_location import open_state_store
+from headwater.core.state_store import StateStore
+from headwater.enumerators.files.backlog import BatchLimits
+from headwater.enumerators.files.cleaner import CleanSource
+from headwater.enumerators.files.selection import FileSelection, SelectedPath
+from headwater.enumerators.files.settings import FilesSettings, OnChange
+
+__all__ = [
+    "DISCOVERY_OPTIONS",
+    "MAX_FILES",
+    "STORAGE_OPTIONS",
+    "files_settings",
+]
+
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_BATCH: Final = Boundedness.BOUNDED
+_MOST_PLAN_BYTES: Final = 1 << 20
+"""Of the names in one offset: Spark keeps offsets in the driver's memory and writes each to its log."""
+
+
+def _time_us(raw: str) -> int:
+    """A time as Spark writes it, ``2024-06-01T13:00:00``, in UTC unless it names a zone."""
+    try:
+        found = datetime.fromisoformat(raw.strip())
+    except ValueError:
+        raise ValueError(f"must be a time such as 2024-06-01T13:00:00, not {raw!r}") from None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000_000)
+
+
+_MODIFIED_AFTER: Final = Option(
+    "modifiedAfter",
+    _time_us,
+    None,
+    "Only files changed after this time (`2024-06-01T13:00:00`, UTC).",
+    only=_BATCH,
+)
+_MODIFIED_BEFORE: Final = Option(
+    "modifiedBefore", _time_us, None, "Only files changed before this time.", only=_BATCH
+)
+_MIN_FILE_AGE: Final = Option(
+    "minFileAge",
+    duration_ms,
+    0,
+    "Only files that have not been changed for so long: for writers that do not move whole files into place. "
+    "By the driver's clock.",
+    shown_default="`0`",
+)
+MAX_FILES: Final = Option(
+    "maxFilesPerTrigger",
+    integer(1),
+    None,
+    "No batch has more files than this. Not together with the next one.",
+    only=_STREAM,
+)
+_MAX_BYTES: Final = Option(
+    "maxBytesPerTrigger",
+    integer(1),
+    None,
+    "No batch has more bytes of files than this, but always one file.",
+    only=_STREAM,
+)
+_LATEST_FIRST: Final = Option(
+    "latestFirst",
+    boolean,
+    False,
+    "Newest files first. Refused if more files wait than can be remembered by name.",
+    only=_STREAM,
+)
+_MAX_FILE_AGE: Final = Option(
+    "maxFileAge",
+    duration_ms,
+    7 * 24 * 3600 * 1000,
+    "The window in which late files are found: one that arrives with a modification time so much older than "
+    "the newest one is reported and not read. Does not count for files that are there when a query begins.",
+    only=_STREAM,
+    shown_default="`7d`",
+)
+_ON_CHANGE: Final[Option[OnChange]] = Option(
+    "onChange",
+    one_of("error", "ignore", "read"),
+    "error",
+    "What to do with a file that was read and has another content now: fail, go on without the new content, "
+    "or read the whole file again. A file that is older than what is remembered counts as new.",
+    only=_STREAM,
+)
+_CLEAN_SOURCE: Final = Option(
+    "cleanSource",
+    one_of("off", "archive", "delete"),
+    "off",
+    "What becomes of a file whose batch is committed.",
+    only=_STREAM,
+)
+_SOURCE_ARCHIVE_DIR: Final = Option(
+    "sourceArchiveDir",
+    text,
+    None,
+    "Where `cleanSource=archive` moves files, keeping their whole path below it.",
+    only=_STREAM,
+)
+_STATE_LOCATION: Final = Option(
+    "stateLocation",
+    text,
+    None,
+    "A folder that all drivers of this query reach, for names of read files that do not fit into the offset: "
+    "then the window is all of `maxFileAge`. Without it, it is the last 2,300 files.",
+    only=_STREAM,
+)
+STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
+    "storageOptions",
+    json_object,
+    {},
+    'Settings of the fsspec file system: `{"anon":true}`.',
+    shown_default="none",
+)
+
+DISCOVERY_OPTIONS: Final = (
+    _MODIFIED_AFTER,
+    _MODIFIED_BEFORE,
+    _MIN_FILE_AGE,
+    MAX_FILES,
+    _MAX_BYTES,
+    _LATEST_FIRST,
+    _MAX_FILE_AGE,
+    _ON_CHANGE,
+    _CLEAN_SOURCE,
+    _SOURCE_ARCHIVE_DIR,
+    _STATE_LOCATION,
+)
+"""In the order in which the docs list them; `STORAGE_OPTIONS` comes last of all."""
+
+
+def files_settings(
+    options: ParsedOptions, paths: tuple[SelectedPath, ...], mode: Boundedness, backoff: Backoff
+) -> FilesSettings:
+    """Return how files are found, and what is remembered of them.
+
+    Args:
+        options: of a table with `DISCOVERY_OPTIONS` and `STORAGE_OPTIONS`.
+        paths: what is read (`selected_paths`).
+        mode: a batch or a stream; a batch remembers and cleans nothing.
+        backoff: how long to go on asking a store that is away.
+
+    Raises:
+        OptionError: options that clash.
+        StateLocationError: there is no safe way to keep state at ``stateLocation``.
+    """
+    is_stream = mode is _STREAM
+    # Asked for even if only the schema is wanted: a clash is told at load(), not when the stream starts.
+    limits = _batch_limits(options)
+    return FilesSettings(
+        selection=FileSelection(
+            paths=paths,
+            storage_options=options[STORAGE_OPTIONS],
+            modified_after_us=options[_MODIFIED_AFTER],
+            modified_before_us=options[_MODIFIED_BEFORE],
+            min_age_ms=options[_MIN_FILE_AGE],
+        ),
+        limits=limits if is_stream else BatchLimits(),
+        backoff=backoff,
+        latest_first=options[_LATEST_FIRST] and is_stream,
+        window_ms=options[_MAX_FILE_AGE],
+        on_change=options[_ON_CHANGE],
+        clean=_clean_source(options, [path.root for path in paths]) if is_stream else None,
+        store=_state_store(options) if is_stream else None,
+        remember=is_stream,
+    )
+
+
+def _batch_limits(options: ParsedOptions) -> BatchLimits:
+    max_files = options[MAX_FILES]
+    max_bytes = options[_MAX_BYTES]
+    if max_files is not None and max_bytes is not None:
+        raise OptionError(f"cannot be given together with {MAX_FILES.name}", option=_MAX_BYTES.name)
+    return BatchLimits(max_files=max_files, max_bytes=max_bytes, max_plan_bytes=_MOST_PLAN_BYTES)
+
+
+def _state_store(options: ParsedOptions) -> StateStore | None:
+    location = options[_STATE_LOCATION]
+    return None if location is None else open_state_store(location, options[STORAGE_OPTIONS])
+
+
+def _clean_source(options: ParsedOptions, roots: Sequence[str]) -> CleanSource | None:
+    storage = options[STORAGE_OPTIONS]
+    if options[_CLEAN_SOURCE] == "off":
+        return None
+    if options[_CLEAN_SOURCE] == "delete":
+        return CleanSource(archive_dir=None, storage_options=storage)
+    archive = options.require(_SOURCE_ARCHIVE_DIR, " for cleanSource=archive")
+    if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
+        raise OptionError(
+            f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
+            option=_SOURCE_ARCHIVE_DIR.name,
+        )
+    if {_protocol(archive)} != {_protocol(root) for root in roots}:
+        raise OptionError(
+            "must be on the file system of what is read: files are moved, not copied",
+            option=_SOURCE_ARCHIVE_DIR.name,
+        )
+    return CleanSource(archive_dir=archive, storage_options=storage)
+
+
+def _protocol(url: str) -> str:
+    protocol, separator, _ = url.partition("://")
+    return protocol if separator else "file"

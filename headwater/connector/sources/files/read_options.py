@@ -1,0 +1,151 @@
+"""The options on reading files, and what they come to: how bytes become rows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of, text
+from headwater.core.source import Boundedness
+from headwater.enumerators.files.selection import SelectedPath
+from headwater.readers.files.formats import FORMATS
+from headwater.readers.files.settings import CorruptMode, CsvSettings, ReadSettings
+
+__all__ = ["COLUMNS", "FORMAT", "INCLUDE_METADATA", "PUSH_FILTERS", "READ_OPTIONS", "read_settings"]
+
+
+def _one_character(raw: str) -> str:
+    # Spark takes a tab as the two characters that users write.
+    found = "\t" if raw == "\\t" else raw
+    if len(found) != 1:
+        raise ValueError(f"must be one character, not {raw!r}")
+    return found
+
+
+def _one_or_none(raw: str) -> str | None:
+    return _one_character(raw) if raw else None
+
+
+FORMAT: Final = Option(
+    "format",
+    one_of(*FORMATS),
+    None,
+    f"What the files are: {', '.join(f'`{name}`' for name in sorted(FORMATS))}. Required.",
+)
+_IGNORE_MISSING_FILES: Final = Option(
+    "ignoreMissingFiles",
+    boolean,
+    False,
+    "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a warning, "
+    "or fails the query.",
+)
+_MODE: Final[Option[CorruptMode]] = Option(
+    "mode",
+    one_of("permissive", "dropmalformed", "failfast"),
+    "permissive",
+    "What to do with a record of text, CSV or JSON that cannot be read: null where a value is bad, leave it "
+    "out, or fail.",
+    shown_default="`PERMISSIVE`",
+)
+_COLUMN_NAME_OF_CORRUPT_RECORD: Final = Option(
+    "columnNameOfCorruptRecord",
+    text,
+    "_corrupt_record",
+    "The string column that takes the whole text of such a record, if the schema that you give has it.",
+)
+COLUMNS: Final = Option(
+    "columns",
+    names,
+    None,
+    "Only these columns of the inferred schema, in this order: what is not asked for is not read.",
+    shown_default="all",
+)
+INCLUDE_METADATA: Final = Option(
+    "includeMetadata",
+    boolean,
+    False,
+    "Whether there is a column `_metadata` with path, name, size, modification time and block of the file, "
+    "as Spark's own.",
+)
+_HEADER: Final = Option(
+    "header", boolean, False, "CSV: whether the first line of each file names the columns."
+)
+_SEP: Final = Option("sep", _one_character, ",", "CSV: between values.")
+_QUOTE: Final[Option[str | None]] = Option(
+    "quote", _one_or_none, '"', "CSV: around values that hold a separator; empty for no quoting."
+)
+_ESCAPE: Final = Option(
+    "escape",
+    _one_or_none,
+    None,
+    "CSV: before a quote inside of quotes.",
+    shown_default="two quotes stand for one",
+)
+_NULL_VALUE: Final = Option(
+    "nullValue", str, "", "CSV: what stands for null, beside nothing at all.", shown_default="empty"
+)
+_MULTI_LINE: Final = Option(
+    "multiLine",
+    boolean,
+    False,
+    "CSV: whether quoted values may hold line ends. Such files are not split, and are read slowly.",
+)
+_INFER_SCHEMA: Final = Option(
+    "inferSchema", boolean, False, "CSV: whether inferred columns have types; otherwise they are strings."
+)
+PUSH_FILTERS: Final = Option(
+    "pushFilters",
+    boolean,
+    False,
+    "Parquet, batch: use Spark's filters (needs `spark.sql.python.filterPushdown.enabled=true`).",
+    only=Boundedness.BOUNDED,
+)
+
+READ_OPTIONS: Final = (
+    _IGNORE_MISSING_FILES,
+    _MODE,
+    _COLUMN_NAME_OF_CORRUPT_RECORD,
+    COLUMNS,
+    INCLUDE_METADATA,
+    _HEADER,
+    _SEP,
+    _QUOTE,
+    _ESCAPE,
+    _NULL_VALUE,
+    _MULTI_LINE,
+    _INFER_SCHEMA,
+    PUSH_FILTERS,
+)
+"""In the order in which the docs list them; `FORMAT` comes first of all."""
+
+
+def read_settings(
+    options: ParsedOptions, paths: tuple[SelectedPath, ...], storage_options: dict[str, Any]
+) -> ReadSettings:
+    """Return how files become rows; the schema is not known yet.
+
+    Args:
+        options: of a table with `FORMAT` and `READ_OPTIONS`.
+        paths: what is read.
+        storage_options: for the file system.
+
+    Raises:
+        OptionError: no format.
+    """
+    return ReadSettings(
+        format=options.require(FORMAT, ": .option('format', 'csv')"),
+        paths=paths,
+        schema=None,
+        mode=options[_MODE],
+        corrupt_column=options[_COLUMN_NAME_OF_CORRUPT_RECORD],
+        ignore_missing=options[_IGNORE_MISSING_FILES],
+        csv=CsvSettings(
+            header=options[_HEADER],
+            separator=options[_SEP],
+            quote=options[_QUOTE],
+            escape=options[_ESCAPE],
+            null_value=options[_NULL_VALUE],
+            multi_line=options[_MULTI_LINE],
+            infer_types=options[_INFER_SCHEMA],
+        ),
+        storage_options=storage_options,
+    )

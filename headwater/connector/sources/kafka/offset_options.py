@@ -1,0 +1,264 @@
+"""What the options about topics and offsets come to: what is read, from where to where."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headwater.connector.options import (
+    Option,
+    ParsedOptions,
+    integer,
+    json_object,
+    names,
+    one_of,
+    text,
+)
+from headwater.core.errors import OptionError
+from headwater.core.source import Boundedness
+from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, NoMatch, OffsetsInitializer
+from headwater.enumerators.kafka.subscription import (
+    AssignedPartitions,
+    Subscription,
+    TopicNames,
+    TopicPattern,
+)
+
+__all__ = ["OFFSET_OPTIONS", "ending_offsets", "starting_offsets", "subscription"]
+
+_BATCH: Final = Boundedness.BOUNDED
+_WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
+
+
+def _pattern(raw: str) -> str:
+    try:
+        re.compile(text(raw))
+    except re.error as error:
+        raise ValueError(f"is not a valid regular expression of Python: {error}") from None
+    # As it was given: a blank at an end may be meant.
+    return raw
+
+
+_SUBSCRIBE: Final = Option(
+    "subscribe",
+    names,
+    None,
+    "Topics to read, with commas between them. One of subscribe, subscribePattern and assign is required.",
+)
+_SUBSCRIBE_PATTERN: Final = Option(
+    "subscribePattern",
+    _pattern,
+    None,
+    "Read all topics whose whole name matches this regular expression, also those that are created later.",
+)
+_ASSIGN: Final = Option(
+    "assign", json_object, None, 'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.'
+)
+_STARTING_OFFSETS: Final = Option(
+    "startingOffsets",
+    text,
+    None,
+    "Where a query without a checkpoint begins: `earliest`, `latest` (streams only), or JSON "
+    '`{"topicA":{"0":23,"1":-2}}` with every partition (-2 earliest, -1 latest). Partitions found later '
+    "begin at their earliest record.",
+    shown_default="`latest` in streams, `earliest` in batches",
+)
+_STARTING_TIMESTAMP: Final = Option(
+    "startingTimestamp",
+    integer(),
+    None,
+    "Begin at the first record at or after this time (milliseconds since 1970), in all partitions. Beats the "
+    "next one and startingOffsets.",
+)
+_STARTING_OFFSETS_BY_TIMESTAMP: Final = Option(
+    "startingOffsetsByTimestamp",
+    json_object,
+    None,
+    'The same by partition: `{"topicA":{"0":1700000000000}}`, with every partition. Beats startingOffsets.',
+)
+_STARTING_STRATEGY: Final[Option[NoMatch]] = Option(
+    "startingOffsetsByTimestampStrategy",
+    one_of("error", "latest", "earliest"),
+    "error",
+    "What to do with a partition that has no record at or after the time: fail, or begin at its latest or "
+    "(here only) earliest offset.",
+)
+_ENDING_OFFSETS: Final = Option(
+    "endingOffsets",
+    text,
+    None,
+    "Where a batch read ends: `latest` or JSON (-1 latest; earliest makes no sense).",
+    only=_BATCH,
+    shown_default="`latest`",
+)
+_ENDING_TIMESTAMP: Final = Option(
+    "endingTimestamp",
+    integer(),
+    None,
+    "End before the first record at or after this time. Beats the next one and endingOffsets.",
+    only=_BATCH,
+)
+_ENDING_OFFSETS_BY_TIMESTAMP: Final = Option(
+    "endingOffsetsByTimestamp",
+    json_object,
+    None,
+    "The same by partition. No record at or after the time means latest.",
+    only=_BATCH,
+)
+
+OFFSET_OPTIONS: Final = (
+    _SUBSCRIBE,
+    _SUBSCRIBE_PATTERN,
+    _ASSIGN,
+    _STARTING_OFFSETS,
+    _STARTING_TIMESTAMP,
+    _STARTING_OFFSETS_BY_TIMESTAMP,
+    _STARTING_STRATEGY,
+    _ENDING_OFFSETS,
+    _ENDING_TIMESTAMP,
+    _ENDING_OFFSETS_BY_TIMESTAMP,
+)
+"""In the order in which the docs list them."""
+
+
+def subscription(options: ParsedOptions) -> Subscription:
+    """Return what is read.
+
+    Raises:
+        OptionError: none or several of subscribe, subscribePattern and assign, or a malformed one.
+    """
+    topics = options[_SUBSCRIBE]
+    pattern = options[_SUBSCRIBE_PATTERN]
+    partitions = options[_ASSIGN]
+    values: dict[str, object] = {
+        _SUBSCRIBE.name: topics,
+        _SUBSCRIBE_PATTERN.name: pattern,
+        _ASSIGN.name: partitions,
+    }
+    given = [name for name, value in values.items() if value is not None]
+    if len(given) != 1:
+        found = f"{' and '.join(given)} are" if given else "none is"
+        raise OptionError(
+            f"exactly one of subscribe, subscribePattern and assign must be given; {found}",
+            option=given[0] if given else _SUBSCRIBE.name,
+        )
+    if topics is not None:
+        return TopicNames(frozenset(topics))
+    if pattern is not None:
+        return TopicPattern(pattern)
+    assert partitions is not None
+    return AssignedPartitions(_assigned(partitions))
+
+
+def starting_offsets(options: ParsedOptions, boundedness: Boundedness) -> OffsetsInitializer:
+    """Return where reading begins.
+
+    ``startingTimestamp`` beats ``startingOffsetsByTimestamp``, which beats ``startingOffsets``.
+
+    Raises:
+        OptionError: the one that counts is malformed, or a batch would begin at its end.
+    """
+    no_match = options[_STARTING_STRATEGY]
+    timestamp_ms = options[_STARTING_TIMESTAMP]
+    if timestamp_ms is not None:
+        return OffsetsInitializer(_STARTING_TIMESTAMP.name, AtTimestamp(timestamp_ms), no_match=no_match)
+    timestamps = options[_STARTING_OFFSETS_BY_TIMESTAMP]
+    if timestamps is not None:
+        option = _STARTING_OFFSETS_BY_TIMESTAMP
+        return OffsetsInitializer(option.name, partitions=_timestamps(option, timestamps), no_match=no_match)
+    if boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
+        return _offsets(_STARTING_OFFSETS, options[_STARTING_OFFSETS] or "latest", forbidden=None)
+    return _offsets(_STARTING_OFFSETS, options[_STARTING_OFFSETS] or "earliest", forbidden="latest")
+
+
+def ending_offsets(options: ParsedOptions) -> OffsetsInitializer:
+    """Return where a batch read ends.
+
+    ``endingTimestamp`` beats ``endingOffsetsByTimestamp``, which beats ``endingOffsets``.
+
+    Raises:
+        OptionError: the one that counts is malformed, or the batch would end where it begins.
+    """
+    timestamp_ms = options[_ENDING_TIMESTAMP]
+    if timestamp_ms is not None:
+        return OffsetsInitializer(_ENDING_TIMESTAMP.name, AtTimestamp(timestamp_ms), no_match="latest")
+    timestamps = options[_ENDING_OFFSETS_BY_TIMESTAMP]
+    if timestamps is not None:
+        option = _ENDING_OFFSETS_BY_TIMESTAMP
+        return OffsetsInitializer(option.name, partitions=_timestamps(option, timestamps), no_match="latest")
+    return _offsets(_ENDING_OFFSETS, options[_ENDING_OFFSETS] or "latest", forbidden="earliest")
+
+
+def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> OffsetsInitializer:
+    """Return what an option with offsets says: a word, or JSON by topic and partition.
+
+    Args:
+        option: which, for messages.
+        raw: its value.
+        forbidden: the word with which a batch would be empty.
+    """
+    word = raw.lower()
+    if word in _WORDS:
+        if word == forbidden:
+            raise OptionError(f"must not be {word} here: the batch would be empty", option=option.name)
+        return OffsetsInitializer(option.name, _WORDS[word])
+    if not raw.startswith("{"):
+        raise OptionError(
+            f"must be earliest, latest or JSON by topic and partition, not {raw!r}", option=option.name
+        )
+    try:
+        parsed = json_object(raw)
+    except ValueError as error:
+        raise OptionError(str(error), option=option.name) from error
+    offsets = _by_partition(option, parsed, least=EARLIEST)
+    if forbidden is not None and _WORDS[forbidden] in offsets.values():
+        raise OptionError(f"must not hold {_WORDS[forbidden]} ({forbidden}) here", option=option.name)
+    return OffsetsInitializer(option.name, partitions=offsets)
+
+
+def _timestamps(option: Option[Any], parsed: Mapping[str, Any]) -> dict[TopicPartition, AtTimestamp]:
+    return {tp: AtTimestamp(at_ms) for tp, at_ms in _by_partition(option, parsed, least=0).items()}
+
+
+def _by_partition(option: Option[Any], parsed: Mapping[str, Any], *, least: int) -> dict[TopicPartition, int]:
+    """Return ``{"topic": {"0": 23}}`` by topic and partition."""
+    found = {}
+    for topic, partitions in parsed.items():
+        if not isinstance(partitions, dict) or not partitions:
+            raise OptionError(
+                f'must name the partitions of topic {topic!r}: {{"{topic}":{{"0":...}}}}', option=option.name
+            )
+        for partition, value in partitions.items():
+            if not partition.isdecimal() or not _is_integer(value, least):
+                raise OptionError(
+                    f"topic {topic!r}, partition {partition!r}: {json.dumps(value)} is not a valid value",
+                    option=option.name,
+                )
+            found[TopicPartition(topic, int(partition))] = value
+    return found
+
+
+def _assigned(parsed: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
+    """Return ``{"topic": [0, 1]}`` as pairs."""
+    found: list[tuple[str, int]] = []
+    for topic, partitions in parsed.items():
+        if (
+            not isinstance(partitions, list)
+            or not partitions
+            or not all(_is_integer(partition, 0) for partition in partitions)
+        ):
+            raise OptionError(
+                f'topic {topic!r} needs a list of partitions: {{"{topic}":[0,1]}}', option=_ASSIGN.name
+            )
+        found += [(topic, partition) for partition in partitions]
+    if not found:
+        raise OptionError('must name at least one partition: {"topicA":[0,1]}', option=_ASSIGN.name)
+    return frozenset(found)
+
+
+def _is_integer(value: object, least: int) -> bool:
+    # JSON's true is an int to Python.
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
