@@ -19,7 +19,7 @@ class FileBlock:
         data: bytes of whole lines, or a batch as the file has it.
         start: where in the file it begins (of compressed files: in what they hold).
         stop: the position after it.
-        header: the names of the columns, where each file says them.
+        header: the names of the file's columns, where it tells them; otherwise None.
     """
 
     data: bytes | pa.RecordBatch

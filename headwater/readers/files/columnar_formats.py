@@ -1,4 +1,4 @@
-"""Parquet, Arrow IPC (Feather) and ORC: files that say themselves what they hold."""
+"""Parquet, Arrow IPC (Feather) and ORC: columns with their types."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from headwater.readers.files.block import FileBlock
 from headwater.readers.files.file_format import FileFormat
 from headwater.readers.files.pruning import may_match
 
-__all__ = ["ArrowFormat", "OrcFormat", "ParquetFormat", "spelled"]
+__all__ = ["ArrowFormat", "OrcFormat", "ParquetFormat"]
 
 _BATCH_ROWS = 32_768
 
 
 class _ColumnarFormat(FileFormat):
-    """What they have in common: a block is a batch, decoded by pyarrow already."""
+    """What they have in common: a file can be split, and a block is a batch that pyarrow has decoded."""
+
+    def is_splittable(self, url: str) -> bool:
+        return True
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield cast("pa.RecordBatch", block.data)
@@ -29,126 +32,121 @@ class _ColumnarFormat(FileFormat):
 class ParquetFormat(_ColumnarFormat):
     """A range reads the row groups that begin in it."""
 
-    def is_splittable(self, url: str) -> bool:
-        return True
-
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
         import pyarrow.parquet as pq
 
-        with _said(status, "parquet"):
+        with _named_errors(status, "parquet"):
             parquet = pq.ParquetFile(file)
-            names = spelled(parquet.schema_arrow, columns)
+            names = _spelled(parquet.schema_arrow, columns)
             for group in range(parquet.metadata.num_row_groups):
                 meta = parquet.metadata.row_group(group)
-                at = (
-                    min(_chunk_start(meta.column(column)) for column in range(meta.num_columns))
-                    if meta.num_columns
-                    else 0
-                )
-                if start <= at < stop and may_match(meta, self.settings.filters):
-                    for batch in parquet.iter_batches(
-                        _BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False
-                    ):
-                        yield FileBlock(_renamed(batch, names, batch.num_rows), at, at)
+                at = _group_start(meta)
+                if not start <= at < stop or not may_match(meta, self.settings.filters):
+                    continue
+                for batch in parquet.iter_batches(
+                    _BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False
+                ):
+                    yield FileBlock(_renamed(batch, names, batch.num_rows), at, at)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         import pyarrow.parquet as pq
 
-        with _said(status, "parquet"):
+        with _named_errors(status, "parquet"):
             return pq.ParquetFile(file).schema_arrow
 
 
 class ArrowFormat(_ColumnarFormat):
     """Arrow IPC files and streams, and Feather of both versions.
 
-    A range of a file reads the batches that it has a share in, by their number.
+    A range of a file reads the batches that it has a share in, by their number. A stream, and Feather of
+    version 1, are read whole, by the range that begins the file.
     """
-
-    def is_splittable(self, url: str) -> bool:
-        return True
 
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
-        with _said(status, "arrow"):
-            opened = _open_arrow(file)
-            names = spelled(opened.schema, columns)
-            if not isinstance(opened, pa.ipc.RecordBatchFileReader):
-                batches = (
-                    iter(
-                        opened if isinstance(opened, pa.ipc.RecordBatchStreamReader) else opened.to_batches()
-                    )
-                    if not start
-                    else iter(())
-                )
-                yield from (
-                    FileBlock(_renamed(batch.select(list(names)), names, batch.num_rows), 0, 0)
-                    for batch in batches
-                )
-                return
-            for at, number in _shares(opened.num_record_batches, status.size_bytes, start, stop):
-                batch = opened.get_batch(number)
-                for offset in range(0, batch.num_rows, _BATCH_ROWS):
-                    part = batch.slice(offset, _BATCH_ROWS)
-                    yield FileBlock(_renamed(part.select(list(names)), names, part.num_rows), at, at)
+        with _named_errors(status, "arrow"):
+            source = _open_arrow(file)
+            names = _spelled(source.schema, columns)
+            if isinstance(source, pa.ipc.RecordBatchFileReader):
+                for at, number in _shares(source.num_record_batches, status.size_bytes, start, stop):
+                    for part in _parts(source.get_batch(number)):
+                        yield _block(part, names, at)
+            elif start == 0:
+                for batch in source.to_batches() if isinstance(source, pa.Table) else source:
+                    yield _block(batch, names, 0)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        with _said(status, "arrow"):
+        with _named_errors(status, "arrow"):
             return cast("pa.Schema", _open_arrow(file).schema)
 
 
 class OrcFormat(_ColumnarFormat):
     """A range reads the stripes that it has a share in, by their number."""
 
-    def is_splittable(self, url: str) -> bool:
-        return True
-
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
         from pyarrow import orc
 
-        with _said(status, "orc"):
-            opened = orc.ORCFile(file)
-            names = spelled(opened.schema, columns)
-            for at, number in _shares(opened.nstripes, status.size_bytes, start, stop):
-                stripe = opened.read_stripe(number, columns=list(names) or opened.schema.names[:1])
-                for offset in range(0, stripe.num_rows, _BATCH_ROWS):
-                    part = stripe.slice(offset, _BATCH_ROWS)
+        with _named_errors(status, "orc"):
+            source = orc.ORCFile(file)
+            names = _spelled(source.schema, columns)
+            # With no column one is read all the same, so that the number of rows is known.
+            read = list(names) or source.schema.names[:1]
+            for at, number in _shares(source.nstripes, status.size_bytes, start, stop):
+                for part in _parts(source.read_stripe(number, columns=read)):
                     yield FileBlock(_renamed(part, names, part.num_rows), at, at)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         from pyarrow import orc
 
-        with _said(status, "orc"):
+        with _named_errors(status, "orc"):
             return orc.ORCFile(file).schema
 
 
-def spelled(found: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
-    """Return which columns of a file are wanted, by their names there.
+def _spelled(found: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
+    """Return the columns of a file that are wanted: the schema's names by those in the file.
 
-    In any case, as in Spark, but the same case first.
+    The case of a name does not count, as in Spark, but a name of the same case comes first.
     """
+    # Reversed: of names that differ in case only, the first one counts.
     by_lower = {name.lower(): name for name in reversed(found.names)}
-    pairs = ((name if name in found.names else by_lower.get(name.lower()), name) for name in wanted.names)
-    return {there: here for there, here in pairs if there is not None}
+    names: dict[str, str] = {}
+    for name in wanted.names:
+        in_file = name if name in found.names else by_lower.get(name.lower())
+        if in_file is not None:
+            names[in_file] = name
+    return names
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a large batch in slices."""
+    for offset in range(0, batch.num_rows, _BATCH_ROWS):
+        yield batch.slice(offset, _BATCH_ROWS)
+
+
+def _block(batch: pa.RecordBatch, names: dict[str, str], at: int) -> FileBlock:
+    """Return a batch of a file with all its columns as a block with those that are wanted."""
+    return FileBlock(_renamed(batch.select(list(names)), names, batch.num_rows), at, at)
 
 
 def _renamed(batch: pa.RecordBatch, names: dict[str, str], rows: int) -> pa.RecordBatch:
-    """Return a batch with the schema's names.
-
-    One column of nulls if there is no other, so that the number of rows is known.
-    """
+    """Return a batch with the schema's names; with one column of nulls if it has no other, for its rows."""
     if not names:
         return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
     return batch.rename_columns([names.get(name, name) for name in batch.schema.names])
 
 
-def _chunk_start(chunk: Any) -> int:
-    offsets = (chunk.dictionary_page_offset, chunk.data_page_offset)
-    return min(int(offset) for offset in offsets if offset)
+def _group_start(meta: Any) -> int:
+    """Return where the first page of a row group begins."""
+    chunks = [meta.column(at) for at in range(meta.num_columns)]
+    offsets = [
+        offset for chunk in chunks for offset in (chunk.dictionary_page_offset, chunk.data_page_offset)
+    ]
+    return min((int(offset) for offset in offsets if offset), default=0)
 
 
 def _shares(parts: int, size: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -172,7 +170,7 @@ def _open_arrow(file: Any) -> Any:
 
 
 @contextmanager
-def _said(status: FileStatus, kind: str) -> Iterator[None]:
+def _named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     """Name the file in what pyarrow says of it."""
     try:
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lzma
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ _CODECS: dict[str, Any] = {
 
 
 def is_compressed(url: str) -> bool:
-    """Whether a file is compressed as a whole: then it can only be read from its beginning."""
+    """Whether a file is compressed as a whole, so that it can only be read from its beginning."""
     return _suffix(url) in _CODECS
 
 
@@ -31,10 +31,12 @@ def decompressed(url: str, file: IO[bytes]) -> Any:
     codec = _CODECS.get(_suffix(url))
     if codec is None:
         return file
-    stream: Any = file
-    return lzma.open(stream) if codec == "xz" else pa.CompressedInputStream(stream, codec)
+    if codec == "xz":
+        return lzma.open(file)
+    return pa.CompressedInputStream(cast("Any", file), codec)
 
 
 def _suffix(url: str) -> str:
     name = url.rpartition("/")[2]
-    return "." + name.rpartition(".")[2].lower() if "." in name else ""
+    _, dot, suffix = name.rpartition(".")
+    return f".{suffix.lower()}" if dot else ""

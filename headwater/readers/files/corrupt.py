@@ -17,14 +17,11 @@ __all__ = ["BadLines", "without_bad_lines"]
 log = logging.getLogger(__name__)
 
 Parse = Callable[[Sequence[bytes]], "pa.RecordBatch"]
-"""Makes rows of lines, one each.
-
-Raises ValueError (pyarrow's ArrowInvalid is one) if that is not possible for all of them.
-"""
+"""Makes rows of lines, one each. Raises a ValueError (pyarrow's ArrowInvalid is one) if a line is bad."""
 
 
 class BadLines:
-    """What becomes of lines that cannot be read. One for each block.
+    """Does with lines that cannot be read what the mode says. One for each block.
 
     Args:
         mode: Spark's.
@@ -36,7 +33,10 @@ class BadLines:
     def __init__(
         self, mode: CorruptMode, url: str, start: int, keep: Callable[[bytes], pa.RecordBatch]
     ) -> None:
-        self._mode, self._url, self._start, self._keep = mode, url, start, keep
+        self._mode = mode
+        self._url = url
+        self._start = start
+        self._keep = keep
         self.dropped = 0
 
     def handle(self, line: bytes, why: ValueError) -> Iterator[pa.RecordBatch]:
@@ -48,7 +48,8 @@ class BadLines:
         if self._mode == "failfast":
             shown = line[:200].decode("utf-8", "replace")
             raise CorruptRecordError(
-                f"a record cannot be read: {why}: {shown!r} (in the block that begins at this position; mode=FAILFAST)",
+                f"a record cannot be read: {why}: {shown!r} (in the block that begins at this position; "
+                "mode=FAILFAST)",
                 source="files",
                 split=self._url,
                 position=self._start,
@@ -59,7 +60,7 @@ class BadLines:
             self.dropped += 1
 
     def report(self) -> None:
-        """Say how many were dropped."""
+        """Log how many were dropped."""
         if self.dropped:
             log.warning(
                 "%s: %d records that cannot be read were dropped after position %d",
@@ -70,9 +71,9 @@ class BadLines:
 
 
 def without_bad_lines(lines: Sequence[bytes], parse: Parse, bad: BadLines) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of lines, in order, the bad ones as `BadLines` wants them.
+    """Yield the rows of lines, in order, the bad ones as `BadLines` says.
 
-    A few bad lines cost a few more parses, not one for each line.
+    Halves the lines until a bad one is alone: a few bad lines cost a few more parses, not one for each line.
     """
     try:
         batch = parse(lines)

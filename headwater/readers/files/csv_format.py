@@ -1,7 +1,4 @@
-"""CSV.
-
-Pyarrow's parser for blocks of lines, Python's for what that refuses and for values that hold line ends.
-"""
+"""CSV: pyarrow's parser for blocks of lines, Python's for what that refuses and for values with line ends."""
 
 from __future__ import annotations
 
@@ -33,6 +30,8 @@ _BATCH_ROWS = 8_192
 _SAMPLE_ROWS = 1_000
 _LONGEST_VALUE = 1 << 30
 _INFERRED = re.compile(r"_c\d+")
+_LENGTH = "length"
+"""The last column of records that were read as text: how many values each of them had."""
 
 
 class CsvFormat(FileFormat):
@@ -44,6 +43,7 @@ class CsvFormat(FileFormat):
     def __init__(self, settings: ReadSettings) -> None:
         super().__init__(settings)
         self._csv = settings.csv
+        # As what pyarrow reads times, the most likely first: with a zone, without one, and as text for `_as`.
         self._spellings: list[pa.DataType] = [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.string()]
         csv.field_size_limit(_LONGEST_VALUE)
 
@@ -55,33 +55,22 @@ class CsvFormat(FileFormat):
     ) -> Iterator[FileBlock]:
         if self._csv.multi_line:
             yield from self._record_blocks(file, status, columns)
-            return
-        compressed, header = is_compressed(status.url), None
-        if start and self._header((), columns) is not None:
-            header = self._header(self._names(first_line(file)), columns)
-            file.seek(0)
-        source = decompressed(status.url, file)
-        for block in line_blocks(
-            source, 0 if compressed else start, None if compressed else stop, status.url
-        ):
-            data = cast("bytes", block.data)
-            if block.start == 0:
-                line, _, rest = data.partition(b"\n")
-                header = self._header(self._names(line.removesuffix(b"\r")), columns)
-                data = rest if self._csv.header else data
-            yield FileBlock(data, block.start, block.stop, header)
+        elif is_compressed(status.url):
+            yield from self._line_blocks(decompressed(status.url, file), status, 0, None, columns)
+        else:
+            yield from self._line_blocks(file, status, start, stop, columns)
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         if isinstance(block.data, pa.RecordBatch):
             yield from self._typed(block, block.data, url, columns)
             return
+        # Looked at as a whole only if it begins like an empty one: `strip` copies the block.
         if not block.data or (block.data.isspace() and not block.data.strip(b"\r\n")):
             return
         names = self._columns(block, url, columns)
-        types = pa.schema(
-            [columns.field(name) for name in columns.names if name in names]
-            or [pa.field(names[0], pa.string())]
-        )
+        present = [columns.field(name) for name in columns.names if name in names]
+        # With no column one is read all the same, so that the number of rows is known.
+        types = pa.schema(present or [pa.field(names[0], pa.string())])
         try:
             yield self._parse(block.data, names, types)
         except ValueError:
@@ -92,16 +81,14 @@ class CsvFormat(FileFormat):
             records = self._reader(text)
             header = next(records, []) if self._csv.header else None
             sample = list(islice((record for record in records if record), _SAMPLE_ROWS))
-        names = (
-            header if header is not None else [f"_c{at}" for at in range(max(map(len, sample), default=0))]
-        )
-        strings = self._strings(sample, len(names))
-        return pa.schema(
-            [
-                pa.field(name, infer_type(column) if self._csv.infer_types else pa.string())
-                for name, column in zip(names, strings, strict=True)
-            ]
-        )
+        names = _numbered(max(map(len, sample), default=0)) if header is None else tuple(header)
+        fields: list[pa.Field[Any]] = []
+        for name, column in zip(names, self._strings(sample, len(names)), strict=True):
+            kind = infer_type(column) if self._csv.infer_types else pa.string()
+            fields.append(pa.field(name, kind))
+        return pa.schema(fields)
+
+    # Which columns a file has
 
     def _columns(self, block: FileBlock, url: str, columns: pa.Schema) -> list[str]:
         """Return the names of the file's columns, in its order, spelled as in the schema.
@@ -121,9 +108,10 @@ class CsvFormat(FileFormat):
                 source="files",
                 split=url,
             )
-        if twice := next((name for name in names if names.count(name) > 1 and name in columns.names), None):
+        twice = [name for name in columns.names if names.count(name) > 1]
+        if twice:
             raise CorruptRecordError(
-                f"the header names the column {twice!r} twice", source="files", split=url
+                f"the header names the column {twice[0]!r} twice", source="files", split=url
             )
         return names
 
@@ -138,54 +126,68 @@ class CsvFormat(FileFormat):
         """
         if self._csv.header:
             return tuple(first)
-        return (
-            tuple(f"_c{at}" for at in range(max(1, len(first))))
-            if all(map(_INFERRED.fullmatch, columns.names))
-            else None
-        )
+        if all(_INFERRED.fullmatch(name) for name in columns.names):
+            return _numbered(max(1, len(first)))
+        return None
+
+    # Records of one line
+
+    def _line_blocks(
+        self, source: Any, status: FileStatus, start: int, stop: int | None, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
+        header: tuple[str, ...] | None = None
+        if start and self._header((), columns) is not None:
+            # The names are in the first line, which is in the range of another task.
+            header = self._header(self._names(first_line(source)), columns)
+            source.seek(0)
+        for block in line_blocks(source, start, stop, status.url):
+            data = cast("bytes", block.data)
+            if block.start == 0:
+                line, _, rest = data.partition(b"\n")
+                header = self._header(self._names(line.removesuffix(b"\r")), columns)
+                data = rest if self._csv.header else data
+            yield FileBlock(data, block.start, block.stop, header)
 
     def _parse(self, data: bytes, names: Sequence[str], types: pa.Schema) -> pa.RecordBatch:
-        """Return the rows of whole lines. How times are spelled is found out once: mostly all are alike.
+        """Return the rows of whole lines.
 
         Raises:
             ArrowInvalid: a line is no record of these types, or a record goes over several lines.
         """
         quote = self._csv.quote
-        doubled = quote is not None and quote.encode() in data
-        if doubled:  # the last line once more: an open quote would swallow it
+        is_last_twice = quote is not None and quote.encode() in data
+        if is_last_twice:
+            # The last line once more: a quote that is open in it swallows the copy, and a row is missing.
             body = data.rstrip(b"\r\n")
-            data = body + b"\n" + body[body.rfind(b"\n") + 1 :] + b"\n"
+            last_line = body[body.rfind(b"\n") + 1 :]
+            data = body + b"\n" + last_line + b"\n"
         table = self._table(data, names, types)
         _check_lines(data, table.num_rows)
-        batch = table.slice(0, table.num_rows - doubled).combine_chunks().to_batches()[0]
+        rows = table.num_rows - 1 if is_last_twice else table.num_rows
+        batch = table.slice(0, rows).combine_chunks().to_batches()[0]
         parsed = [_as(column, field.type) for column, field in zip(batch.columns, types, strict=True)]
         return pa.RecordBatch.from_arrays(parsed, schema=types)
 
     def _table(self, data: bytes, names: Sequence[str], types: pa.Schema) -> pa.Table:
-        spellings = (
-            self._spellings
-            if any(pa.types.is_timestamp(field.type) for field in types)
-            else self._spellings[:1]
-        )
-        for spelling in spellings[:-1]:
+        """Parse whole lines with pyarrow. How times are spelled is found out once: mostly all are alike."""
+        *others, last = self._spellings
+        if not any(pa.types.is_timestamp(field.type) for field in types):
+            others = []
+        for spelling in others:
             try:
-                table = pacsv.read_csv(
-                    cast("IO[bytes]", pa.BufferReader(data)),
-                    *self._options(len(data), names, types, spelling),
-                )
+                table = self._read(data, names, types, spelling)
             except pa.ArrowInvalid:
                 continue
-            self._spellings = [spelling, *(other for other in self._spellings if other is not spelling)]
+            self._spellings.remove(spelling)
+            self._spellings.insert(0, spelling)
             return table
-        return pacsv.read_csv(
-            cast("IO[bytes]", pa.BufferReader(data)), *self._options(len(data), names, types, spellings[-1])
-        )
+        return self._read(data, names, types, last)
 
-    def _options(
-        self, size: int, names: Sequence[str], types: pa.Schema, times: pa.DataType
-    ) -> tuple[pacsv.ReadOptions, pacsv.ParseOptions, pacsv.ConvertOptions]:
-        return (
-            pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=size + 1),
+    def _read(self, data: bytes, names: Sequence[str], types: pa.Schema, times: pa.DataType) -> pa.Table:
+        kinds = {field.name: times if pa.types.is_timestamp(field.type) else field.type for field in types}
+        return pacsv.read_csv(
+            cast("IO[bytes]", pa.BufferReader(data)),
+            pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=len(data) + 1),
             pacsv.ParseOptions(
                 delimiter=self._csv.separator,
                 quote_char=self._csv.quote or False,
@@ -193,9 +195,7 @@ class CsvFormat(FileFormat):
                 escape_char=self._csv.escape or False,
             ),
             pacsv.ConvertOptions(
-                column_types={
-                    field.name: times if pa.types.is_timestamp(field.type) else field.type for field in types
-                },
+                column_types=kinds,
                 include_columns=types.names,
                 null_values=sorted({"", self._csv.null_value}),
                 true_values=["true", "True", "TRUE"],
@@ -208,27 +208,34 @@ class CsvFormat(FileFormat):
     def _around_bad_lines(
         self, block: FileBlock, url: str, names: Sequence[str], types: pa.Schema, columns: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
+        def parse(lines: Sequence[bytes]) -> pa.RecordBatch:
+            return self._parse(b"\n".join(lines) + b"\n", names, types)
+
+        def keep(line: bytes) -> pa.RecordBatch:
+            return self._kept(line, names, columns)
+
         lines = [line for line in cast("bytes", block.data).split(b"\n") if line.strip(b"\r")]
-        bad = BadLines(self.settings.mode, url, block.start, lambda line: self._kept(line, names, columns))
-        yield from without_bad_lines(
-            lines, lambda some: self._parse(b"\n".join(some) + b"\n", names, types), bad
-        )
+        bad = BadLines(self.settings.mode, url, block.start, keep)
+        yield from without_bad_lines(lines, parse, bad)
         bad.report()
 
     def _kept(self, line: bytes, names: Sequence[str], columns: pa.Schema) -> pa.RecordBatch:
-        """Return the row of a bad line.
-
-        Null where a value cannot be read, and the line itself in the column for it.
-        """
+        """Return the row of a bad line: null where a value cannot be read, and the line in its own column."""
         text = line.removesuffix(b"\r").decode("utf-8", "replace")
         record = next(self._reader([text]), [])
         strings = dict(zip(names, self._strings([record], len(names)), strict=True))
         present = [columns.field(name) for name in columns.names if name in strings]
         arrays = [parse_leniently(strings[field.name], field.type) for field in present]
-        return pa.RecordBatch.from_arrays(
-            [*arrays, pa.array([text], pa.string())],
-            names=[*(f.name for f in present), self.settings.corrupt_column],
-        )
+        return self._with_corrupt_column(present, arrays, [text])
+
+    def _with_corrupt_column(
+        self, fields: Sequence[pa.Field[Any]], arrays: Sequence[pa.Array[Any]], texts: Sequence[str | None]
+    ) -> pa.RecordBatch:
+        """Return rows with the text of those that are bad."""
+        names = [*(field.name for field in fields), self.settings.corrupt_column]
+        return pa.RecordBatch.from_arrays([*arrays, pa.array(texts, pa.string())], names=names)
+
+    # Records that may go over several lines
 
     def _record_blocks(self, file: Any, status: FileStatus, columns: pa.Schema) -> Iterator[FileBlock]:
         """Yield records that may go over several lines, as text.
@@ -243,22 +250,21 @@ class CsvFormat(FileFormat):
                 records = chain([first], records)
             done = 0
             while rows := list(islice(records, _BATCH_ROWS)):
-                width = len(header) if header is not None else max(map(len, rows))
-                arrays = self._strings(rows, width)
+                width = max(map(len, rows)) if header is None else len(header)
+                names = [*map(str, range(width)), _LENGTH]
                 lengths = pa.array([len(row) for row in rows], pa.int32())
-                batch = pa.RecordBatch.from_arrays(
-                    [*arrays, lengths], names=[*map(str, range(width)), "length"]
-                )
+                batch = pa.RecordBatch.from_arrays([*self._strings(rows, width), lengths], names=names)
                 yield FileBlock(batch, done, done + len(rows), header)
                 done += len(rows)
 
     def _typed(
         self, block: FileBlock, raw: pa.RecordBatch, url: str, columns: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """Yield records that were read as text, with their values, and as `BadLines` says where they have none."""
+        """Yield records that were read as text with their values, the bad ones as the mode says."""
         names = self._columns(block, url, columns)
         present = [columns.field(name) for name in columns.names if name in names]
-        good: Any = pc.equal(raw.column("length"), pa.scalar(len(names), pa.int32()))
+        # A record is good if it has all values, and each that is there can be read.
+        good: Any = pc.equal(raw.column(_LENGTH), pa.scalar(len(names), pa.int32()))
         arrays = []
         for field in present:
             strings = raw.column(names.index(field.name))
@@ -266,53 +272,59 @@ class CsvFormat(FileFormat):
             good = pc.and_(good, pc.equal(pc.is_valid(strings), pc.is_valid(values)))
             arrays.append(values)
         texts = [
-            None if fine else self._joined(list(row.values()))
-            for fine, row in zip(good.to_pylist(), raw.to_pylist(), strict=True)
+            None if is_good else self._joined(list(row.values()))
+            for is_good, row in zip(good.to_pylist(), raw.to_pylist(), strict=True)
         ]
-        batch = pa.RecordBatch.from_arrays(
-            [*arrays, pa.array(texts, pa.string())],
-            names=[*(f.name for f in present), self.settings.corrupt_column],
-        )
-        bad = len(good) - (pc.sum(good).as_py() or 0)
-        if bad and self.settings.mode == "failfast":
-            shown = next(text for text in texts if text is not None)
+        bad_texts = [text for text in texts if text is not None]
+        if bad_texts and self.settings.mode == "failfast":
             raise CorruptRecordError(
-                f"a record cannot be read: {shown[:200]!r} (mode=FAILFAST)", source="files", split=url
+                f"a record cannot be read: {bad_texts[0][:200]!r} (mode=FAILFAST)", source="files", split=url
             )
-        yield batch.filter(good) if bad and self.settings.mode == "dropmalformed" else batch
+        batch = self._with_corrupt_column(present, arrays, texts)
+        if bad_texts and self.settings.mode == "dropmalformed":
+            batch = batch.filter(good)
+        yield batch
 
     def _joined(self, row: Sequence[Any]) -> str:
         """Return about what a record looked like: its values, as many as its last column says there were."""
-        return self._csv.separator.join(value or "" for value in row[: row[-1]])
+        *values, length = row
+        return self._csv.separator.join(value or "" for value in values[:length])
+
+    # What both share
 
     def _strings(self, records: Sequence[Sequence[str]], width: int) -> list[pa.Array[Any]]:
         """Return records as columns of text: what is missing is null, what is too much is left out."""
         nulls = {"", self._csv.null_value}
-        rows = [
-            [None if value in nulls else value for value in record[:width]] + [None] * (width - len(record))
-            for record in records
-        ]
-        return [pa.array([row[at] for row in rows], pa.string()) for at in range(width)]
+        columns: list[pa.Array[Any]] = []
+        for at in range(width):
+            values = [record[at] if at < len(record) else None for record in records]
+            columns.append(pa.array([None if value in nulls else value for value in values], pa.string()))
+        return columns
 
     def _reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        c = self._csv
-        doubled, quoting = c.escape is None, csv.QUOTE_NONE if c.quote is None else csv.QUOTE_MINIMAL
+        quoting: Any = csv.QUOTE_NONE if self._csv.quote is None else csv.QUOTE_MINIMAL
         return csv.reader(
             lines,
-            delimiter=c.separator,
-            quotechar=c.quote,
-            escapechar=c.escape,
-            doublequote=doubled,
-            quoting=quoting,  # type: ignore[arg-type]
+            delimiter=self._csv.separator,
+            quotechar=self._csv.quote,
+            escapechar=self._csv.escape,
+            doublequote=self._csv.escape is None,
+            quoting=quoting,
         )
 
     def _names(self, line: bytes) -> tuple[str, ...]:
+        """Return the values of the first line of a file."""
         return tuple(next(self._reader([line.decode("utf-8", "replace")]), []))
+
+
+def _numbered(width: int) -> tuple[str, ...]:
+    """Return the names of columns that have none, as Spark calls them."""
+    return tuple(f"_c{at}" for at in range(width))
 
 
 @contextmanager
 def _text(file: Any, url: str) -> Iterator[io.TextIOWrapper]:
-    """Read a file as text; whoever opened it closes it."""
+    """Read a file as text. It is not closed with the text: `opened` does that."""
     text = io.TextIOWrapper(decompressed(url, file), encoding="utf-8-sig", errors="replace", newline="")
     try:
         yield text
@@ -323,7 +335,9 @@ def _text(file: Any, url: str) -> Iterator[io.TextIOWrapper]:
 def _as(column: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     if column.type == kind:
         return column
-    return parse_column(column, kind) if pa.types.is_string(column.type) else column.cast(kind)
+    if pa.types.is_string(column.type):
+        return parse_column(column, kind)
+    return column.cast(kind)
 
 
 def _check_lines(data: bytes, rows: int) -> None:
@@ -335,7 +349,11 @@ def _check_lines(data: bytes, rows: int) -> None:
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise pa.ArrowInvalid("a carriage return without a line feed")
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    if rows != lines and rows != sum(1 for line in data.split(b"\n") if line.strip(b"\r")):
+    if rows == lines:
+        return
+    # Empty lines are no records: counted only where there are some, since that is slow.
+    if rows != sum(1 for line in data.split(b"\n") if line.strip(b"\r")):
         raise pa.ArrowInvalid(
-            "a quoted value holds a line end, or a quote is not closed; set multiLine=true if values may hold line ends"
+            "a quoted value holds a line end, or a quote is not closed; set multiLine=true if values may "
+            "hold line ends"
         )

@@ -11,7 +11,7 @@ from headwater.enumerators.files.split import FileSplit
 from headwater.readers.files.block import FileBlock
 from headwater.readers.files.formats import make_format
 from headwater.readers.files.pruning import drop_failing
-from headwater.readers.files.rows import Rows
+from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
 
 __all__ = ["FilesRecordEmitter"]
@@ -26,8 +26,11 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
 
     def __init__(self, settings: ReadSettings) -> None:
         self._format = make_format(settings)
-        self._rows = Rows(settings)
+        self._assembler = RowAssembler(settings)
         self._filters = settings.filters
+        # The range that is being read, and where it began: its position moves on with every block.
+        self._state: SplitState[FileSplit, int] | None = None
+        self._range_start = 0
 
     def emit(self, record: FileBlock, state: SplitState[FileSplit, int]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one block.
@@ -36,11 +39,14 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
             CorruptRecordError: a record cannot be read and the mode is to fail, or the file does not fit the
                 schema.
         """
-        file, start = state.split.file, state.position
-        for batch in self._format.decode(record, file.url, self._rows.file_columns(file.url)):
-            rows = drop_failing(
-                self._rows.assemble(batch, file, min(start, record.start), state.stop), self._filters
-            )
+        if state is not self._state:
+            self._state = state
+            self._range_start = state.position
+        file = state.split.file
+        for batch in self._format.decode(record, file.url, self._assembler.file_columns(file.url)):
+            rows = self._assembler.assemble(batch, file, self._range_start, state.stop)
+            rows = drop_failing(rows, self._filters)
             if rows.num_rows:
                 yield rows
+        # Never back, and never past the stop: the last line of a range may reach over it.
         state.position = max(state.position, min(record.stop, state.stop))

@@ -17,23 +17,23 @@ __all__ = ["FileFormat"]
 
 
 class FileFormat(ABC):
-    """One format.
+    """How files of one kind are read.
 
-    Stateless: settings only. Made in every task; both halves of the reader use it, each its own method, on
-    the task's thread.
+    Each half of a task's reader makes its own: the split reader calls `blocks`, the emitter `decode`, both on
+    the task's thread. The driver calls `is_splittable` when it plans, and `infer` when it needs a schema.
+
+    Args:
+        settings: what the user said.
     """
 
     needs_schema: ClassVar[bool] = True
-    """Whether what it holds must be inferred or given; otherwise `infer` needs no file."""
+    """Whether columns must be inferred from files or given; otherwise `infer` needs no file."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self.settings = settings
 
     def is_splittable(self, url: str) -> bool:
-        """Whether several tasks may read a range of a file each.
-
-        Decided by the name alone: the driver opens nothing.
-        """
+        """Whether several tasks may read a range of a file each. Known by its name: nothing is opened."""
         return False
 
     @abstractmethod
@@ -45,7 +45,7 @@ class FileFormat(ABC):
         Every record of a file is in exactly one range, whatever the borders.
 
         Args:
-            file: open, at any position.
+            file: an open binary file, at its start.
             status: of the file.
             start: the first byte of the range.
             stop: the first byte after it.
@@ -57,11 +57,15 @@ class FileFormat(ABC):
 
     @abstractmethod
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a raw record: columns by the names of ``columns``, in any order.
+        """Yield the rows of a block: columns by the names of ``columns``, in any order.
 
-        Those that the file lacks are missing, and mean null.
+        A column that the file lacks is missing, and means null. Columns may have other types than those
+        asked for: `RowAssembler` casts them.
 
-        May bring columns in other types than those asked for; whoever assembles the rows casts them.
+        Args:
+            block: what `blocks` yielded.
+            url: of the file, for errors.
+            columns: which columns of the file are wanted.
 
         Raises:
             CorruptRecordError: a record cannot be read, and the mode is to fail.
@@ -70,6 +74,10 @@ class FileFormat(ABC):
     @abstractmethod
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         """Return the columns that a file seems to have, after a look at its beginning or at its footer.
+
+        Args:
+            file: an open binary file, at its start.
+            status: of the file.
 
         Raises:
             CorruptRecordError: the file is not of this format.

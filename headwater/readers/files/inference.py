@@ -22,6 +22,22 @@ __all__ = ["infer_schema"]
 _MOST_LISTED = 10_000
 _MOST_OPENED = 5
 _TEXT = {"csv", "json"}
+_FLAT_TYPES: tuple[tuple[Callable[[Any], bool], pa.DataType], ...] = (
+    (pa.types.is_timestamp, pa.timestamp("us", "UTC")),
+    (pa.types.is_date, pa.date32()),
+    (pa.types.is_null, pa.string()),
+    (pa.types.is_large_string, pa.string()),
+    (pa.types.is_string_view, pa.string()),
+    (pa.types.is_large_binary, pa.binary()),
+    (pa.types.is_fixed_size_binary, pa.binary()),
+    (pa.types.is_binary_view, pa.binary()),
+    (pa.types.is_float16, pa.float32()),
+    (pa.types.is_uint8, pa.int16()),
+    (pa.types.is_uint16, pa.int32()),
+    (pa.types.is_uint32, pa.int64()),
+    (pa.types.is_uint64, pa.decimal128(20, 0)),
+)
+"""Types that Spark does not have, and those that hold their values."""
 
 
 def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Schema:
@@ -32,33 +48,37 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Sc
     Raises:
         SourceError: there is no file to look at, or the files do not agree.
     """
-    listed = list(
-        islice(chain.from_iterable(page for lister in listers for page in lister.pages()), _MOST_LISTED)
-    )
+    pages = chain.from_iterable(lister.pages() for lister in listers)
+    listed = list(islice(chain.from_iterable(pages), _MOST_LISTED))
     file_format = make_format(settings)
     if not listed and file_format.needs_schema:
+        paths = ", ".join(path.url for path in settings.paths)
         raise SourceError(
-            f"no file is there to infer a schema from ({', '.join(path.url for path in settings.paths)}): give one with .schema(...)",
-            source="files",
+            f"no file is there to infer a schema from ({paths}): give one with .schema(...)", source="files"
         )
-    oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[:_MOST_OPENED]
-    schemas = []
-    for file in oldest:
-        with opened(file, settings.storage_options) as handle:
-            schemas.append(file_format.infer(handle, file))
-    found = (
-        _unified(schemas, oldest, is_text=settings.format in _TEXT)
-        if schemas
-        else file_format.infer(None, FileStatus("", 0, 0))
-    )
+    found = _file_columns(listed, settings)
     folders = [field for field in _folder_columns(listed, settings) if field.name not in found.names]
     return pa.schema([*found, *folders])
 
 
-def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_text: bool) -> pa.Schema:
-    """Return all columns of all files.
+def _file_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> pa.Schema:
+    """Return the columns of the oldest files; of a format that has always the same ones without a file."""
+    file_format = make_format(settings)
+    if not listed:
+        return file_format.infer(None, FileStatus("", 0, 0))
+    oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[:_MOST_OPENED]
+    schemas: list[pa.Schema] = []
+    for file in oldest:
+        with opened(file, settings.storage_options) as handle:
+            schemas.append(file_format.infer(handle, file))
+    return _unified(schemas, oldest, is_text=settings.format in _TEXT)
 
-    Where these do not agree on a type, text formats have text; the others fail.
+
+def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_text: bool) -> pa.Schema:
+    """Return all columns of all files: where they do not agree on a type, text formats have text.
+
+    Raises:
+        CorruptRecordError: the files of another format do not agree.
     """
     fields: dict[str, list[pa.Field[Any]]] = {}
     for field in chain.from_iterable(schemas):
@@ -71,7 +91,8 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
             if not is_text:
                 looked = ", ".join(file.url for file in files)
                 raise CorruptRecordError(
-                    f"the files do not agree on column {name!r}: {error}; give .schema(...). Looked at: {looked}",
+                    f"the files do not agree on column {name!r}: {error}; give .schema(...). "
+                    f"Looked at: {looked}",
                     source="files",
                 ) from error
             unified.append(pa.field(name, pa.string()))
@@ -83,10 +104,11 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
     for file in listed:
         for key, raw in settings.partitions_of(file.url).items():
             values.setdefault(key, set()).add(partition_value(raw))
-    return [
-        pa.field(key, infer_type(pa.array(sorted(filter(None, found)), pa.string())))
-        for key, found in values.items()
-    ]
+    fields: list[pa.Field[Any]] = []
+    for key, found in values.items():
+        present = sorted(value for value in found if value)
+        fields.append(pa.field(key, infer_type(pa.array(present, pa.string()))))
+    return fields
 
 
 def _normal(schema: pa.Schema) -> pa.Schema:
@@ -94,29 +116,15 @@ def _normal(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, _spark_type(field.type)) for field in schema])
 
 
-def _spark_type(kind: pa.DataType) -> pa.DataType:
-    t = pa.types
-    if t.is_nested(kind) and not t.is_union(kind):
-        return _nested(kind)
-    rules: tuple[tuple[Callable[[Any], bool], Callable[[], pa.DataType]], ...] = (
-        (t.is_dictionary, lambda: _spark_type(cast("pa.DictionaryType[Any, Any]", kind).value_type)),
-        (t.is_timestamp, lambda: pa.timestamp("us", "UTC")),
-        (lambda k: t.is_large_string(k) or t.is_null(k) or k == pa.string_view(), pa.string),
-        (lambda k: t.is_large_binary(k) or t.is_fixed_size_binary(k) or k == pa.binary_view(), pa.binary),
-        (t.is_date, pa.date32),
-        (t.is_float16, pa.float32),
-        (t.is_uint8, pa.int16),
-        (t.is_uint16, pa.int32),
-        (t.is_uint32, pa.int64),
-        (t.is_uint64, lambda: pa.decimal128(20, 0)),
-    )
-    return next((make() for is_it, make in rules if is_it(kind)), kind)
-
-
-def _nested(kind: pa.DataType) -> pa.DataType:
-    t = pa.types
-    if t.is_struct(kind):
+def _spark_type(kind: Any) -> pa.DataType:
+    """Return the type of Spark that holds the values of a type of Arrow."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _spark_type(kind.value_type)
+    if types.is_struct(kind):
         return pa.struct([pa.field(field.name, _spark_type(field.type)) for field in kind])
-    if t.is_map(kind):
+    if types.is_map(kind):
         return pa.map_(_spark_type(kind.key_type), _spark_type(kind.item_type))
-    return pa.list_(_spark_type(value)) if (value := getattr(kind, "value_type", None)) is not None else kind
+    if types.is_nested(kind) and not types.is_union(kind):  # lists of all kinds
+        return pa.list_(_spark_type(cast("Any", kind).value_type))
+    return next((found for is_kind, found in _FLAT_TYPES if is_kind(kind)), kind)

@@ -31,16 +31,10 @@ class JsonFormat(LineFormat):
         try:
             yield _parse(data, columns)
         except ValueError:
-            lines = [line for line in data.split(b"\n") if line.strip()]
-            bad = BadLines(self.settings.mode, url, block.start, lambda line: self._kept(line, columns))
-            yield from without_bad_lines(lines, lambda some: _parse(b"\n".join(some), columns), bad)
-            bad.report()
+            yield from self._around_bad_lines(block, url, columns)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        """Look at the first megabyte or two.
-
-        What cannot be read does not count; a member with several types is a string.
-        """
+        """Look at the first megabyte or two. A line that cannot be read does not count."""
         blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, _SAMPLE_BYTES)
         data = b"".join(cast("bytes", block.data) for block in islice(blocks, 2))
         fields: dict[str, pa.DataType] = {}
@@ -49,11 +43,20 @@ class JsonFormat(LineFormat):
                 fields[name] = _wider(fields.get(name, pa.null()), _type_of(value))
         return pa.schema([pa.field(name, kind) for name, kind in sorted(fields.items())])
 
-    def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
-        """Return the row of a bad line.
+    def _around_bad_lines(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        def parse(lines: Sequence[bytes]) -> pa.RecordBatch:
+            return _parse(b"\n".join(lines), columns)
 
-        What members can be read, and the line itself in the column for it.
-        """
+        def keep(line: bytes) -> pa.RecordBatch:
+            return self._kept(line, columns)
+
+        lines = [line for line in cast("bytes", block.data).split(b"\n") if line.strip()]
+        bad = BadLines(self.settings.mode, url, block.start, keep)
+        yield from without_bad_lines(lines, parse, bad)
+        bad.report()
+
+    def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
+        """Return the row of a bad line: the members that can be read, and the line in its own column."""
         members = _members(line)
         arrays = [_lenient(members.get(field.name), field.type) for field in columns]
         text = pa.array([line.removesuffix(b"\r").decode("utf-8", "replace")], pa.string())
@@ -70,38 +73,45 @@ def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
     """
     if not data or data.isspace():
         return pa.RecordBatch.from_pylist([], schema=columns)
-    read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
-    schema = pa.schema(
-        [
-            pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type)
-            for field in columns
-        ]
+    # Pyarrow reads no dates out of JSON: they come as text.
+    fields: list[pa.Field[Any]] = [
+        pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns
+    ]
+    table = pajson.read_json(
+        cast("IO[bytes]", pa.BufferReader(data)),
+        read_options=pajson.ReadOptions(use_threads=False, block_size=len(data) + 1),
+        parse_options=pajson.ParseOptions(
+            explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+        ),
     )
-    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    table = pajson.read_json(cast("IO[bytes]", pa.BufferReader(data)), read_options=read, parse_options=parse)
     if not _is_a_line_each(data, table.num_rows):
         raise pa.ArrowInvalid("a line holds more or less than one object")
     batch = table.combine_chunks().to_batches()[0]
+    if not columns.names:
+        return batch  # its number of rows is all that is wanted
     arrays = [
         column if column.type == field.type else parse_column(column, field.type)
         for column, field in zip(batch.columns, columns, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=columns) if arrays else batch
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def _is_a_line_each(data: bytes, objects: int) -> bool:
     """Whether so many objects are on a line each.
 
-    Where every line begins with a brace and ends with one, none goes on in the next line: a comma would be
-    missing.
+    That is so where there are as many lines as objects, and every line begins with a brace and ends with
+    one: an object that went on in the next line would lack a comma between them.
     """
-    if data.startswith(b"{") and data.count(b"}\n{") == objects - 1 == data.strip().count(b"\n"):
+    # Fast, for most blocks: every line end but the last is between two braces.
+    line_ends = data.strip().count(b"\n")
+    if data.startswith(b"{") and line_ends == objects - 1 and data.count(b"}\n{") == line_ends:
         return True
     lines = [line for line in map(bytes.strip, data.split(b"\n")) if line]
     return len(lines) == objects and all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
 
 
 def _members(line: bytes) -> dict[str, Any]:
+    """Return the members of the object on a line, none if there is no such object."""
     try:
         value = json.loads(line)
     except ValueError:
@@ -117,11 +127,9 @@ def _lenient(value: Any, kind: pa.DataType) -> pa.Array[Any]:
     if value is not None and pa.types.is_string(kind) and not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        return (
-            pa.array([None], kind)
-            if pa.types.is_nested(kind)
-            else parse_leniently(pa.array([value], pa.string()), kind)
-        )
+        if pa.types.is_nested(kind):
+            return pa.array([None], kind)
+        return parse_leniently(pa.array([value], pa.string()), kind)
     try:
         return pa.array([value], kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
@@ -129,6 +137,7 @@ def _lenient(value: Any, kind: pa.DataType) -> pa.Array[Any]:
 
 
 def _type_of(value: Any) -> pa.DataType:
+    """Return the type of a value of Python's JSON parser."""
     if isinstance(value, dict):
         return pa.struct(sorted((name, _type_of(item)) for name, item in value.items()))
     if isinstance(value, list):
@@ -136,7 +145,7 @@ def _type_of(value: Any) -> pa.DataType:
         for item in value:
             kind = _wider(kind, _type_of(item))
         return pa.list_(kind)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):  # a bool is an int in Python
         return pa.int64() if -(1 << 63) <= value < 1 << 63 else pa.float64()
     simple: dict[type, pa.DataType] = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
     return simple.get(type(value), pa.null())
@@ -158,6 +167,7 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _merged(one: Sequence[Any], other: Sequence[Any]) -> dict[str, pa.DataType]:
+    """Return the fields of two structs, each with the type that holds both."""
     fields = {field.name: field.type for field in one}
     for field in other:
         fields[field.name] = _wider(fields.get(field.name, pa.null()), field.type)

@@ -12,7 +12,7 @@ from typing import Any
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files.block import FileBlock
 
-__all__ = ["BLOCK_BYTES", "first_line", "line_blocks"]
+__all__ = ["first_line", "line_blocks"]
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 30
@@ -36,32 +36,29 @@ def line_blocks(
     Raises:
         CorruptRecordError: a line is longer than 1 GiB: this is no text.
     """
-    at = 0 if not start else _next_line(file, start, block_bytes)
-    rest, step = b"", block_bytes
+    at = _next_line(file, start, block_bytes) if start else 0
+    # What was read and is not yielded yet; it begins at `at`.
+    rest = b""
     while stop is None or at < stop:
-        data = file.read(step)
+        # As much again as there is of a long line: it is not copied for every block that it has.
+        data = file.read(max(block_bytes, len(rest)))
         buffer = rest + data if rest else data
         if not data:
             if buffer:
                 yield _block(buffer, at)
             return
-        last = stop is not None and at + len(buffer) >= stop
-        cut = 1 + (buffer.find(b"\n", max(0, (stop or 0) - 1 - at)) if last else buffer.rfind(b"\n"))
-        if cut:
-            yield _block(buffer[:cut], at)
-            at += cut
-            rest, step = buffer[cut:], block_bytes
-        else:
-            rest, step = buffer, max(block_bytes, len(buffer))  # a long line: not read again and again
-            if len(rest) > LONGEST_LINE_BYTES:
-                raise CorruptRecordError(
-                    f"a line is longer than {LONGEST_LINE_BYTES} bytes",
-                    source="files",
-                    split=url,
-                    position=at,
-                )
-        if last and cut:
-            return
+        length = _whole_lines(buffer, None if stop is None else stop - at)
+        if length:
+            yield _block(buffer[:length], at)
+            at += length
+        rest = buffer[length:]
+        if len(rest) > LONGEST_LINE_BYTES:
+            raise CorruptRecordError(
+                f"a line is longer than {LONGEST_LINE_BYTES} bytes",
+                source="files",
+                split=url,
+                position=at,
+            )
 
 
 def first_line(file: Any) -> bytes:
@@ -75,8 +72,22 @@ def first_line(file: Any) -> bytes:
     return line.partition(b"\n")[0].removeprefix(_BOM).removesuffix(b"\r")
 
 
+def _whole_lines(buffer: bytes, to_stop: int | None) -> int:
+    """Return the length of the whole lines in a buffer that belong to a range, 0 if no line is whole yet.
+
+    Args:
+        buffer: what was read, from the beginning of a line.
+        to_stop: how many of its bytes are in the range; None for all.
+    """
+    if to_stop is None or to_stop > len(buffer):
+        return buffer.rfind(b"\n") + 1
+    # The range ends here: its last line is the one with the range's last byte.
+    return buffer.find(b"\n", to_stop - 1) + 1
+
+
 def _next_line(file: Any, start: int, block_bytes: int) -> int:
     """Return where the first line at or after ``start`` begins, and leave the file there."""
+    # One byte before: a line begins right at the start if that byte is a line end.
     at = start - 1
     file.seek(at)
     while data := file.read(block_bytes):
@@ -90,4 +101,5 @@ def _next_line(file: Any, start: int, block_bytes: int) -> int:
 
 
 def _block(data: bytes, at: int) -> FileBlock:
-    return FileBlock(data.removeprefix(_BOM) if at == 0 else data, at, at + len(data))
+    raw = data.removeprefix(_BOM) if at == 0 else data
+    return FileBlock(raw, at, at + len(data))

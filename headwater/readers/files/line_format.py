@@ -20,7 +20,7 @@ __all__ = ["LineFormat"]
 class LineFormat(FileFormat):
     """Cuts files into blocks of whole lines.
 
-    A compressed file is one piece, since nobody can begin in its middle.
+    A compressed file is read by one task, since it can only be read from its beginning.
     """
 
     def is_splittable(self, url: str) -> bool:

@@ -16,14 +16,15 @@ from headwater.enumerators.files.split import FileStatus
 
 __all__ = ["opened"]
 
+# Shorter than the driver's: a task that fails is tried again by Spark.
 _BACKOFF = Backoff(deadline_ms=60_000)
 
 
 @contextmanager
 def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[IO[bytes]]:
-    """Open a file for reading from anywhere in it; passing failures are asked again for a minute.
+    """Open a file for reading from anywhere in it, and close it at the end.
 
-    Closed at the end.
+    Passing failures are retried for a minute.
 
     Raises:
         UnknownSplitError: it is gone.
@@ -36,8 +37,9 @@ def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[
             found = present_status(fs, path)
             if not file.same_content(found):
                 raise DataLossError(
-                    f"the file is not what was planned any more: {file.size_bytes} bytes then, {found.size_bytes} now. "
-                    "Write new content under a new name, and move whole files into place",
+                    f"the file is not what was planned any more: {file.size_bytes} bytes then, "
+                    f"{found.size_bytes} now. Write new content under a new name, and move whole files into "
+                    "place",
                     source="files",
                     split=file.url,
                 )

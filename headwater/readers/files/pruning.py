@@ -16,6 +16,7 @@ __all__ = ["Filters", "drop_failing", "may_match"]
 Filters = Sequence[tuple[str, str, object]]
 """Column, operator (``==``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``null``, ``not null``), value."""
 
+# Column and value: which rows pass.
 _ROWS: dict[str, Callable[[Any, Any], Any]] = {
     "==": lambda column, value: pc.equal(column, pa.scalar(value, column.type)),
     "<": lambda column, value: pc.less(column, pa.scalar(value, column.type)),
@@ -26,6 +27,8 @@ _ROWS: dict[str, Callable[[Any, Any], Any]] = {
     "null": lambda column, _: pc.is_null(column),
     "not null": lambda column, _: pc.is_valid(column),
 }
+
+# Least and greatest value, and the filter's: whether any row may pass.
 _RANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
     "==": lambda low, high, value: low <= value <= high,
     "<": lambda low, _, value: low < value,
@@ -37,21 +40,21 @@ _RANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
 
 
 def may_match(group: Any, filters: Filters) -> bool:
-    """Whether a row group may hold a row that passes, by its statistics. Without them it may."""
-    columns = (
-        {group.column(at).path_in_schema: group.column(at).statistics for at in range(group.num_columns)}
-        if filters
-        else {}
+    """Whether a row group may hold a row that passes, by its statistics. Without them it may.
+
+    Args:
+        group: what pyarrow says of a row group.
+        filters: all must pass.
+    """
+    if not filters:
+        return True
+    chunks = [group.column(at) for at in range(group.num_columns)]
+    statistics = {chunk.path_in_schema: chunk.statistics for chunk in chunks}
+    return all(
+        _may_pass(statistics.get(name), operator, value)
+        for name, operator, value in filters
+        if operator in _RANGES
     )
-    for name, operator, value in filters:
-        statistics = columns.get(name)
-        if statistics is not None and statistics.has_min_max and operator in _RANGES:
-            try:
-                if not _RANGES[operator](statistics.min, statistics.max, value):
-                    return False
-            except TypeError:  # bounds of another kind than the value
-                continue
-    return True
 
 
 def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
@@ -66,6 +69,15 @@ def drop_failing(batch: pa.RecordBatch, filters: Filters) -> pa.RecordBatch:
         try:
             batch = batch.filter(_ROWS[operator](batch.column(at), value))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-            # A value that the column cannot hold: Spark knows.
-            continue
+            continue  # the column cannot hold the value: what that means is left to Spark
     return batch
+
+
+def _may_pass(bounds: Any, operator: str, value: object) -> bool:
+    """Whether a value between these bounds may pass."""
+    if bounds is None or not bounds.has_min_max:
+        return True
+    try:
+        return _RANGES[operator](bounds.min, bounds.max, value)
+    except TypeError:
+        return True  # the bounds are of another kind than the value

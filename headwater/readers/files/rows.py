@@ -14,7 +14,7 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
 from headwater.readers.files.values import parse_column
 
-__all__ = ["METADATA_TYPE", "Rows", "partition_value"]
+__all__ = ["METADATA_TYPE", "RowAssembler", "partition_value"]
 
 METADATA_TYPE = pa.struct(
     [
@@ -31,8 +31,8 @@ METADATA_TYPE = pa.struct(
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
-class Rows:
-    """Makes rows of one schema out of what files hold. One for each task.
+class RowAssembler:
+    """Makes rows of one schema out of what files hold. One for each half of a task's reader.
 
     Args:
         settings: the schema, and what the paths say.
@@ -40,7 +40,9 @@ class Rows:
 
     def __init__(self, settings: ReadSettings) -> None:
         assert settings.schema is not None
-        self._settings, self._schema = settings, settings.schema
+        self._settings = settings
+        self._schema = settings.schema
+        # Every block of a file asks for the same ones.
         self._partitions = lru_cache(maxsize=64)(settings.partitions_of)
 
     def file_columns(self, url: str) -> pa.Schema:
@@ -60,34 +62,36 @@ class Rows:
         Raises:
             CorruptRecordError: a column does not fit the schema.
         """
-        partitions = self._partitions(file.url)
-        columns: list[Any] = []
-        for field in self._schema:
-            if field.name in partitions and field.name not in batch.schema.names:
-                columns.append(_repeated(_partition(field, partitions, file), batch.num_rows))
-            elif field.name == METADATA_COLUMN:
-                columns.append(_metadata(file, start, stop, batch.num_rows))
-            else:
-                at = batch.schema.get_field_index(field.name)
-                columns.append(
-                    pa.nulls(batch.num_rows, field.type) if at < 0 else _cast(batch.column(at), field, file)
-                )
+        columns = [self._column(field, batch, file, start, stop) for field in self._schema]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _column(
+        self, field: pa.Field[Any], batch: pa.RecordBatch, file: FileStatus, start: int, stop: int
+    ) -> pa.Array[Any]:
+        partitions = self._partitions(file.url)
+        # A column of the file hides a folder of the same name, as in Spark.
+        if field.name in partitions and field.name not in batch.schema.names:
+            return _repeated(_partition(field, partitions, file), batch.num_rows)
+        if field.name == METADATA_COLUMN:
+            return _metadata(file, start, stop, batch.num_rows)
+        at = batch.schema.get_field_index(field.name)
+        if at < 0:
+            return cast("pa.Array[Any]", pa.nulls(batch.num_rows, field.type))
+        return _cast(batch.column(at), field, file)
 
 
 def partition_value(raw: str) -> str | None:
-    """Return the value of a ``key=value`` folder as Hive means it."""
+    """Return the value of a ``key=value`` folder as Hive means it: unquoted, None for its word for null."""
     return None if raw == _NULL_PARTITION else unquote(raw)
 
 
 def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileStatus) -> pa.Scalar[Any]:
+    raw = partitions[field.name]
     try:
-        parsed = parse_column(pa.array([partition_value(partitions[field.name])], pa.string()), field.type)
+        parsed = parse_column(pa.array([partition_value(raw)], pa.string()), field.type)
     except pa.ArrowInvalid as error:
         raise CorruptRecordError(
-            f"the folder {field.name}={partitions[field.name]} is no {field.type}: {error}",
-            source="files",
-            split=file.url,
+            f"the folder {field.name}={raw} is no {field.type}: {error}", source="files", split=file.url
         ) from error
     return cast("pa.Scalar[Any]", parsed[0])
 
@@ -97,14 +101,16 @@ def _repeated(value: Any, rows: int) -> pa.Array[Any]:
 
 
 def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[Any]:
-    name = file.url.rpartition("/")[2]
-    # In milliseconds, as Spark has it.
-    values = (file.url, name, file.size_bytes, start, stop - start, file.modified_ms * 1000)
-    fields = list(METADATA_TYPE)
-    return pa.StructArray.from_arrays(
-        [_repeated(pa.scalar(value, field.type), rows) for value, field in zip(values, fields, strict=True)],
-        fields=fields,
-    )
+    """Return the column ``_metadata``: the same value in every row."""
+    values = {
+        "file_path": file.url,
+        "file_name": file.url.rpartition("/")[2],
+        "file_size": file.size_bytes,
+        "file_block_start": start,
+        "file_block_length": stop - start,
+        "file_modification_time": file.modified_ms * 1000,  # Spark knows no more than milliseconds
+    }
+    return _repeated(pa.scalar(values, METADATA_TYPE), rows)
 
 
 def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.Array[Any]:
@@ -112,7 +118,8 @@ def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.A
         return column
     try:
         if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(field.type):
-            return column.cast(field.type, safe=False)  # nanoseconds to microseconds
+            # Nanoseconds become microseconds, as in Spark, and no error.
+            return column.cast(field.type, safe=False)
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise CorruptRecordError(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["METADATA_COLUMN", "CorruptMode", "CsvSettings", "ReadSettings"]
 
 METADATA_COLUMN = "_metadata"
+"""What the column about the file is called, as in Spark."""
 
 CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
 """What to do with a record that cannot be read, in Spark's words."""
@@ -74,18 +75,21 @@ class ReadSettings:
         """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
         if any(path.recursive for path in self.paths):
             return {}
-        roots = [
-            root
-            for root in map(_plain, (path.root for path in self.paths))
-            if _plain(url).startswith(f"{root.rstrip('/')}/")
+        plain = _plain(url)
+        below = [
+            len(root)
+            for root in (_plain(path.root) for path in self.paths)
+            if plain.startswith(f"{root.rstrip('/')}/")
         ]
-        longest = max(map(len, roots), default=0)
-        return partition_values(_plain(url)[longest:].split("/")[:-1])
+        folders = plain[max(below, default=0) :].split("/")[:-1]
+        return partition_values(folders)
 
 
 def _plain(url: str) -> str:
-    """Return a URL in the one form that all file systems' spellings of it share.
+    """Return a URL without its protocol, in the one form that all spellings of a path share.
 
-    ``s3a://b/x`` and ``s3://b/x``, ``file:/x`` and ``/x``.
+    ``s3a://b/x`` and ``s3://b/x`` are ``/b/x``; ``file:/x`` and ``/x`` are ``/x``.
     """
-    return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/") if ":" in url.partition("/")[0] else url
+    if ":" not in url.partition("/")[0]:
+        return url
+    return re.sub(r"^[a-z0-9+.-]+:/*", "/", url).replace("//", "/")

@@ -9,17 +9,16 @@ from collections.abc import Generator, Sequence
 from headwater.core.errors import DataLossError, SourceError, UnknownSplitError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
-from headwater.enumerators.files.split import FileSplit
+from headwater.enumerators.files.split import FileSplit, FileStatus
 from headwater.readers.files.block import FileBlock
 from headwater.readers.files.formats import make_format
 from headwater.readers.files.opening import opened
-from headwater.readers.files.rows import Rows
+from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
 
 __all__ = ["FilesSplitReader"]
 
 log = logging.getLogger(__name__)
-_GONE: dict[type[SourceError], str] = {UnknownSplitError: "the file vanished before it was read"}
 
 
 class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
@@ -32,8 +31,9 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
         self._format = make_format(settings)
-        self._rows = Rows(settings)
+        self._assembler = RowAssembler(settings)
         self._pending: deque[SplitRange[FileSplit, int]] = deque()
+        # The blocks of the first pending range, None until it is begun.
         self._blocks: Generator[FileBlock] | None = None
 
     def handle_splits_changes(self, added: Sequence[SplitRange[FileSplit, int]]) -> None:
@@ -58,23 +58,27 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         return RecordsWithSplitIds(finished=frozenset([piece.split.path]))
 
     def close(self) -> None:
+        """Close the file that is open, if there is one."""
         if self._blocks is not None:
             self._blocks.close()
 
     def _read(self, piece: SplitRange[FileSplit, int]) -> Generator[FileBlock]:
         file = piece.split.file
+        columns = self._assembler.file_columns(file.url)
         try:
             with opened(file, self._settings.storage_options) as handle:
-                yield from self._format.blocks(
-                    handle, file, piece.start, piece.stop, self._rows.file_columns(file.url)
-                )
-        except (UnknownSplitError, DataLossError) as error:
-            if not self._settings.ignore_missing:
-                raise DataLossError(
-                    f"{_GONE.get(type(error), error.message)}; set ignoreMissingFiles=true to go on without such files",
-                    source="files",
-                    split=file.url,
-                ) from error
-            log.warning(
-                "%s: %s; it is skipped (ignoreMissingFiles)", file.url, _GONE.get(type(error), error.message)
-            )
+                yield from self._format.blocks(handle, file, piece.start, piece.stop, columns)
+        except UnknownSplitError as error:
+            self._skip_or_fail(file, "the file vanished before it was read", error)
+        except DataLossError as error:
+            self._skip_or_fail(file, error.message, error)
+
+    def _skip_or_fail(self, file: FileStatus, what: str, error: SourceError) -> None:
+        """Do as ``ignoreMissingFiles`` says with a file that is not there as it was planned."""
+        if not self._settings.ignore_missing:
+            raise DataLossError(
+                f"{what}; set ignoreMissingFiles=true to go on without such files",
+                source="files",
+                split=file.url,
+            ) from error
+        log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)

@@ -25,7 +25,7 @@ class TextFormat(LineFormat):
     needs_schema = False
 
     def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        assert isinstance(block.data, bytes)
+        assert isinstance(block.data, bytes), "blocks of lines are bytes"
         if len(columns) > 1:
             raise CorruptRecordError(
                 f"a line of text is one column, the schema has {', '.join(columns.names)}",
@@ -42,7 +42,10 @@ def _lines(data: bytes) -> pa.Array[Any]:
     """Split bytes at line ends, without looking at what is in between."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    # One value that is all of the data, without a copy of it, to be split by pyarrow.
     offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
     whole = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
     lines = pc.split_pattern(whole, cast("str", b"\n")).values.view(pa.string())
-    return lines.slice(0, len(lines) - data.endswith(b"\n"))
+    # The text after the last line end is no line if it is empty.
+    count = len(lines) - 1 if data.endswith(b"\n") else len(lines)
+    return lines.slice(0, count)

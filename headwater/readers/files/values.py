@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import pyarrow as pa
@@ -11,7 +10,15 @@ import pyarrow.compute as pc
 __all__ = ["infer_type", "parse_column", "parse_leniently"]
 
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})$"
-_TRUE, _FALSE = ["true"], ["false"]
+_INFERRED: tuple[pa.DataType, ...] = (
+    pa.int32(),
+    pa.int64(),
+    pa.float64(),
+    pa.date32(),
+    pa.timestamp("us", "UTC"),
+    pa.bool_(),
+)
+"""The types that text is looked at for, the narrowest first."""
 
 
 def parse_column(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
@@ -23,11 +30,7 @@ def parse_column(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     if pa.types.is_timestamp(kind):
         return _timestamps(strings, kind)
     if pa.types.is_boolean(kind):
-        lowered = pc.utf8_lower(strings)
-        yes, no = pc.is_in(lowered, pa.array(_TRUE)), pc.is_in(lowered, pa.array(_FALSE))
-        if not pc.all(pc.or_(pc.or_(yes, no), pc.is_null(strings))).as_py():
-            raise pa.ArrowInvalid("neither true nor false")
-        return cast("pa.Array[Any]", pc.if_else(pc.is_valid(strings), yes, pa.scalar(None, pa.bool_())))
+        return _booleans(strings)
     return cast("pa.Array[Any]", strings.cast(kind))
 
 
@@ -36,6 +39,7 @@ def parse_leniently(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     try:
         return parse_column(strings, kind)
     except pa.ArrowInvalid:
+        # Slow, one value after the other: pyarrow does not say which one it is.
         pass
     return pa.concat_arrays([_one(strings.slice(at, 1), kind) for at in range(len(strings))])
 
@@ -46,18 +50,9 @@ def infer_type(strings: pa.Array[Any]) -> pa.DataType:
     String where there are none.
     """
     present = strings.drop_null()
-    if len(present):
-        for kind in (
-            pa.int32(),
-            pa.int64(),
-            pa.float64(),
-            pa.date32(),
-            pa.timestamp("us", "UTC"),
-            pa.bool_(),
-        ):
-            if _is(present, kind):
-                return kind
-    return pa.string()
+    if len(present) == 0:
+        return pa.string()
+    return next((kind for kind in _INFERRED if _is(present, kind)), pa.string())
 
 
 def _is(strings: pa.Array[Any], kind: pa.DataType) -> bool:
@@ -72,21 +67,31 @@ def _one(string: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     return parse_column(string, kind) if _is(string, kind) else pa.array([None], kind)
 
 
+def _booleans(strings: pa.Array[Any]) -> pa.Array[Any]:
+    lowered = pc.utf8_lower(strings)
+    is_true = pc.is_in(lowered, pa.array(["true"]))
+    is_false = pc.is_in(lowered, pa.array(["false"]))
+    is_known = pc.or_(pc.or_(is_true, is_false), pc.is_null(strings))
+    if not pc.all(is_known).as_py():
+        raise pa.ArrowInvalid("neither true nor false")
+    return cast("pa.Array[Any]", pc.if_else(pc.is_valid(strings), is_true, pa.scalar(None, pa.bool_())))
+
+
 def _timestamps(strings: pa.Array[Any], kind: pa.TimestampType) -> pa.Array[Any]:
-    """Some may have a zone and some not; mostly all are alike."""
-    plain = pa.timestamp(kind.unit)
-    attempts: tuple[Callable[[], pa.Array[Any]], ...] = (
-        lambda: strings.cast(plain).cast(kind),
-        lambda: strings.cast(kind),
-    )
-    for attempt in attempts:
-        try:
-            return attempt()
-        except pa.ArrowInvalid:
-            continue
+    """Return text as times. Pyarrow casts texts that all have a zone, or texts of which none has one."""
+    without_zone = pa.timestamp(kind.unit)
+    try:
+        return strings.cast(without_zone).cast(kind)
+    except pa.ArrowInvalid:
+        pass
+    try:
+        return strings.cast(kind)
+    except pa.ArrowInvalid:
+        pass
+    # Some have a zone and some have not: each kind by itself.
     zoned = pc.match_substring_regex(strings, _ZONE)
     nothing = pa.scalar(None, pa.string())
     return pc.coalesce(
         pc.if_else(zoned, strings, nothing).cast(kind),
-        pc.if_else(zoned, nothing, strings).cast(plain).cast(kind),
+        pc.if_else(zoned, nothing, strings).cast(without_zone).cast(kind),
     )

@@ -44,21 +44,19 @@ def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dic
     split = FileSplit("0", page[0])
     size = page[0].size_bytes
     inner = borders if make_format(how).is_splittable(page[0].url) else ()
-    rows = []
+    rows: list[dict[str, Any]] = []
     for start, stop in pairwise(sorted({0, size, *(at for at in inner if at < size)})):
-        emitter, piece, finished = FilesRecordEmitter(how), SplitRange(split, start, stop), frozenset[Any]()
+        emitter = FilesRecordEmitter(how)
+        piece = SplitRange(split, start, stop)
         state = SplitState(piece)
+        finished: frozenset[Any] = frozenset()
         with closing(FilesSplitReader(how)) as reader:
             reader.handle_splits_changes([piece])
             while not finished:
                 fetched = reader.fetch()
                 blocks = [block for found in fetched.records.values() for block in found]
-                rows += [
-                    row
-                    for block in blocks
-                    for batch in emitter.emit(block, state)
-                    for row in batch.to_pylist()
-                ]
+                batches = [batch for block in blocks for batch in emitter.emit(block, state)]
+                rows += [row for batch in batches for row in batch.to_pylist()]
                 finished = fetched.finished
     return rows
 

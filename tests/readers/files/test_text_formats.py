@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_blocks
+from headwater.readers.files.rows import METADATA_TYPE
 from headwater.readers.files.settings import CsvSettings
 from tests.readers.files.reading import infer, read, settings
 
@@ -59,6 +60,15 @@ def test_text_is_its_lines_whatever_the_borders(
     (tmp_path / "f").write_bytes((b"\xef\xbb\xbf" if mark and text else b"") + text.encode())
     expected = text.removesuffix(end).split(end) if text else []
     assert [row["value"] for row in read(tmp_path / "f", settings("text", VALUE), borders)] == expected
+
+
+def test_all_rows_of_a_range_tell_the_block_that_the_range_is(tmp_path: Path) -> None:
+    schema = VALUE.append(pa.field("_metadata", METADATA_TYPE))
+    (tmp_path / "f").write_text("".join(f"line {number}\n" for number in range(100)))
+    size = (tmp_path / "f").stat().st_size
+    rows = read(tmp_path / "f", settings("text", schema), [300])
+    blocks = {(row["_metadata"]["file_block_start"], row["_metadata"]["file_block_length"]) for row in rows}
+    assert blocks == {(0, 300), (300, size - 300)}
 
 
 def test_a_lone_carriage_return_ends_a_line_of_text_as_in_spark(tmp_path: Path) -> None:
@@ -282,7 +292,9 @@ def test_compressed_files_are_read_whole(tmp_path: Path) -> None:
 
 def test_inference(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(
-        "id,big,x,day,at,ok,s,none\n1,5000000000,1.5,2024-01-01,2024-01-01 00:00:00,true,a,\n2,1,2,2024-01-02,2024-01-01T00:00:00Z,False,1,\n"
+        "id,big,x,day,at,ok,s,none\n"
+        "1,5000000000,1.5,2024-01-01,2024-01-01 00:00:00,true,a,\n"
+        "2,1,2,2024-01-02,2024-01-01T00:00:00Z,False,1,\n"
     )
     assert [
         str(field.type)
