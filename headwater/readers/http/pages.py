@@ -16,7 +16,7 @@ from headwater.core.errors import CorruptRecordError
 from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 
-__all__ = ["HTTP_SCHEMA", "Page", "parse_page", "retry_after_ms"]
+__all__ = ["HTTP_SCHEMA", "HttpPage", "parse_page", "retry_after_ms"]
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("resource", pa.string()),
@@ -31,7 +31,7 @@ _NEXT_LINK: Final = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?', re.IGNORECAS
 
 
 @dataclass(frozen=True)
-class Page:
+class HttpPage:
     """One page, decoded.
 
     Attributes:
@@ -64,7 +64,7 @@ class Page:
         return list(dict.fromkeys(urls))
 
 
-def parse_page(answer: HttpResponse, settings: HttpSettings) -> Page:
+def parse_page(answer: HttpResponse, settings: HttpSettings) -> HttpPage:
     """Decode a page.
 
     Raises:
@@ -81,7 +81,7 @@ def parse_page(answer: HttpResponse, settings: HttpSettings) -> Page:
             source="http",
             split=answer.url,
         )
-    return Page(items, _next_url(body, answer, settings))
+    return HttpPage(items, _next_url(body, answer, settings))
 
 
 def retry_after_ms(answer: HttpResponse, now: datetime) -> int | None:

@@ -17,7 +17,7 @@ from headwater.core.retry import Backoff, Retry
 from headwater.core.split import Path, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.client import HttpClient, check_status
-from headwater.readers.http.pages import Page, parse_page, retry_after_ms
+from headwater.readers.http.pages import HttpPage, parse_page, retry_after_ms
 from headwater.readers.http.settings import HttpSettings
 
 __all__ = ["HttpSplitReader"]
@@ -105,7 +105,9 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         self._hold_back(wait_ms)
         return EpochRecords()
 
-    def _read(self, piece: SplitRange[HttpSplit, JsonValue], at: PagePosition, page: Page) -> EpochRecords:
+    def _read(
+        self, piece: SplitRange[HttpSplit, JsonValue], at: PagePosition, page: HttpPage
+    ) -> EpochRecords:
         split = piece.split
         stop = None if piece.stop is None else PagePosition.from_json(piece.stop)
         stop_here = stop if stop is not None and stop.page == at.page else None
@@ -130,7 +132,7 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
             return EpochRecords(records, caught_up={split.path: None})
         return EpochRecords(records, frozenset([split.path]))
 
-    def _found(self, split: HttpSplit, page: Page, at: PagePosition, end: int) -> tuple[FoundSplit, ...]:
+    def _found(self, split: HttpSplit, page: HttpPage, at: PagePosition, end: int) -> tuple[FoundSplit, ...]:
         """Return the lists that the items from a position to before row ``end`` of its page name."""
         field = self._settings.children_field
         if field is None:
@@ -144,7 +146,7 @@ class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
         return tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in children)
 
 
-def _check(page: Page, at: PagePosition, end: int) -> None:
+def _check(page: HttpPage, at: PagePosition, end: int) -> None:
     """Return if a page has what it had before, up to row ``end``, and leads on.
 
     Raises:

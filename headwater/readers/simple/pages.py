@@ -15,13 +15,13 @@ from headwater.core.outside import check_json, outside
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 
-__all__ = ["End", "SplitPages", "takes_stop"]
+__all__ = ["Ending", "SplitPages"]
 
-End: TypeAlias = AskAgain | Finished | None
+Ending: TypeAlias = AskAgain | Finished | None
 """How a generator ended. None: there is nothing more now."""
 
 
-def takes_stop(source: SimpleSource) -> bool:
+def _takes_stop(source: SimpleSource) -> bool:
     """Whether `SimpleSource.read` of this source has a parameter ``stop``."""
     return "stop" in inspect.signature(source.read).parameters
 
@@ -59,7 +59,7 @@ class SplitPages:
             self.position == self.stop or self._is_before(self.stop, self.position)
         )
 
-    def step(self) -> EpochRecord | End:
+    def step(self) -> EpochRecord | Ending:
         """Return the next page, advancing the position, or how the generator ended.
 
         After an error the next call begins anew at the position.
@@ -77,7 +77,7 @@ class SplitPages:
                 position=self.position,
             ):
                 if self._pages is None:
-                    arguments = {"stop": self.stop} if takes_stop(source) else {}
+                    arguments = {"stop": self.stop} if _takes_stop(source) else {}
                     self._pages = iter(source.read(self.split, self.position, **arguments))
                 try:
                     page = next(self._pages)
@@ -97,7 +97,7 @@ class SplitPages:
         if close is not None:
             close()
 
-    def _end(self, value: object) -> End:
+    def _end(self, value: object) -> Ending:
         self._pages = None
         if not self._is_planned and self.stop is not None:
             raise self.broken(

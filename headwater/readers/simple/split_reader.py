@@ -18,7 +18,7 @@ from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
 from headwater.core.split import Path, SplitRange
 from headwater.core.worker_thread import WorkerThread
-from headwater.readers.simple.pages import End, SplitPages
+from headwater.readers.simple.pages import Ending, SplitPages
 from headwater.readers.simple.settings import SimpleReadSettings
 
 __all__ = ["SimpleSplitReader"]
@@ -28,7 +28,7 @@ _CLOSE_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _PendingStep:
     """A step that the worker thread was asked for.
 
     Attributes:
@@ -38,7 +38,7 @@ class _Step:
     """
 
     pages: SplitPages
-    answer: Future[EpochRecord | End]
+    answer: Future[EpochRecord | Ending]
     since_ms: int
 
 
@@ -67,7 +67,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         self._changed = threading.Event()
         self._is_woken = False
         self._worker = WorkerThread(f"headwater-read-{source.name}")
-        self._step: _Step | None = None
+        self._step: _PendingStep | None = None
         self._retry = Retry(
             Backoff(deadline_ms=settings.retry_deadline_ms), clock, f"reading source {source.name}"
         )
@@ -116,7 +116,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
             self._close_generator(pages)
         self._worker.close(self._close_ms)
 
-    def _ask(self, pages: SplitPages) -> Future[EpochRecord | End] | None:
+    def _ask(self, pages: SplitPages) -> Future[EpochRecord | Ending] | None:
         """Return the next answer of a split; None after a wake-up: a later fetch asks for the same answer.
 
         Raises:
@@ -125,7 +125,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         if self._step is None or self._step.pages is not pages:
             answer = self._worker.submit(pages.step)
             answer.add_done_callback(lambda _: self._changed.set())
-            self._step = _Step(pages, answer, self._clock.monotonic_ms())
+            self._step = _PendingStep(pages, answer, self._clock.monotonic_ms())
         step = self._step
         timeout_ms = self._settings.read_timeout_ms
         while not step.answer.done():
@@ -152,7 +152,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         self._is_woken = False
         return True
 
-    def _take(self, pages: SplitPages, answer: Future[EpochRecord | End]) -> EpochRecords:
+    def _take(self, pages: SplitPages, answer: Future[EpochRecord | Ending]) -> EpochRecords:
         try:
             taken = answer.result()
         except TransientSourceError as error:
@@ -170,7 +170,7 @@ class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
         return self._end(pages, None, records) if pages.is_at_stop else EpochRecords(records)
 
     def _end(
-        self, pages: SplitPages, end: End, records: Mapping[Path, Sequence[EpochRecord]]
+        self, pages: SplitPages, end: Ending, records: Mapping[Path, Sequence[EpochRecord]]
     ) -> EpochRecords:
         """Say how a split ended: in a batch, or with a stop that was planned, nothing comes later."""
         path = pages.split.path
