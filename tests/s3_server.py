@@ -40,10 +40,11 @@ class S3Server:
 
     def throttle(self, requests: int) -> None:
         """Refuse so many of the next listings with 503 SlowDown."""
-        self._to_throttle, self.throttled = requests, 0
+        self._to_throttle = requests
+        self.throttled = 0
 
     def refuse(self, *answers: tuple[int, str]) -> None:
-        """Answer the next writes with a precondition so, each with a status and an error code, and then no more."""
+        """Answer the next writes with a precondition each with a status and an error code."""
         self._refusals = deque(answers)
 
     def __enter__(self) -> Self:
@@ -72,7 +73,8 @@ class S3Server:
         if self._refusals and "HTTP_IF_NONE_MATCH" in request:
             request["wsgi.input"].read(int(request["CONTENT_LENGTH"]))
             return _error(*self._refusals.popleft(), start_response)
-        with self._writing:  # S3 tests a precondition and writes in one step, moto in two
+        # S3 tests a precondition and writes in one step, moto in two.
+        with self._writing:
             return self._ask(request, start_response)
 
     def _ask(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -81,8 +83,8 @@ class S3Server:
 
 
 def _error(status: int, code: str, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    body = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{code}</Code><Message>Said by the test.</Message></Error>'.encode()
-    start_response(
-        f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
-    )
+    text = f"<Error><Code>{code}</Code><Message>Said by the test.</Message></Error>"
+    body = f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
+    headers = [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
+    start_response(f"{status} {code}", headers)
     return [body]

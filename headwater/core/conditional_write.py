@@ -1,7 +1,4 @@
-"""The first writer of an object wins.
-
-What an object store answers to a write with a condition, through its fsspec library.
-"""
+"""Put-if-absent in an object store: a write with a condition, through the store's fsspec library."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["create_object"]
 
 _CONFLICTS = ("ConditionalRequestConflict", "OperationAborted")
-"""S3 was at another write of the same object, and decided nothing."""
+"""What S3 says while another write of the same object is under way. Neither of the two has lost yet."""
 
 _REFUSALS = ("InvalidArgument", "InvalidRequest", "NotImplemented")
-"""What services say that do not know the header.
+"""What services say that do not know the header ``If-None-Match``.
 
-Of the many others that s3fs maps to EINVAL, such as a wrong region, none is about it.
+s3fs maps many codes to EINVAL; the others, such as a wrong region, are not about the header.
 """
 
 _BACKOFF = Backoff(deadline_ms=10_000, most_ms=1_000)
@@ -33,9 +30,10 @@ _BACKOFF = Backoff(deadline_ms=10_000, most_ms=1_000)
 def create_object(
     fs: fsspec.AbstractFileSystem, path: str, data: bytes, *, location: str, clock: Clock
 ) -> bool:
-    """Write an object unless there is one, in one atomic step of the store's own.
+    """Write an object unless there is one, in one atomic step of the store; return whether it was written.
 
-    Return whether there was none.
+    Of several writers at once exactly one gets True, on whichever machines they are: to look first and write
+    then would let two of them win.
 
     Args:
         fs: a file system whose ``mode="create"`` is such a step.
@@ -47,16 +45,15 @@ def create_object(
     Raises:
         StateLocationError: the service does not know the condition, or other writes were under way for ten
             seconds.
-        OSError: whatever else the library raises.
+        OSError: any other error of the library.
     """
-    what = f"creating {path}"
     try:
         return retrying(
             lambda: _create(fs, path, data, location),
             backoff=_BACKOFF,
             clock=clock,
             cancelled=threading.Event(),
-            what=what,
+            what=f"creating {path}",
         )
     except DeadlineError as error:
         raise StateLocationError(
@@ -68,18 +65,21 @@ def _create(fs: fsspec.AbstractFileSystem, path: str, data: bytes, location: str
     try:
         fs.pipe_file(path, data, mode="create")
     except FileExistsError:
-        return False
+        return False  # the race is lost: another writer was first
     except OSError as error:
         code = _s3_code(error)
-        # Of those who do not name the condition that failed, as Amazon does; it was the only one.
+        # s3fs knows a lost race by the condition that Amazon names in its answer. Other services name none,
+        # and ours was the only one.
         if code == "PreconditionFailed":
             return False
         if code in _CONFLICTS:
+            # Asked again until the other write is over: then this one has won, or finds the object.
             raise TransientSourceError(f"another write of it is under way ({code})") from error
         if code in _REFUSALS:
             raise StateLocationError(
-                f"{_service(fs)} refused to write {path} with If-None-Match: * ({code}: {error}); without this header two attempts of a task "
-                "could both believe they were the first. Use a version of the service that has it, or another stateLocation",
+                f"{_service(fs)} refused to write {path} with If-None-Match: * ({code}: {error}); without "
+                "this header two attempts of a task could both believe they were the first. Use a version of "
+                "the service that has it, or another stateLocation",
                 location=location,
             ) from error
         raise
@@ -89,9 +89,13 @@ def _create(fs: fsspec.AbstractFileSystem, path: str, data: bytes, location: str
 def _s3_code(error: OSError) -> str | None:
     """Return the error code that S3 sent, None if the error is not S3's."""
     response = getattr(error.__cause__, "response", None)
-    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+    if not isinstance(response, dict):
+        return None
+    code: str | None = response.get("Error", {}).get("Code")
+    return code
 
 
 def _service(fs: fsspec.AbstractFileSystem) -> str:
+    """Return the name of an S3 service for messages, without the password that its URL may hold."""
     endpoint: str = fs.s3.meta.endpoint_url
     return f"the S3 service at {urlsplit(endpoint).netloc.rpartition('@')[2]}"

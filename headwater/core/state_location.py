@@ -1,7 +1,4 @@
-"""State stores on real file systems, by URL.
-
-Only those whose put-if-absent is one atomic step of the system itself.
-"""
+"""State stores by URL, on file systems whose put-if-absent is one atomic step of their own."""
 
 from __future__ import annotations
 
@@ -34,12 +31,13 @@ _OBJECT_STORES = {
     "s3": "s3fs",
     "s3a": "s3fs",
 }
-"""Protocols whose library answers ``mode="create"`` with the service's own precondition.
+"""Protocols and their libraries, which write with ``mode="create"`` under a precondition of the service.
 
-If-None-Match, or a generation of 0.
+It is ``If-None-Match: *``, or a generation of 0.
 """
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+"""What ``os.link`` says on a file system without hard links."""
 
 
 def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None) -> StateStore:
@@ -51,7 +49,8 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
         storage_options: passed to the fsspec file system.
 
     Raises:
-        StateLocationError: the file system has no atomic put-if-absent, as far as we know.
+        StateLocationError: the file system is not known to have an atomic put-if-absent, or the path is
+            relative.
     """
     protocol, separator, rest = url.partition("://")
     if not separator:
@@ -64,21 +63,24 @@ def open_state_store(url: str, storage_options: Mapping[str, Any] | None = None)
         return LocalStateStore(Path(rest))
     if protocol in _OBJECT_STORES:
         return ObjectStateStore(url, dict(storage_options or {}))
+    known = ", ".join(f"{name}://" for name in sorted(_OBJECT_STORES))
     raise StateLocationError(
-        f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two attempts of a task could both believe they "
-        f"were the first; use a shared local folder or one of {', '.join(f'{name}://' for name in sorted(_OBJECT_STORES))}",
+        f"the file system {protocol!r} is not known to have an atomic put-if-absent, without which two "
+        "attempts of a task could both believe they were the first; use a shared local folder or one of "
+        f"{known}",
         location=url,
     )
 
 
 def check_state_store(store: StateStore) -> None:
-    """Prove that a location can be written and that its put-if-absent lets only the first one win.
+    """Prove that a location can be written and that its put-if-absent lets only the first writer win.
 
-    Leaves nothing behind.
+    Called once on the driver, before anything depends on it. Leaves nothing behind.
 
     Raises:
         StateLocationError: it cannot, or it does not.
     """
+    # A name of its own: drivers of other queries may look at the same location at this moment.
     name = f"probe-{secrets.token_hex(8)}"
     won = store.put_if_absent(name, b"first", durable=False) == b"first"
     lost = store.put_if_absent(name, b"second", durable=False) == b"first"
@@ -91,9 +93,10 @@ def check_state_store(store: StateStore) -> None:
 
 
 class LocalStateStore(StateStore):
-    """A folder of a POSIX file system.
+    """A folder of a POSIX file system that all processes share.
 
-    An object is written beside its place and then linked there, which fails if the name is taken.
+    An object is written beside its place and then linked there: ``link`` fails if the name is taken, in one
+    step of the file system, on network file systems too. ``rename`` would write over the other one.
     """
 
     def __init__(self, root: Path) -> None:
@@ -105,20 +108,23 @@ class LocalStateStore(StateStore):
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
         path = self._root / name
         with self._explained(path):
+            # Whole and, if it must be, durable before it gets its name: what has a name is never half.
             aside = self._write_aside(path, data, durable=durable)
             try:
                 os.link(aside, path)
             except FileExistsError:
-                return path.read_bytes()
+                return path.read_bytes()  # the race is lost: another writer was first
             finally:
                 aside.unlink()
             if durable:
+                # The name is in the folder: without this a loss of power could take it away again.
                 _sync_folder(path.parent)
         return data
 
     def put(self, name: str, data: bytes) -> None:
         path = self._root / name
         with self._explained(path):
+            # A rename: readers see the old object or the new one, never a part.
             self._write_aside(path, data, durable=False).replace(path)
 
     def get(self, name: str) -> bytes | None:
@@ -133,6 +139,7 @@ class LocalStateStore(StateStore):
         path = self._root / folder
         with self._explained(path):
             try:
+                # Hidden ones are still being written, or were left behind by a crash.
                 return sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith("."))
             except FileNotFoundError:
                 return []
@@ -148,18 +155,20 @@ class LocalStateStore(StateStore):
             path.unlink(missing_ok=True)
 
     def _write_aside(self, path: Path, data: bytes, *, durable: bool) -> Path:
-        """Write a file of a name that nobody else has, in the same folder.
+        """Write a file in the same folder, under a hidden name that is used once, and return its path.
 
-        A crash leaves it behind, hidden, until the folder is deleted.
+        A crash leaves it behind, until the folder is deleted.
         """
         aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             descriptor = os.open(aside, flags, 0o666)
         except FileNotFoundError:
+            # Only when it fails: mostly the folder is there, and each look at it costs a round trip.
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(aside, flags, 0o666)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
+            # Unbuffered, a write may take a part only.
             view = memoryview(data)
             while view:
                 view = view[file.write(view) :]
@@ -172,6 +181,7 @@ class LocalStateStore(StateStore):
         try:
             yield
         except OSError as error:
+            # Only `os.link` and the rename name a second file.
             if error.errno in _NO_LINKS and error.filename2 is not None:
                 raise StateLocationError(
                     "its file system has no hard links, so no atomic put-if-absent", location=str(self._root)
@@ -180,18 +190,26 @@ class LocalStateStore(StateStore):
 
 
 class ObjectStateStore(StateStore):
-    """An object store through its fsspec library."""
+    """An object store through its fsspec library, which is loaded and asked by the first call.
+
+    Args:
+        url: where the objects are.
+        storage_options: for the file system.
+        clock: time, for the waits of `create_object`.
+    """
 
     def __init__(self, url: str, storage_options: dict[str, Any], clock: Clock | None = None) -> None:
         self._url = url.rstrip("/")
         self._storage_options = storage_options
         self._clock = clock or SystemClock()
+        # The file system and the root in it. Two threads may both open it: fsspec gives them the same one.
         self._opened: tuple[fsspec.AbstractFileSystem, str] | None = None
 
     def __str__(self) -> str:
         return self._url
 
     def __getstate__(self) -> dict[str, Any]:
+        # Connections do not travel: each process opens its own.
         return {**self.__dict__, "_opened": None}
 
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
@@ -199,6 +217,7 @@ class ObjectStateStore(StateStore):
         with self._explained(name):
             if create_object(fs, path, data, location=self._url, clock=self._clock):
                 return data
+            # The race is lost, perhaps to this very write, whose first answer was lost: what is there tells.
             found: bytes = fs.cat_file(path)
         return found
 
@@ -240,6 +259,7 @@ class ObjectStateStore(StateStore):
             import fsspec
 
             try:
+                # No listings cache: other processes write here too.
                 fs, root = fsspec.core.url_to_fs(self._url, use_listings_cache=False, **self._storage_options)
             except ImportError as error:
                 library = _OBJECT_STORES[self._url.partition("://")[0]]

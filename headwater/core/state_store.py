@@ -1,7 +1,4 @@
-"""Where driver and executors meet.
-
-Small whole objects under names, and a put that only the first one wins.
-"""
+"""Where driver and executors meet: small objects under names, and a put that only the first writer wins."""
 
 from __future__ import annotations
 
@@ -14,18 +11,21 @@ __all__ = ["MemoryStateStore", "StateStore"]
 class StateStore(ABC):
     """Objects of bytes under names such as ``q1/epoch-3/00000.manifest``, seen alike by every process.
 
-    An object is whole or absent: nobody ever reads half of one, whatever was killed meanwhile. Made on the
-    driver and pickled to executors: holds settings only until its first call. Any thread may call any method.
+    An object is whole or absent: no reader sees half of one, even when its writer is killed. Made on the
+    driver and pickled to executors: holds settings only until its first call. Any thread of any process may
+    call any method, at the same time as others.
 
-    Every method raises `StateLocationError` when the location cannot be reached or does not let us.
+    Raises:
+        StateLocationError: by every method: the location cannot be reached, or does not permit the call.
     """
 
     @abstractmethod
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
         """Write an object unless there is one, in one atomic step; return what is stored under the name now.
 
-        The caller has won if that is ``data``. A writer that puts something unique into ``data`` so learns
-        whether it was the first, also when its own first try had come through and only the answer was lost.
+        The caller has won if that is ``data``. A writer that puts something unique into ``data`` learns in
+        this way whether it was the first, also when its own first try had come through and only the answer
+        was lost.
 
         Args:
             name: of the object.
@@ -43,10 +43,7 @@ class StateStore(ABC):
 
     @abstractmethod
     def list(self, folder: str) -> list[str]:
-        """Return the names directly in a folder, sorted, without the folder's own.
-
-        Nothing for a folder that does not exist.
-        """
+        """Return the names directly in a folder, sorted. A folder that does not exist has none."""
 
     @abstractmethod
     def delete_folder(self, folder: str) -> None:
@@ -58,10 +55,11 @@ class StateStore(ABC):
 
 
 class MemoryStateStore(StateStore):
-    """Objects in this process, for tests, and for reads that end with their process."""
+    """Objects in this process, for reads that end with it, and for tests."""
 
     def __init__(self) -> None:
         self._objects: dict[str, bytes] = {}
+        # Reader threads and tests' threads put and list at once: a dict must not change while it is listed.
         self._lock = threading.Lock()
 
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:

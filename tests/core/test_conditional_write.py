@@ -41,7 +41,7 @@ def test_a_conflict_with_another_write_is_tried_again_later_and_later(
     assert 0.8 * (50 + 100 + 200) - 3 <= clock.monotonic_ms() <= 50 + 100 + 200
 
 
-def test_whoever_conflicts_with_the_winner_learns_what_is_there(
+def test_a_writer_that_conflicts_with_the_winner_learns_what_is_there(
     s3: S3Server, store: ObjectStateStore
 ) -> None:
     store.put("place", b"theirs")
@@ -78,8 +78,9 @@ def test_a_service_that_refuses_the_header_is_named_with_what_it_lacks(
 ) -> None:
     s3.refuse((status, code))
     server = s3.storage_options["endpoint_url"].removeprefix("http://")
-    said = rf"stateLocation s3://state/.*: the S3 service at {re.escape(server)} refused .* If-None-Match: \* \({code}: .* or another stateLocation"
-    with pytest.raises(StateLocationError, match=said):
+    refused = rf"stateLocation s3://state/.*: the S3 service at {re.escape(server)} refused "
+    advice = rf".* If-None-Match: \* \({code}: .* or another stateLocation"
+    with pytest.raises(StateLocationError, match=refused + advice):
         check_state_store(store)
 
 
