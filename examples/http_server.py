@@ -41,7 +41,7 @@ class Api(ThreadingHTTPServer):
         return self.items + int((time.monotonic() - self.began) * self.grow_per_s)
 
     def answer(self, path: str, first: int) -> dict[str, object] | None:
-        """Return a page, None if there is no such resource."""
+        """Return a page, None if there is no such list."""
         parts = path.strip("/").split("/")
         if parts == ["items"]:
             count = self.count()
@@ -60,7 +60,7 @@ class Api(ThreadingHTTPServer):
 
 
 def item(number: int) -> dict[str, object]:
-    """Return one item; every hundredth names a sub-resource."""
+    """Return one item; every hundredth names a list of its own."""
     made: dict[str, object] = {"id": number, "name": f"item {number}"}
     return made if number % 100 else {**made, "comments": f"/items/{number}/comments"}
 

@@ -1,4 +1,4 @@
-"""The HTTP source: a paged REST API, with sub-resources that are found while reading."""
+"""The HTTP source: lists of a REST API, those included that are found while reading."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _rate(raw: str) -> float:
 
 
 _URL: Final = Option(
-    "url", _urls, None, "Required: the first page of a resource; several with commas between them."
+    "url", _urls, None, "Required: the first page of a list; several with commas between them."
 )
 _ITEMS_FIELD: Final = Option(
     "itemsField",
@@ -85,7 +85,7 @@ _CHILDREN_FIELD: Final = Option(
     "childrenField",
     text,
     None,
-    "Where an item has links to sub-resources, which are read to their end: a URL or a list of URLs.",
+    "Where an item has links to lists of its own, which are read to their end: a URL or several.",
 )
 _REQUESTS_PER_SECOND: Final = Option(
     "requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."
@@ -100,7 +100,7 @@ _RETRY_DEADLINE: Final = Option(
     "How long to go on asking a server that is away or failing.",
     shown_default="`2m`",
 )
-_CONNECTIONS: Final = Option("connections", integer(1), 1, "How many resources a task reads at once.")
+_CONNECTIONS: Final = Option("connections", integer(1), 1, "How many lists a task reads at once.")
 
 HTTP_OPTIONS: Final = OptionTable(
     [
@@ -122,11 +122,11 @@ HTTP_OPTIONS: Final = OptionTable(
 
 @dataclass(frozen=True, kw_only=True)
 class HttpSource(BarrierSource[HttpSplit, JsonValue]):
-    """Resources as splits, pages as records, items as rows.
+    """Lists as splits, pages as records, items as rows.
 
     Attributes:
-        urls: of the named resources.
-        settings: how to read them.
+        urls: of the lists that the user named.
+        settings: how to read lists.
         connections: how many of them a task reads at once.
         mode: a batch or a stream.
     """
@@ -181,8 +181,9 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return {path: HttpSplit(url=path[1], found_in=path[0]) for path in paths}
 
     def is_before(self, position: JsonValue, other: JsonValue) -> bool:
-        one, two = PagePosition.from_json(position), PagePosition.from_json(other)
-        return (one.page, one.row) < (two.page, two.row)
+        this = PagePosition.from_json(position)
+        that = PagePosition.from_json(other)
+        return (this.page, this.row) < (that.page, that.row)
 
 
 def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
@@ -193,7 +194,7 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         StateLocationError: ``stateLocation`` has no atomic put-if-absent.
     """
     parsed = HTTP_OPTIONS.parse(options, boundedness)
-    urls = parsed.require(_URL, ": the first page of a resource")
+    urls = parsed.require(_URL, ": the first page of a list")
     mode = boundedness or Boundedness.BOUNDED
     epochs = epochs_of(parsed, boundedness, source="http")
     settings = HttpSettings(
@@ -217,13 +218,13 @@ def _is_header(key: str) -> bool:
     return key.lower().startswith(_HEADER)
 
 
-def _share_of_rate(parsed: ParsedOptions, tasks: int, resources: int) -> float | None:
+def _share_of_rate(parsed: ParsedOptions, tasks: int, lists: int) -> float | None:
     """Return one reader's share of the requests per second: tasks do not talk to each other."""
     rate = parsed[_REQUESTS_PER_SECOND]
     if rate is None:
         return None
     readers = tasks * parsed[_CONNECTIONS]
     if parsed[_CHILDREN_FIELD] is None:
-        # Without sub-resources there is never more to read at once than the user named.
-        readers = min(readers, resources)
+        # Without links there is never more to read at once than the user named.
+        readers = min(readers, lists)
     return rate / readers

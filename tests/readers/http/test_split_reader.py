@@ -1,7 +1,4 @@
-"""Pages from a real server on this machine.
-
-Every item once, sub-resources found, polite, and the same again when read again.
-"""
+"""Pages of a real server: every item once, lists found, polite, and the same again when read again."""
 
 from __future__ import annotations
 
@@ -130,7 +127,7 @@ def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> An
         reader.close()
 
 
-def test_all_items_and_those_of_sub_resources_come_once(api: Api) -> None:
+def test_all_items_come_once_and_those_of_the_lists_that_they_name(api: Api) -> None:
     items = read(api.url, childrenField="comments")
     assert sorted(item["id"] for item in items if "id" in item) == list(range(250))
     assert sorted((item["item"], item["comment"]) for item in items if "comment" in item) == [
@@ -191,7 +188,7 @@ def test_a_server_that_is_busy_is_asked_again(api: Api) -> None:
     assert [item["id"] for item in read(api.url)] == list(range(250))
 
 
-def test_several_connections_read_several_resources(api: Api) -> None:
+def test_several_connections_read_several_lists(api: Api) -> None:
     assert len(read(api.url, childrenField="comments", connections="3")) == 259
 
 
