@@ -2,8 +2,8 @@
 
 Spark does so once in a session, in a process of its own, and registers the ``DefaultSource`` of each module.
 An error here would take every Python data source away from the user, also those of other packages. So this
-module never raises: where headwater cannot be loaded, the format is registered all the same, and says why when
-a query uses it.
+module never raises: where headwater cannot be loaded, the format is registered all the same, and says why
+when a query uses it.
 """
 
 from __future__ import annotations

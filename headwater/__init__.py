@@ -98,7 +98,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 if not TYPE_CHECKING:  # with it, type checkers would accept any name
 
     def __getattr__(name: str) -> object:
-        """Load a public name on first use (PEP 562). Called by Python, in any thread, until the name is there."""
+        """Load a public name on first use (PEP 562). Python calls it in any thread, once for each name."""
         if name in _MODULES:
             return importlib.import_module(f"headwater.{name}")
         if name not in _HOME_OF:

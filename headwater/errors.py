@@ -1,4 +1,4 @@
-"""Every error that headwater raises; `HeadwaterError` is the root of all. The tree is drawn in `headwater.core.errors`."""
+"""Every error that headwater raises. `HeadwaterError` is the root; `headwater.core.errors` draws the tree."""
 
 from __future__ import annotations
 

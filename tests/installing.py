@@ -41,8 +41,8 @@ def build(folder: Path) -> Distributions:
 def install(wheel: Path, folder: Path) -> Path:
     """Make a fresh Python with the wheel in it, and return its program.
 
-    It has the libraries of this Python, but not the editable headwater: a ``.pth`` file adds the folder where they
-    lie, and Python reads no further ``.pth`` files there. Nothing is downloaded.
+    It has the libraries of this Python, but not the editable headwater: a ``.pth`` file adds the folder where
+    they lie, and Python reads no further ``.pth`` files there. Nothing is downloaded.
     """
     _run(sys.executable, "-m", "venv", "--without-pip", str(folder), cwd=folder.parent)
     python = folder / "bin" / "python"

@@ -24,7 +24,8 @@ import pyspark_headwater
 assert pyspark_headwater.DefaultSource.name() == "headwater"
 done("look up")
 
-at_once = {"kafka.default.api.timeout.ms": "1", "kafkaConsumer.pollTimeoutMs": "1", "fetchOffset.numRetries": "0", "fetchOffset.retryIntervalMs": "0"}
+at_once = {"kafka.default.api.timeout.ms": "1", "kafkaConsumer.pollTimeoutMs": "1"}
+at_once |= {"fetchOffset.numRetries": "0", "fetchOffset.retryIntervalMs": "0"}
 options = {"source": "kafka", "subscribe": "orders", "kafka.bootstrap.servers": "127.0.0.1:1", **at_once}
 source = pyspark_headwater.DefaultSource(options)
 schema = source.schema()

@@ -1,8 +1,13 @@
-"""The house stands: imports point down, and each library is let in on its own floor only."""
+"""Architecture as tests: imports point down, between the floors and inside them.
+
+A floor is a package in ``headwater/``; a room is a package or module inside of one. Each library outside of
+Python's own is imported in certain rooms only.
+"""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +18,42 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("core", "enumerators", "readers", "connector")
+ABOVE = ("testing", "async_io", "contracts", "errors", "options")
+"""What stands above the floors: the suites for sources, and the modules of public names."""
+SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
+"""One source: a room of this name on each floor."""
+
+ROOMS: dict[str, list[tuple[str, ...]]] = {
+    "headwater.enumerators": [SYSTEMS],
+    "headwater.enumerators.kafka": [
+        ("client", "split"),
+        ("offsets_initializer", "subscription"),
+        ("lookup_settings",),
+        ("lookup",),
+        ("enumerator",),
+    ],
+    "headwater.readers": [("async_io",), ("runtime",), SYSTEMS],
+    "headwater.readers.runtime": [
+        ("source_reader", "partitions"),
+        ("fetchers", "staging"),
+        ("epoch",),
+    ],
+    "headwater.connector": [
+        ("cpus", "options"),
+        ("coordination", "async_io"),
+        ("planned", "barrier"),
+        ("sources",),
+        ("spark",),
+        ("commands",),
+    ],
+    "headwater.connector.sources": [
+        ("configured", "simple", "source_options"),
+        ("files", "http", "kafka", "mqtt", "user_sources"),
+        ("registry",),
+    ],
+}
+"""The rooms of each package, from the ground up. Rooms of one line do not know each other."""
+
 SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
 KAFKA_ROOMS = ("headwater.enumerators.kafka", "headwater.readers.kafka")
@@ -32,6 +73,12 @@ class Module:
     @property
     def in_kafka_room(self) -> bool:
         return any(self.name == room or self.name.startswith(f"{room}.") for room in KAFKA_ROOMS)
+
+    def imported_modules(self) -> Iterator[str]:
+        """Yield every module of headwater that it imports, also those inside functions and for types only."""
+        for module, names in self.imports():
+            inside = [f"{module}.{name}" for name in names if f"{module}.{name}" in EVERY_MODULE]
+            yield from inside or ([module] if module in EVERY_MODULE else [])
 
     def imports(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield every import, wherever it stands: the module and the names taken from it."""
@@ -65,13 +112,17 @@ class Module:
 
 
 def _modules() -> Iterator[Module]:
-    for floor in FLOORS:
-        for file in sorted((ROOT / "headwater" / floor).rglob("*.py")):
-            name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            yield Module(name, ast.parse(file.read_text()))
+    for file in sorted((ROOT / "headwater").rglob("*.py")):
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        yield Module(name, ast.parse(file.read_text()))
 
 
-MODULES = {module.name: module for module in _modules()}
+EVERY_MODULE = {module.name: module for module in _modules()}
+MODULES = {
+    name: module
+    for name, module in EVERY_MODULE.items()
+    if name.startswith(tuple(f"headwater.{floor}" for floor in FLOORS))
+}
 each_module = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
 
 
@@ -81,12 +132,62 @@ def test_every_floor_is_looked_at() -> None:
 
 @each_module
 def test_imports_point_down(module: Module) -> None:
-    above = {f"headwater.{floor}" for floor in (*FLOORS[module.floor + 1 :], "testing")}
+    above = {f"headwater.{name}" for name in (*FLOORS[module.floor + 1 :], *ABOVE)}
     assert not {other for other, _ in module.imports() if ".".join(other.split(".")[:2]) in above}
     assert not module.packages() & {*FLOORS, "pyspark_headwater"}, (
         "a link at the top of the repository is no package"
     )
     assert "headwater" not in {other for other, _ in module.imports()}, "the public names are for users"
+
+
+def room_of(package: str, module: str) -> str | None:
+    """Return the room of ``package`` that ``module`` is in, or None."""
+    return module.removeprefix(f"{package}.").split(".")[0] if module.startswith(f"{package}.") else None
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_each_room_has_its_place(package: str) -> None:
+    there = {room_of(package, name) for name in MODULES} - {None}
+    assert there == {room for line in ROOMS[package] for room in line}
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_imports_point_down_inside_a_package(package: str) -> None:
+    height = {room: line for line, rooms in enumerate(ROOMS[package]) for room in rooms}
+    up = {
+        (module.name, other)
+        for module in MODULES.values()
+        for other in module.imported_modules()
+        if (here := room_of(package, module.name))
+        and (there := room_of(package, other))
+        and here != there
+        and height[there] >= height[here]
+    }
+    assert not up
+
+
+def test_every_package_with_rooms_states_their_order() -> None:
+    """Packages of one line of modules, such as ``headwater.core``, have the check for circles only."""
+    packages = {module.rpartition(".")[0] for module in MODULES}
+    nested = {package for package in packages for other in packages if other.rpartition(".")[0] == package}
+    assert nested - {"headwater"} == set(ROOMS)
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    graph = {name: set(module.imported_modules()) - {name} for name, module in EVERY_MODULE.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@each_module
+def test_a_system_knows_no_other_system(module: Module) -> None:
+    own = system_of(module.name)
+    others = {system_of(other) for other in module.imported_modules()} - {None, own}
+    assert own is None or not others
+
+
+def system_of(module: str) -> str | None:
+    """Return the system that a module is about, or None."""
+    return next((name for name in module.split(".")[2:] if name in SYSTEMS), None)
 
 
 @each_module
@@ -141,7 +242,8 @@ from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import MissingDependencyError
 from headwater.core.source import Boundedness
 try:
-    made = source_factory("kafka")({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}, Boundedness.BOUNDED)
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
+    made = source_factory("kafka")(options, Boundedness.BOUNDED)
     made.source.create_reader()
 except MissingDependencyError as error:
     print(error)
@@ -156,7 +258,9 @@ from headwater.core.errors import MissingDependencyError
 from headwater.core.source import Boundedness
 sys.modules["paho"] = None
 try:
-    source_factory("mqtt")({"broker": "mqtt://127.0.0.1", "topics": "orders"}, Boundedness.BOUNDED).source.create_reader()
+    options = {"broker": "mqtt://127.0.0.1", "topics": "orders"}
+    made = source_factory("mqtt")(options, Boundedness.BOUNDED)
+    made.source.create_reader()
 except MissingDependencyError as error:
     print(error)
 """)

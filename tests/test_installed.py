@@ -1,4 +1,4 @@
-"""The installed package beside a user's own files: nothing of theirs hides ours, nothing of ours hides theirs."""
+"""The installed package beside a user's own files: neither hides the other."""
 
 from __future__ import annotations
 

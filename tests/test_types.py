@@ -1,4 +1,4 @@
-"""Types reach users: mypy knows the installed package, accepts right programs, and refuses wrong ones line by line."""
+"""Types reach users: mypy knows the installed package, accepts a right program, refuses each wrong line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed: each file once, and in site-packages only ``headwater/`` and ``pyspark_headwater.py``."""
+"""What is uploaded and installed: each file once, and nothing but the package and ``pyspark_headwater``."""
 
 from __future__ import annotations
 

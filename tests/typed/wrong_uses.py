@@ -1,4 +1,4 @@
-"""A user's program that uses public names wrongly: type checkers refuse each line with a comment, for that reason."""
+"""A user's program that uses public names wrongly: mypy refuses each line with a comment, for that reason."""
 
 from __future__ import annotations
 

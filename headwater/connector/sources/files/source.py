@@ -90,7 +90,8 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         return found if self.columns is None else pa.schema([_column(found, name) for name in self.columns])
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
-        from headwater.connector.spark.schemas import spark_schema
+        from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+
         from headwater.readers.files.rows import METADATA_TYPE
 
         if given and self.columns is not None and tuple(schema.names) != self.columns:
@@ -99,11 +100,7 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
                 option="columns",
             )
         if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
-            wanted = (
-                spark_schema(pa.schema([pa.field(METADATA_COLUMN, METADATA_TYPE)]))
-                .fields[0]
-                .dataType.simpleString()
-            )
+            wanted = from_arrow_type(METADATA_TYPE).simpleString()
             raise OptionError(
                 f"the column {METADATA_COLUMN} must be {wanted} in the schema", option="includeMetadata"
             )
@@ -115,7 +112,9 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         text = (
             None
             if given
-            else ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in spark_schema(schema).fields)
+            else ", ".join(
+                f"`{f.name}` {f.dataType.simpleString()}" for f in from_arrow_schema(schema).fields
+            )
         )
         return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
 
