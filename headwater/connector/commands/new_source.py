@@ -38,7 +38,10 @@ pythonpath = ["."]
 """
 
 _SOURCE: Final = '''\
-"""The source $name: the lines of the text files in a folder. Replace the parts that read files by your own system."""
+"""The source $name: the lines of the text files in a folder.
+
+Replace the parts that read files by your own system.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -50,7 +53,10 @@ import headwater as hw
 
 
 class $cls(hw.SimpleSource, hw.Heads):
-    """A split is a file, a position is the number of a line. Without ``hw.Heads`` and ``head``, the source is read in barrier mode."""
+    """A split is a file, a position is the number of a line.
+
+    Without ``hw.Heads`` and ``head``, the source is read in barrier mode.
+    """
 
     name = "$name"
     schema = pa.schema((("file", pa.string()), ("line", pa.string())))
@@ -123,7 +129,8 @@ def new_source(name: str, parent: Path) -> Path:
         or module in sys.stdlib_module_names
     ):
         raise ValueError(
-            f"a source is called something like my-source: small letters, digits and hyphens, no word of Python's own; not {name!r}"
+            "a source is called something like my-source: small letters, digits and hyphens, no word of "
+            f"Python's own; not {name!r}"
         )
     words: Mapping[str, str] = {
         "name": name,

@@ -25,7 +25,8 @@ builder = SparkSession.builder.master("local-cluster[1,1,1024]")
 for name, value in conf.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
-rows = spark.read.format("headwater").option("source", "plugged-lines").option("folder", folder).load().collect()
+reader = spark.read.format("headwater").option("source", "plugged-lines")
+rows = reader.option("folder", folder).load().collect()
 print(json.dumps(sorted([row.file, row.line] for row in rows)))
 spark.stop()
 """
@@ -35,11 +36,9 @@ spark.stop()
 def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(
     spark_conf: dict[str, Any], tmp_path: Path
 ) -> None:
-    project, installed, lines = (
-        new_source("plugged-lines", tmp_path),
-        tmp_path / "installed",
-        tmp_path / "lines",
-    )
+    project = new_source("plugged-lines", tmp_path)
+    installed = tmp_path / "installed"
+    lines = tmp_path / "lines"
     pip = [
         sys.executable,
         "-m",

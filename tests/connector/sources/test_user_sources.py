@@ -66,7 +66,10 @@ def test_a_class_is_found_by_module_and_name() -> None:
         ("no_such_module:LogSource", "No module named 'no_such_module'.* every executor"),
         (
             "tests.simple_sources:FIELDS",
-            "is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or hw.contracts.BarrierSource",
+            (
+                "is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or "
+                "hw.contracts.BarrierSource"
+            ),
         ),
         ("tests.simple_sources:NamedSplit", "is no source"),
         ("tests.doubles:NumberSource", "needs OPTIONS and a classmethod from_options"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import pyarrow as pa
 
@@ -44,13 +44,17 @@ if TYPE_CHECKING:
 
 __all__ = ["FilesSource", "configure_files"]
 
-_OPENING_BYTES = 256 << 10
+_OPENING_BYTES: Final = 256 << 10
 """What opening a file costs, as bytes that could be read meanwhile.
 
 Many small files are spread over tasks like a large one.
 """
-_ANY_NUMBER = (1 << 31) - 1
-_BACKOFF = Backoff(deadline_ms=120_000)
+_ANY_NUMBER: Final = (1 << 31) - 1
+"""What Spark is given as limit where the user gave none: with Trigger.Once it does not hand it back.
+
+So Once is told apart, under which the other limits do not count either.
+"""
+_BACKOFF: Final = Backoff(deadline_ms=120_000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,37 +90,49 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         from headwater.readers.files.rows import METADATA_TYPE
 
         found = infer_schema(self.files.listers(SystemClock()), self.read)
-        found = pa.schema([*found, pa.field(METADATA_COLUMN, METADATA_TYPE)]) if self.metadata else found
-        return found if self.columns is None else pa.schema([_column(found, name) for name in self.columns])
+        if self.metadata:
+            found = pa.schema([*found, pa.field(METADATA_COLUMN, METADATA_TYPE)])
+        if self.columns is not None:
+            found = pa.schema([_column(found, name) for name in self.columns])
+        return found
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
-        from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        self._check_columns(schema, given=given)
+        text = None
+        if not given:
+            # Kept in the offset: a restart must not infer another schema from the files that are there then.
+            fields = from_arrow_schema(schema).fields
+            text = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
+        return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
+
+    def _check_columns(self, schema: pa.Schema, *, given: bool) -> None:
+        """Compare a schema with the options ``columns`` and ``includeMetadata``.
+
+        Raises:
+            OptionError: they contradict each other.
+        """
+        from pyspark.sql.pandas.types import from_arrow_type
 
         from headwater.readers.files.rows import METADATA_TYPE
 
         if given and self.columns is not None and tuple(schema.names) != self.columns:
             raise OptionError(
                 f"is for an inferred schema; the one given with .schema(...) has {', '.join(schema.names)}",
-                option="columns",
+                option=COLUMNS.name,
             )
         if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
-            wanted = from_arrow_type(METADATA_TYPE).simpleString()
+            wanted = from_arrow_type(METADATA_TYPE)
             raise OptionError(
-                f"the column {METADATA_COLUMN} must be {wanted} in the schema", option="includeMetadata"
+                f"the column {METADATA_COLUMN} must be {wanted.simpleString()} in the schema",
+                option=INCLUDE_METADATA.name,
             )
         if self.metadata and METADATA_COLUMN not in schema.names:
             raise OptionError(
                 f"needs the column {METADATA_COLUMN} in the schema that is given with .schema(...)",
-                option="includeMetadata",
+                option=INCLUDE_METADATA.name,
             )
-        text = (
-            None
-            if given
-            else ", ".join(
-                f"`{f.name}` {f.dataType.simpleString()}" for f in from_arrow_schema(schema).fields
-            )
-        )
-        return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
 
     def with_filters(self, filters: Sequence[Any]) -> FilesSource:
         from headwater.connector.sources.files.filters import understood_filters
@@ -143,9 +159,12 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         return FilesRecordEmitter(self.read)
 
     def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
-        """The folder that all share, once, and for each file the rest of its path, size, time and perhaps etag, in the order of the numbers."""
+        """Return the folder that all share, once, and a list for each file, in the order of their numbers.
+
+        It holds the rest of the path, size, time, and the etag where there is one.
+        """
         ordered = sorted(splits, key=lambda split: split.number)
-        # Cut at a slash right here.
+        # The common prefix of the characters may end inside of a name: it is cut at the last slash.
         folder = commonprefix([split.file.url for split in ordered]).rpartition("/")[0]  # noqa: RUF071
         files: list[JsonValue] = [
             [split.file.url[len(folder) :], *split.file[1 : 4 if split.file.etag is not None else 3]]
@@ -156,7 +175,8 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
     def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, FileSplit]:
         try:
             fields = cast("JsonObject", definitions)
-            folder, files = cast("str", fields["folder"]), cast("list[list[Any]]", fields["files"])
+            folder = cast("str", fields["folder"])
+            files = cast("list[list[Any]]", fields["files"])
             return {
                 path: FileSplit(path[0], FileStatus(folder + name, int(size), *rest))
                 for path, (name, size, *rest) in zip(sorted(paths), files, strict=True)
@@ -165,7 +185,7 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
             raise OffsetError(f"the checkpoint's offset is not one of the files source: {error!r}") from error
 
     def rows_between(self, start: int, stop: int) -> int:
-        """Bytes stand for records: nobody knows how many lines a file has."""
+        """Bytes stand for records: how many lines a file has is known only when it is read."""
         return max(0, stop - start)
 
     def position_after(self, start: int, rows: int, stop: int) -> int:
@@ -214,9 +234,10 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:
-    found = [field for field in schema if field.name.lower() == name.lower()]
-    if not found:
-        raise OptionError(
-            f"{name!r} is not a column of these files; there are {', '.join(schema.names)}", option="columns"
-        )
-    return found[0]
+    """Return the column of this name; case does not count, as in Spark."""
+    for field in schema:
+        if field.name.lower() == name.lower():
+            return field
+    raise OptionError(
+        f"{name!r} is not a column of these files; there are {', '.join(schema.names)}", option=COLUMNS.name
+    )

@@ -132,8 +132,8 @@ _INTRODUCTION = """\
 Spark's own Kafka source, with the same names and meanings. Only these are different:
 
 - `columns`, `maxBytesPerTrigger`, `parallelism` and the strategy `earliest` are ours.
-- An option that nobody knows, or one for a batch in a stream, is an error that names the nearest valid one.
-  One for a stream in a batch is ignored with a warning.
+- An unknown option, or one for a batch in a stream, is an error that names the nearest valid one. One for a
+  stream in a batch is ignored with a warning.
 - Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.
 - `subscribePattern` is a regular expression of Python, not of Java: `[A-Za-z]` instead of `\\p{Alpha}`.
 - Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in

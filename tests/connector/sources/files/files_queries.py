@@ -61,7 +61,9 @@ class Query:
     def __init__(
         self, schema: pa.Schema | None = None, *, available_now: bool = False, **options: str
     ) -> None:
-        self.options, self.log, self._schema = options, list[JsonObject](), schema
+        self.options = options
+        self.log: list[JsonObject] = []
+        self._schema = schema
         self._open(available_now=available_now)
 
     def step(self, *, limited: bool = True) -> pa.Table | None:

@@ -13,7 +13,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-ROWS = "select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts, date_add(date'2024-01-01', int(id)) day from range(200)"
+ROWS = """
+    select id, concat('u', id) user, id / 4 amount, id % 2 = 0 ok, timestamp_seconds(id) ts,
+           date_add(date'2024-01-01', int(id)) day
+    from range(200)
+"""
 DDL = "id bigint, user string, amount double, ok boolean, ts timestamp, day date"
 
 

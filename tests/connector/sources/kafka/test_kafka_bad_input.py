@@ -37,7 +37,9 @@ class Queries:
     """Reads with Spark from one broker, as options say; underscores in names stand for dots."""
 
     def __init__(self, spark: SparkSession, bootstrap_servers: str, folder: Path) -> None:
-        self._spark, self._out, self._checkpoint = spark, str(folder / "out"), str(folder / "checkpoint")
+        self._spark = spark
+        self._out = str(folder / "out")
+        self._checkpoint = str(folder / "checkpoint")
         self._always = {"source": "kafka", "kafka.bootstrap.servers": bootstrap_servers}
 
     def load(self, how: str = "batch", /, *, schema: str | None = None, **options: str) -> DataFrame:
@@ -112,7 +114,10 @@ class TestOptions:
             ),
             (
                 {},
-                "option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is",
+                (
+                    "option 'subscribe': exactly one of subscribe, subscribePattern and assign must be "
+                    "given; none is"
+                ),
             ),
         ],
     )
@@ -123,15 +128,17 @@ class TestOptions:
 
     def test_a_batchs_option_in_a_stream(self, queries: Queries) -> None:
         assert complaint(lambda: queries.stream(subscribe="t", endingOffsets="latest")) == (
-            "OptionError: option 'endingOffsets': is only for a batch read (spark.read); a stream has no end: remove it"
+            "OptionError: option 'endingOffsets': is only for a batch read (spark.read); a stream has no "
+            "end: remove it"
         )
 
     @pytest.mark.parametrize("how", ["batch", "stream"])
     def test_a_schema_of_the_users_own(self, queries: Queries, how: str) -> None:
         assert complaint(lambda: getattr(queries, how)(subscribe="t", schema="value STRING")) == (
-            "OptionError: the source 'kafka' has the fixed schema key binary, value binary, topic string, partition int, offset bigint, "
-            "timestamp timestamp, timestampType int; remove .schema(...), which says value string, and select, rename or cast after load(); "
-            "NOT NULL columns are not possible"
+            "OptionError: the source 'kafka' has the fixed schema key binary, value binary, topic string, "
+            "partition int, offset bigint, timestamp timestamp, timestampType int; remove .schema(...), "
+            "which says value string, and select, rename or cast after load(); NOT NULL columns are not "
+            "possible"
         )
 
     @pytest.mark.parametrize("how", ["batch", "stream"])
@@ -139,8 +146,8 @@ class TestOptions:
         assert complaint(
             lambda: getattr(queries, how)(subscribe="nope", fetchOffset_retryIntervalMs="10")
         ) == (
-            "UnknownSplitError: topic 'nope' does not exist in the Kafka cluster, or this user may not see it: create it, or mend subscribe or "
-            "assign [source kafka]"
+            "UnknownSplitError: topic 'nope' does not exist in the Kafka cluster, or this user may not see "
+            "it: create it, or mend subscribe or assign [source kafka]"
         )
 
     def test_partitions_that_are_not_named(self, queries: Queries, kafka: LocalKafka, topic: str) -> None:
@@ -148,7 +155,8 @@ class TestOptions:
         assert complaint(
             lambda: queries.batch(subscribe=topic, startingOffsets=f'{{"{topic}":{{"0":0}}}}')
         ) == (
-            f"OptionError: option 'startingOffsets': must name every partition that is read; missing: {topic}-1 (-2 is earliest, -1 latest)"
+            "OptionError: option 'startingOffsets': must name every partition that is read; missing: "
+            f"{topic}-1 (-2 is earliest, -1 latest)"
         )
 
     @pytest.mark.parametrize("how", ["batch", "stream"])
@@ -160,8 +168,9 @@ class TestOptions:
         assert complaint(
             lambda: getattr(queries, how)(subscribe="t", kafka_default_api_timeout_ms="500")
         ) == (
-            f"SourceError: the Kafka cluster has not answered since the query started: connecting to the Kafka broker {nowhere}: nothing listens "
-            "there; see kafka.bootstrap.servers, and advertised.listeners of the broker [source kafka]"
+            "SourceError: the Kafka cluster has not answered since the query started: connecting to the "
+            f"Kafka broker {nowhere}: nothing listens there; see kafka.bootstrap.servers, and "
+            "advertised.listeners of the broker [source kafka]"
         )
 
 
@@ -177,8 +186,9 @@ class TestRecordsThatAreGone:
     def test_in_a_batch(self, queries: Queries, cut: str) -> None:
         options = {"subscribe": cut, "startingOffsets": f'{{"{cut}":{{"0":3}}}}'}
         assert complaint(lambda: queries.batch(**options)) == (
-            f"DataLossError: topic '{cut}', partition 0, offsets 3 to 9 were lost: the log now begins at offset 10: retention or an administrator "
-            f"removed them. Set failOnDataLoss=false to go on with what is there [source kafka, split {cut}-0, position 3]"
+            f"DataLossError: topic '{cut}', partition 0, offsets 3 to 9 were lost: the log now begins at "
+            "offset 10: retention or an administrator removed them. Set failOnDataLoss=false to go on with "
+            f"what is there [source kafka, split {cut}-0, position 3]"
         )
         assert sorted(row.offset for row in queries.batch(**options, failOnDataLoss="false")) == list(
             range(10, 20)
@@ -207,7 +217,8 @@ class TestRecordsThatAreGone:
         kafka.produce(topic, [b"new"] * 30)
         seen = complaint(lambda: queries.stream(**options))
         assert re.match(
-            rf"DataLossError: topic '{topic}', partition 0: the topic was deleted and created anew \(its id is now ",
+            rf"DataLossError: topic '{topic}', partition 0: the topic was deleted and created anew \(its "
+            "id is now ",
             seen,
         )
         assert seen.endswith(
@@ -257,8 +268,9 @@ class TestPermissions:
 
     def test_a_wrong_password(self, as_ann: Queries) -> None:
         assert re.fullmatch(
-            r"AuthenticationError: PLAIN log-in to the Kafka broker localhost:\d+ as 'ann' failed: Authentication failed: Invalid username or "
-            r"password; see kafka\.sasl\.jaas\.config \[source kafka\]",
+            r"AuthenticationError: PLAIN log-in to the Kafka broker localhost:\d+ as 'ann' failed: "
+            r"Authentication failed: Invalid username or password; see kafka\.sasl\.jaas\.config \[source "
+            r"kafka\]",
             complaint(lambda: as_ann.batch(subscribe="t", **self.credentials(f"not-{SECRET}"))).replace(
                 "127.0.0.1", "localhost"
             ),
@@ -270,17 +282,19 @@ class TestPermissions:
         locked.create_topic(topic)
         locked.produce(topic, [b"x"])
         assert complaint(lambda: as_ann.batch(subscribe=topic, **self.credentials())) == (
-            f"AuthorizationError: metadata of topic '{topic}': the broker answered TOPIC_AUTHORIZATION_FAILED (29): this user lacks the permission "
-            f"Describe on topic '{topic}'. Grant it: kafka-acls.sh --add --allow-principal User:<this user> --operation Describe --topic {topic} "
-            "[source kafka]"
+            f"AuthorizationError: metadata of topic '{topic}': the broker answered "
+            f"TOPIC_AUTHORIZATION_FAILED (29): this user lacks the permission Describe on topic '{topic}'. "
+            "Grant it: kafka-acls.sh --add --allow-principal User:<this user> --operation Describe --topic "
+            f"{topic} [source kafka]"
         )
         locked.allow("ann", "DESCRIBE", topic=topic)
         assert complaint(
             lambda: as_ann.stream(subscribe=topic, startingOffsets="earliest", **self.credentials())
         ) == (
-            f"AuthorizationError: fetching from topic '{topic}': the broker answered TOPIC_AUTHORIZATION_FAILED (29): this user lacks the permission "
-            f"Read on topic '{topic}'. Grant it: kafka-acls.sh --add --allow-principal User:<this user> --operation Read --topic {topic} "
-            f"[source kafka, split {topic}-0, position 0]"
+            f"AuthorizationError: fetching from topic '{topic}': the broker answered "
+            f"TOPIC_AUTHORIZATION_FAILED (29): this user lacks the permission Read on topic '{topic}'. "
+            "Grant it: kafka-acls.sh --add --allow-principal User:<this user> --operation Read --topic "
+            f"{topic} [source kafka, split {topic}-0, position 0]"
         )
         locked.allow("ann", "READ", topic=topic)
         as_ann.stream(subscribe=topic, startingOffsets="earliest", **self.credentials())
@@ -322,7 +336,8 @@ class TestPermissions:
         locked.produce(topic, [b"x"])
         for permission in ("DESCRIBE", "READ"):
             locked.allow("ann", permission, topic=topic)
-        servers, options = locked.bootstrap("SASL_PLAINTEXT"), {"subscribe": topic, **self.credentials()}
+        servers = locked.bootstrap("SASL_PLAINTEXT")
+        options = {"subscribe": topic, **self.credentials()}
         with caplog.at_level(logging.DEBUG):
             rows, tasks = batch_and_tasks(servers, **options)
             refusing = Query(
@@ -354,7 +369,8 @@ class TestPermissions:
         [
             {"kafka.sasl.jaas.config": f'some.Module required password="{SECRET}'},
             {
-                "kafka.sasl.jaas.config": f'org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="{SECRET}";'
+                "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
+                f'required username="a" password="{SECRET}";'
             },
             {"kafka.sasl.username": "ann", "kafka.sasl.password": SECRET, "kafka.sasl.mechanism": "GSSAPI"},
             {
@@ -400,9 +416,9 @@ spark = builder.getOrCreate()
 seen = {}
 for library in ("numba", "kafka"):
     open(sys.argv[2], "w").write(library)
-    reader = spark.read.format("headwater").option("source", "kafka").option("kafka.bootstrap.servers", sys.argv[3])
+    reader = spark.read.format("headwater").option("source", "kafka").option("subscribe", sys.argv[4])
     try:
-        reader.option("subscribe", sys.argv[4]).load().collect()
+        reader.option("kafka.bootstrap.servers", sys.argv[3]).load().collect()
     except Exception as error:
         seen[library] = str(error)
 print(json.dumps(seen))
@@ -416,7 +432,8 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     """The driver and Spark's planner have it. No kernel was compiled on this host, so numba is needed."""
     kafka.create_topic(topic)
     kafka.produce(topic, [b"x"])
-    library, driver = tmp_path / "library", tmp_path / "driver.py"
+    library = tmp_path / "library"
+    driver = tmp_path / "driver.py"
     library.touch()
     (tmp_path / "sitecustomize.py").write_text(SITE.format(file=str(library)))
     driver.write_text(DRIVER)
@@ -441,8 +458,8 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     for name in ("numba", "kafka"):
         assert seen[name].count("headwater.core.errors.") == 1, seen[name]
         assert (
-            f"headwater.core.errors.MissingDependencyError: the kafka source needs {name}, which is not installed in this Python (driver and every "
-            "executor need it): pip install 'headwater[kafka]'"
+            f"headwater.core.errors.MissingDependencyError: the kafka source needs {name}, which is not "
+            "installed in this Python (driver and every executor need it): pip install 'headwater[kafka]'"
         ) in seen[name]
 
 

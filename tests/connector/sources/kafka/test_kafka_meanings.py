@@ -82,7 +82,10 @@ class TestWhatIsRead:
         for options, message in (
             (
                 {"subscribe": f"{timed},nope"},
-                r"topic 'nope' does not exist in the Kafka cluster, or this user may not see it: create it, or mend",
+                (
+                    "topic 'nope' does not exist in the Kafka cluster, or this user may not see it: create "
+                    "it, or mend"
+                ),
             ),
             ({"assign": f'{{"{timed}":[0,7]}}'}, f"partition 7 of topic '{timed}' does not exist"),
         ):
@@ -114,7 +117,8 @@ class TestWhereReadingBegins:
     ) -> None:
         with pytest.raises(
             OptionError,
-            match=rf"option 'startingOffsets': must name every partition that is read; missing: {timed}-1, {timed}-2",
+            match=f"option 'startingOffsets': must name every partition that is read; missing: {timed}-1, "
+            f"{timed}-2",
         ):
             query(**{named: timed}, startingOffsets=f'{{"{timed}":{{"0":8}}}}').step()
 
@@ -173,7 +177,8 @@ class TestWhereReadingBegins:
         )
         with pytest.raises(
             SourceError,
-            match=rf"startingTimestamp: topic '{timed}', partition [12] has no record at or after the timestamp",
+            match=f"startingTimestamp: topic '{timed}', partition [12] has no record at or after the "
+            "timestamp",
         ):
             batch(kafka.bootstrap_servers, **given)
 
@@ -225,7 +230,8 @@ class TestWhereABatchEnds:
         for option in ("endingOffsets", "endingOffsetsByTimestamp"):
             with pytest.raises(
                 OptionError,
-                match=rf"option '{option}': must name every partition that is read; missing: {timed}-1, {timed}-2",
+                match=f"option '{option}': must name every partition that is read; missing: {timed}-1, "
+                f"{timed}-2",
             ):
                 batch(kafka.bootstrap_servers, subscribe=timed, **{option: f'{{"{timed}":{{"0":8}}}}'})
 
@@ -237,7 +243,8 @@ class TestWhereABatchEnds:
         }
         with pytest.raises(
             OptionError,
-            match=rf"option 'startingOffsets': topic '{timed}', partition 0 begins at offset 5, but endingOffsets .* at 4",
+            match=f"option 'startingOffsets': topic '{timed}', partition 0 begins at offset 5, but "
+            "endingOffsets .* at 4",
         ):
             batch(kafka.bootstrap_servers, **given)
 
@@ -251,7 +258,8 @@ class TestWhereABatchEnds:
         }
         with pytest.raises(
             DataLossError,
-            match=rf"topic '{timed}', partition 1, offsets 3 to 49 were lost: the log now ends at offset 3: .*lies beyond",
+            match=f"topic '{timed}', partition 1, offsets 3 to 49 were lost: the log now ends at offset "
+            "3: .*lies beyond",
         ):
             batch(kafka.bootstrap_servers, **given)
         assert places(batch(kafka.bootstrap_servers, **given, failOnDataLoss="false")) == [
@@ -326,7 +334,8 @@ class TestReadCommitted:
         transaction.produce([b"open"])
         kafka.produce(topic, [b"behind"])
         given = {"subscribe": topic, "startingOffsets": "earliest"}
-        committed, everything = query(**given, kafka_isolation_level="read_committed"), query(**given)
+        committed = query(**given, kafka_isolation_level="read_committed")
+        everything = query(**given)
         assert values(committed.step()) == [b"a", b"b", b"c"]
         assert values(everything.step()) == [b"a", b"b", *[b"aborted"] * 5, b"c", b"open", b"behind"]
         assert committed.step() is None
@@ -374,8 +383,9 @@ class TestFailOnDataLoss:
         with pytest.raises(DataLossError) as caught:
             lost.step()
         assert str(caught.value) == (
-            f"topic {topic!r}, partition 0, offsets 3 to 9 were lost: the log now begins at offset 10: retention or an administrator removed them. "
-            f"Set failOnDataLoss=false to go on with what is there [source kafka, split {topic}-0, position 3]"
+            f"topic {topic!r}, partition 0, offsets 3 to 9 were lost: the log now begins at offset 10: "
+            "retention or an administrator removed them. Set failOnDataLoss=false to go on with what is "
+            f"there [source kafka, split {topic}-0, position 3]"
         )
 
     def test_or_is_passed_with_a_warning_also_by_the_batch_that_was_logged(
@@ -416,7 +426,8 @@ class TestTopicsThatGo:
             reading.restart()
         with pytest.raises(
             DataLossError,
-            match=rf"topic '{topic}', partition 0: the topic or partition was deleted; records .*position 3\]",
+            match=f"topic '{topic}', partition 0: the topic or partition was deleted; records .*position "
+            r"3\]",
         ):
             until(reading)
 
@@ -476,7 +487,7 @@ class TestTopicsThatGo:
         assert reading.step() is None
         assert caplog.text.count("deleted") == 2
 
-    def test_ends_of_the_new_one_are_never_taken_for_the_old_ones_though_the_list_of_partitions_is_a_second_old(
+    def test_ends_of_the_new_one_are_never_taken_for_the_old_ones_though_the_list_of_partitions_is_old(
         self, kafka: LocalKafka, topic: str, query: Callable[..., Query]
     ) -> None:
         kafka.create_topic(topic)
@@ -502,7 +513,8 @@ class TestTopicsThatGo:
         anew(kafka, topic, 2, [b"new"] * 50)
         with pytest.raises(
             DataLossError,
-            match=rf"topic '{topic}', partition [01], offsets 3 to 4 were lost: the topic was deleted and created anew",
+            match=f"topic '{topic}', partition [01], offsets 3 to 4 were lost: the topic was deleted and "
+            "created anew",
         ):
             reading.replay()
         reading.restart(failOnDataLoss="false")

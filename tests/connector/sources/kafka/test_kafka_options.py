@@ -109,7 +109,8 @@ class TestWhatIsRead:
     def test_exactly_one_of_them(self) -> None:
         with pytest.raises(
             OptionError,
-            match="option 'subscribe': exactly one of subscribe, subscribePattern and assign must be given; none is",
+            match="option 'subscribe': exactly one of subscribe, subscribePattern and assign must be "
+            "given; none is",
         ):
             subscription(parse())
         assert (
@@ -268,7 +269,10 @@ class TestColumns:
         [
             (
                 "value,payload",
-                "'payload' is not a column of the kafka source; there are key, value, topic, partition, offset, timestamp",
+                (
+                    "'payload' is not a column of the kafka source; there are key, value, topic, partition, "
+                    "offset, timestamp"
+                ),
             ),
             ("value,value", "must be different names with commas between them, not 'value,value'"),
             ("", "must be different names"),
@@ -413,5 +417,8 @@ class TestKafkasOwn:
             configured(kafka_group_id="mine")
             configured(kafka_group_id="mine")
         assert [record.getMessage() for record in caplog.records] == [
-            "option kafka.group.id has no effect: no consumer group is joined: Spark's checkpoint holds the positions"
+            (
+                "option kafka.group.id has no effect: no consumer group is joined: Spark's checkpoint holds "
+                "the positions"
+            )
         ]

@@ -25,7 +25,7 @@ def two() -> Iterator[LocalKafka]:
 
 @pytest.fixture
 def copied(two: LocalKafka, topic: str) -> str:
-    """A topic that broker 1 leads and broker 2 follows, in several record batches, all of which the follower serves.
+    """A topic in several record batches that broker 1 leads and broker 2 follows, and serves whole.
 
     A follower has the records before it knows that they are committed (the high watermark comes with its next
     fetch), and serves them only then.
@@ -76,7 +76,8 @@ def test_the_follower_in_our_rack_serves_while_the_leader_is_frozen(two: LocalKa
         finished: frozenset[Any] = frozenset()
         while not finished:
             fetched = reader.fetch()
-            sets, finished = sets + len(fetched.records), fetched.finished
+            sets += len(fetched.records)
+            finished = fetched.finished
     finally:
         two.brokers[1].resume()
         reader.close()
