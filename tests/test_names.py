@@ -1,0 +1,62 @@
+"""One name, one meaning: no two classes of headwater share a name, and none hides a well-known one."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+HEADWATER = Path(__file__).resolve().parent.parent / "headwater"
+
+WELL_KNOWN = {
+    *("Counter", "OrderedDict", "deque", "date", "datetime", "time", "timedelta", "Decimal", "Fraction"),
+    *("Condition", "Event", "Future", "Lock", "Queue", "Semaphore", "Task", "Thread", "Timer"),
+    *("Connection", "Executor", "Pool", "Process", "Socket"),
+    *("Generator", "Iterable", "Iterator", "Mapping", "Path", "PurePath", "Sequence"),
+    *("Array", "Buffer", "ChunkedArray", "Field", "RecordBatch", "Schema", "Table"),
+    *("Column", "DataFrame", "Row", "SparkSession", "StructField", "StructType"),
+    *("Formatter", "Handler", "Logger"),
+}
+"""What a reader takes such a name for: something of Python's library, of Arrow or of Spark.
+
+``Barrier`` is not one of them: that of ``threading`` is rare, and in a stream processor the word means the cut
+between two epochs.
+"""
+
+NOT_YET_SHARED = {"BufferPool", "End", "Page", "Rows"}
+"""Names that stand for two things at present."""
+
+NOT_YET_WELL_KNOWN = {"Buffer", "Event", "Path", "Row", "Task"}
+
+
+def _names() -> dict[str, list[str]]:
+    """Return the modules that define each public class or type alias."""
+    found = defaultdict(list)
+    for file in sorted(HEADWATER.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            name = _defined(node)
+            if name is not None and not name.startswith("_"):
+                found[name].append(str(file.relative_to(HEADWATER)))
+    return found
+
+
+def _defined(node: ast.AST) -> str | None:
+    if isinstance(node, ast.ClassDef):
+        return node.name
+    is_alias = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"
+    if is_alias and isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    return None
+
+
+NAMES = _names()
+
+
+def test_no_two_classes_share_a_name() -> None:
+    shared = {name: modules for name, modules in NAMES.items() if len(modules) > 1}
+    assert shared.keys() <= NOT_YET_SHARED, shared
+
+
+def test_no_class_has_the_name_of_a_well_known_one() -> None:
+    found = {name: NAMES[name] for name in NAMES.keys() & WELL_KNOWN}
+    assert found.keys() <= NOT_YET_WELL_KNOWN, found
