@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import pyarrow as pa
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.plan import BarrierHints
+from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
 from headwater.core.retry import Backoff
@@ -80,7 +80,9 @@ def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, BarrierCo
     return (
         source,
         BarrierCoordinator(
-            source, store, BarrierHints(Barrier(rows=1), parallelism=places), Backoff(deadline_ms=1_000)
+            source,
+            EpochSettings(store=store, barrier=Barrier(rows=1), parallelism=places),
+            Backoff(deadline_ms=1_000),
         ),
         store,
     )

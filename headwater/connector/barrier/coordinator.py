@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
+from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
-from headwater.connector.barrier.plan import BarrierHints, deal, epoch_tasks
+from headwater.connector.barrier.plan import deal, epoch_tasks
 from headwater.connector.barrier.round_context import BarrierRoundContext
 from headwater.connector.barrier.settlement import Settlement, settle
 from headwater.connector.coordination.coordinator import SourceCoordinator
@@ -26,7 +27,6 @@ from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
-from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.task import EpochTask
 
 __all__ = ["BarrierCoordinator"]
@@ -45,8 +45,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
 
     Args:
         source: what to read.
-        store: the state location; None for a batch read, which keeps nothing.
-        hints: where epochs are cut, how many tasks there are, how long things are kept.
+        epochs: how to go from epoch to epoch.
         backoff: how long to go on asking an outside that is away.
         clock: monotonic time.
         wall_ms: the wall-clock time in ms since 1970.
@@ -55,8 +54,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def __init__(
         self,
         source: BarrierSource[Any, Any],
-        store: StateStore | None,
-        hints: BarrierHints,
+        epochs: EpochSettings,
         backoff: Backoff,
         *,
         clock: Clock | None = None,
@@ -66,8 +64,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         loop = CoordinatorLoop(backoff, clock)
         context: BarrierRoundContext[Any, Any] = BarrierRoundContext(loop)
         self._source = source
-        self._store = store
-        self._hints = hints
+        self._epochs = epochs
         self._clock = clock
         self._wall_ms = wall_ms
         self._codec = EpochOffsetCodec(source)
@@ -78,7 +75,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             create=lambda: source.create_enumerator(context),
             restore=lambda checkpoint: source.restore_enumerator(context, checkpoint),
         )
-        self._due = DueSplits(hints.poll_interval_ms, clock, wall_ms)
+        self._due = DueSplits(epochs.poll_interval_ms, clock, wall_ms)
         self._checkpoints: CheckpointCoordinator | None = None
         self._settled: tuple[EpochId, Settlement] | None = None
         self._opened: EpochId | None = None
@@ -120,13 +117,13 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         self._look(None, None)
         plan = self._driver.ask(lambda made: self._next_epoch(made, None, None, limited=False))
         assert plan is not None
-        if self._store is not None:
+        if self._epochs.store is not None:
             self._open(plan, None)
-        return epoch_tasks(plan, self._hints)
+        return epoch_tasks(plan, self._epochs)
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[EpochTask]:
         offset = self._codec.decode(end)
-        return epoch_tasks(offset, self._hints) if offset is not None else []
+        return epoch_tasks(offset, self._epochs) if offset is not None else []
 
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset."""
@@ -167,13 +164,13 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
 
     def _coordinator(self) -> CheckpointCoordinator:
         if self._checkpoints is None:
-            assert self._store is not None
-            check_state_store(self._store)
+            assert self._epochs.store is not None
+            check_state_store(self._epochs.store)
             self._checkpoints = CheckpointCoordinator(
-                self._store,
+                self._epochs.store,
                 self._source,
-                timeout_ms=self._hints.checkpoint_timeout_ms,
-                retained=self._hints.retained_epochs,
+                timeout_ms=self._epochs.checkpoint_timeout_ms,
+                retained=self._epochs.retained_epochs,
                 clock=self._clock,
             )
         return self._checkpoints
@@ -197,7 +194,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         if before is not None and not due and not (restored and not self._due.is_over):
             return None
         # Rows in flight need a task that emits them, also where no split is due.
-        places: list[tuple[SplitPath, ...]] = deal(due, self._hints.parallelism) or ([()] if restored else [])
+        places: list[tuple[SplitPath, ...]] = deal(due, self._epochs.parallelism) or (
+            [()] if restored else []
+        )
         waiting = settled.due_ms if settled else {}
         return EpochOffset(
             epoch=EpochId(
@@ -205,7 +204,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
                 number=before.epoch.number + 1 if before else 1,
                 nonce=secrets.token_hex(_ID_BYTES),
             ),
-            barrier=self._hints.barrier if limited else Barrier(),
+            barrier=self._epochs.barrier if limited else Barrier(),
             splits=splits,
             starts=positions,
             places=places,

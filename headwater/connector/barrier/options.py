@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.connector.barrier.plan import BarrierHints, Epochs
+from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.connector.cpus import available_cpus
 from headwater.connector.options import (
     Option,
@@ -19,8 +19,9 @@ from headwater.connector.options import (
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
+from headwater.core.state_store import StateStore
 
-__all__ = ["BARRIER_OPTIONS", "epochs_of"]
+__all__ = ["BARRIER_OPTIONS", "epoch_settings"]
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -134,7 +135,7 @@ BARRIER_OPTIONS: Final = (
 """In the order in which the docs list them."""
 
 
-def epochs_of(options: ParsedOptions, boundedness: Boundedness | None, *, source: str) -> Epochs:
+def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, source: str) -> EpochSettings:
     """Return how a query goes from epoch to epoch.
 
     Args:
@@ -146,20 +147,20 @@ def epochs_of(options: ParsedOptions, boundedness: Boundedness | None, *, source
         OptionError: a stream without ``stateLocation``.
         StateLocationError: a location without an atomic put-if-absent.
     """
-    hints = _barrier_hints(options)
     if boundedness is not _STREAM:
-        return Epochs(store=None, hints=hints)
+        return _settings(options, store=None)
     location = options.require(
         _STATE_LOCATION,
         f": where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks "
         "write down how far they came; name a folder that the driver and all executors reach, and back it "
         "up together with the checkpoint",
     )
-    return Epochs(store=open_state_store(location, options[_STATE_STORAGE_OPTIONS]), hints=hints)
+    return _settings(options, store=open_state_store(location, options[_STATE_STORAGE_OPTIONS]))
 
 
-def _barrier_hints(options: ParsedOptions) -> BarrierHints:
-    return BarrierHints(
+def _settings(options: ParsedOptions, store: StateStore | None) -> EpochSettings:
+    return EpochSettings(
+        store=store,
         barrier=Barrier(
             rows=options[_BARRIER_ROWS],
             row_bytes=options[_BARRIER_BYTES],

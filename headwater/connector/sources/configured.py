@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
-    from headwater.connector.barrier.plan import Epochs
+    from headwater.connector.barrier.epoch_settings import EpochSettings
     from headwater.connector.coordination.coordinator import SourceCoordinator
     from headwater.connector.planned.admission import ReadLimits
     from headwater.connector.planned.planning import PlanningHints
@@ -120,12 +120,12 @@ class ConfiguredBarrierSource(ConfiguredSource):
     """
 
     source: BarrierSource[Any, Any]
-    epochs: Epochs
+    epochs: EpochSettings
 
     def create_coordinator(self) -> SourceCoordinator[Any]:
         from headwater.connector.barrier.coordinator import BarrierCoordinator
 
-        return BarrierCoordinator(self.source, self.epochs.store, self.epochs.hints, self.backoff)
+        return BarrierCoordinator(self.source, self.epochs, self.backoff)
 
     def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
         from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
@@ -139,7 +139,7 @@ class ConfiguredBarrierSource(ConfiguredSource):
         from pyspark.sql.streaming.datasource import ReadMaxRows
 
         # A limit in any case: what tells an ordinary trigger from Once is that Once has none.
-        return ReadMaxRows(self.epochs.hints.barrier.rows or sys.maxsize)
+        return ReadMaxRows(self.epochs.barrier.rows or sys.maxsize)
 
 
 class SourceFactory(Protocol):

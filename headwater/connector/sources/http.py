@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import urlsplit
 
-from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
+from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -196,7 +196,7 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
     parsed = HTTP_OPTIONS.parse(options, boundedness)
     urls = parsed.require(_URL, ": the first page of a list")
     mode = boundedness or Boundedness.BOUNDED
-    epochs = epochs_of(parsed, boundedness, source="http")
+    epochs = epoch_settings(parsed, boundedness, source="http")
     settings = HttpSettings(
         headers={key[len(_HEADER) :]: value for key, value in options.items() if _is_header(key)},
         hosts=tuple(sorted({urlsplit(url).netloc for url in urls})),
@@ -204,7 +204,7 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         next_field=parsed[_NEXT_FIELD],
         cursor_param=parsed[_CURSOR_PARAM],
         children_field=parsed[_CHILDREN_FIELD],
-        requests_per_s=_share_of_rate(parsed, epochs.hints.parallelism, len(urls)),
+        requests_per_s=_share_of_rate(parsed, epochs.parallelism, len(urls)),
         timeout_ms=parsed[_REQUEST_TIMEOUT],
         deadline_ms=parsed[_RETRY_DEADLINE],
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,

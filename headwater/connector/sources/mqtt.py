@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from headwater.connector.barrier.options import BARRIER_OPTIONS, epochs_of
+from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -237,7 +237,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
     if sessions > 1:
         client_ids = tuple(f"{client_id}-{number}" for number in range(sessions))
         topics = tuple(f"$share/{client_id}/{topic}" for topic in topics)
-    epochs = epochs_of(parsed, boundedness, source="mqtt")
+    epochs = epoch_settings(parsed, boundedness, source="mqtt")
     source = MqttSource(
         client_ids=client_ids,
         settings=_settings(parsed, broker, topics, boundedness),

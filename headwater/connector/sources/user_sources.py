@@ -98,11 +98,11 @@ class UserSource:
         # A source that takes no filters does not have this option.
         push_filters = parsed.get(PUSH_FILTERS)
         if isinstance(made, BarrierSource):
-            from headwater.connector.barrier.options import epochs_of
+            from headwater.connector.barrier.options import epoch_settings
 
             return ConfiguredBarrierSource(
                 source=made,
-                epochs=epochs_of(parsed, boundedness, source=made.name),
+                epochs=epoch_settings(parsed, boundedness, source=made.name),
                 backoff=backoff,
                 push_filters=push_filters,
             )

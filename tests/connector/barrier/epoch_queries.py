@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.plan import BarrierHints
+from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject, canonical
 from headwater.core.retry import Backoff
@@ -25,12 +25,16 @@ OPEN: list[BarrierCoordinator] = []
 class Query:
     """A query on a checkpoint, as Spark drives it: an offset log, and coordinators that come and go."""
 
-    def __init__(self, outside: Logs, store: MemoryStateStore | None = None, **hints: Any) -> None:
-        self.outside, self.store = outside, store or MemoryStateStore()
+    def __init__(self, outside: Logs, store: MemoryStateStore | None = None, **settings: Any) -> None:
+        self.outside = outside
+        self.store = store or MemoryStateStore()
         self.clock = MainThreadClock()
-        self.hints = BarrierHints(
-            **{"barrier": Barrier(rows=4), "parallelism": 2, "poll_interval_ms": POLL_MS, **hints}
-        )
+        self.settings = {
+            "barrier": Barrier(rows=4),
+            "parallelism": 2,
+            "poll_interval_ms": POLL_MS,
+            **settings,
+        }
         self.log: list[JsonObject] = []
         self.rows: list[tuple[str, int]] = []
         self.restart()
@@ -40,8 +44,7 @@ class Query:
         self.source = LogSource(self.outside)
         self.coordinator = BarrierCoordinator(
             self.source,
-            self.store,
-            self.hints,
+            EpochSettings(store=self.store, **self.settings),
             Backoff(deadline_ms=100),
             clock=self.clock,
             wall_ms=lambda: WALL_MS + self.clock.monotonic_ms(),

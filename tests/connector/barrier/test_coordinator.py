@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.plan import BarrierHints
+from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.core.epoch import Barrier
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore
@@ -119,8 +119,7 @@ def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
     source = LogSource(Logs({"a": 23, "b": 2}))
     coordinator = BarrierCoordinator(
         source,
-        None,
-        BarrierHints(Barrier(rows=1), parallelism=2),
+        EpochSettings(store=None, barrier=Barrier(rows=1), parallelism=2),
         Backoff(deadline_ms=100),
         clock=MainThreadClock(),
     )

@@ -55,9 +55,9 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
     options = {"url": api.url, "childrenField": "comments", "connections": "2", "stateLocation": "/unused"}
     configured = configure_http(options, Boundedness.CONTINUOUS_UNBOUNDED)
     assert isinstance(configured.source, HttpSource)
-    hints = replace(configured.epochs.hints, barrier=Barrier(rows=25), mode=mode, parallelism=2)
     store, log, items, in_flight = MemoryStateStore(), [], [], 0
-    coordinator = BarrierCoordinator(configured.source, store, hints, Backoff(deadline_ms=1_000))
+    epochs = replace(configured.epochs, store=store, barrier=Barrier(rows=25), mode=mode, parallelism=2)
+    coordinator = BarrierCoordinator(configured.source, epochs, Backoff(deadline_ms=1_000))
     start = coordinator.initial_offset()
     coordinator.prepare_for_available_now()
     for _ in range(MOST_EPOCHS):

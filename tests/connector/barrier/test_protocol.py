@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.plan import BarrierHints
+from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.errors import FencedError
@@ -282,15 +282,16 @@ class Protocol(RuleBasedStateMachine):
         """Start a driver if there is none; return its view of the store."""
         if self.coordinator is None:
             self.fragile = Fragile(self.store)
-            hints = BarrierHints(
-                Barrier(rows=3),
+            settings = EpochSettings(
+                store=self.fragile,
+                barrier=Barrier(rows=3),
                 parallelism=2,
                 poll_interval_ms=0,
                 checkpoint_timeout_ms=100,
                 retained_epochs=5,
             )
             self.coordinator = BarrierCoordinator(
-                LogSource(self.outside), self.fragile, hints, Backoff(deadline_ms=100), clock=self.clock
+                LogSource(self.outside), settings, Backoff(deadline_ms=100), clock=self.clock
             )
         return self.fragile
 
