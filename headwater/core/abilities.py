@@ -1,6 +1,6 @@
-"""What a simple source may be able to do beside the necessary.
+"""What a simple source may be able to do beside `discover` and `read`.
 
-Having the method is having the ability; inheriting the class adds the description and the types.
+A source that has the method has the ability; inheriting the class adds the description and the types.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Acknowledges", "EstimatesSizes", "FindsTimestamps", "Heads", "Infers
 
 @runtime_checkable
 class Heads(Protocol):
-    """The end of a split is known without reading it.
+    """The end of a split is known without reading it: the source is in planned mode.
 
-    The source is in planned mode, which needs no ``stateLocation``.
+    That mode needs no ``stateLocation``.
     """
 
     @abstractmethod
@@ -32,8 +32,7 @@ class Heads(Protocol):
         On the driver, for every split before every batch; may block.
 
         Never before `SimpleSource.start`, and never before an earlier answer. The distance of two positions
-        is the most rows there can be between
-        them: limits count by it.
+        is the most rows that there can be between them: limits count by it.
         """
 
 

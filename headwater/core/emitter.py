@@ -36,20 +36,18 @@ class SplitState(Generic[SplitT, PositionT]):
 
 
 class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
-    """Turns raw records into Arrow rows and advances the split's position.
-
-    The only place where a position moves.
+    """Turns raw records into Arrow rows and advances the split's position: no other code moves it.
 
     One per task, made by `Source.create_emitter`, used on the task's own thread.
     """
 
     @abstractmethod
     def emit(self, record: RecordT, state: SplitState[SplitT, PositionT]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one raw record, as batches of the source's schema, and advance ``state.position`` past each batch before the next.
+        """Yield the rows of one raw record, as batches of the source's schema.
 
-        Yields no row before ``state.position`` (the broker sends whole batches, also from their middle) and
-        none at or after ``state.stop``. May yield nothing. A batch is valid until the next one is asked for:
-        its buffers may be used again once nobody holds them.
+        Advances ``state.position`` past each batch before the next. Yields no row before ``state.position``
+        (a broker sends whole batches, also from their middle) and none at or after ``state.stop``. May yield
+        nothing. A batch is valid until the next one is asked for: its buffers may be used again after that.
 
         Raises:
             CorruptRecordError: the bytes are not what was written.

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Generic[SplitT, PositionT]):
-    """What a completed checkpoint holds: one entry of Spark's offset log, seen by a source.
+    """What a completed checkpoint holds, as an enumerator sees it (`headwater.core.epoch` defines the word).
 
     Attributes:
         splits: every live split, by path.
@@ -107,7 +107,7 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         return None
 
     def add_splits_back(self, splits: Sequence[SplitT]) -> None:
-        """Take back splits that were assigned in a plan that never came to be logged (FLIP-27 ``addSplitsBack``).
+        """Take back splits of a plan that never came to be logged (FLIP-27 ``addSplitsBack``).
 
         They must be assigned again by a later `refresh` for as long as the checkpoint does not hold them. The
         default does nothing, which is right for an enumerator that compares with the checkpoint in every

@@ -1,6 +1,22 @@
-"""One epoch of barrier mode: where it is cut, and the state at the cut.
+"""The words of barrier mode, and what its driver and its tasks write for each other, as JSON.
 
-What driver and tasks write for each other, as JSON.
+* An **epoch** is what one micro-batch of barrier mode reads: everything between two barriers.
+* A **barrier** is the cut at the end of an epoch. Each task cuts its part of the epoch itself, when a limit of
+  `Barrier` is reached: what is emitted before the barrier belongs to the epoch, everything else to a later one.
+* A **checkpoint** is the durable state at a barrier: the entry of Spark's offset log that names the epoch,
+  together with the manifests in which its tasks wrote down how far they came (`EpochState`). It is complete
+  once Spark has committed the batch and the manifest of every task is collected.
+
+::
+
+    offset log      n                 n + 1
+                    |                 |
+    rows       -----[----- epoch n ---]--- epoch n + 1 ---
+                                      |
+                             barrier and checkpoint n
+
+Planned mode has checkpoints too (each entry of the offset log is one), but no epochs and no barriers: there
+the position at the end of a batch is known before it is read.
 """
 
 from __future__ import annotations
@@ -37,7 +53,10 @@ _VERSION = 1
 
 
 class AlignmentMode(enum.Enum):
-    """What happens between the first and the last barrier of an epoch (Flink's ``CheckpointingMode`` and unaligned checkpoints)."""
+    """What happens between the first and the last barrier that comes out of a task's channels.
+
+    Flink's ``CheckpointingMode``, and its unaligned checkpoints.
+    """
 
     ALIGNED = "aligned"
     """A channel whose barrier came is not read until all came.
@@ -46,9 +65,9 @@ class AlignmentMode(enum.Enum):
     """
 
     UNALIGNED = "unaligned"
-    """The first barrier overtakes what lies in the channels.
+    """The barrier overtakes what lies in the channels.
 
-    That is stored with the state and emitted first in the next epoch.
+    What it overtook is stored with the state, and emitted first in the next epoch.
     """
 
     AT_LEAST_ONCE = "at-least-once"
@@ -60,12 +79,10 @@ class AlignmentMode(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Where an epoch is cut.
+    """Where a task cuts its epoch: at the limit that is reached first.
 
-    At whichever comes first, but never before every split that is ready was fetched from once.
-
-    Without any limit the epoch ends when all its splits are caught up or finished, those that it finds
-    included.
+    Never before every split that is ready was fetched from once. Without any limit the epoch ends when all
+    its splits are caught up or finished, those that were found in it included.
 
     Attributes:
         rows: so many rows were fetched by the task.
@@ -145,9 +162,9 @@ class FoundSplit:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What was on its way between fetching and emitting when the epoch was cut.
+    """What was between fetching and emitting when the epoch was cut.
 
-    Counted as read; emitted first in the next epoch.
+    It counts as read in this epoch, and is emitted first in the next one.
 
     Attributes:
         path: of which split; empty for requests, which belong to none.
@@ -164,7 +181,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class EpochState:
-    """What one task has done in one epoch: its snapshot.
+    """The state of one task at its barrier: how far it has read, and what it has not emitted yet.
 
     Attributes:
         progress: every split that the task was given, and those found in this epoch that were begun and are
@@ -202,7 +219,8 @@ class EpochState:
         )
         if size_bytes > MOST_STATE_BYTES:
             raise ContractError(
-                f"the state of one task of source {source.name} has {size_bytes} bytes: smaller splits, events or epochs are needed"
+                f"the state of one task of source {source.name} has {size_bytes} bytes: "
+                "smaller splits, events or epochs are needed"
             )
         return {**small, "in_flight": [_in_flight_to_json(held) for held in self.in_flight]}
 
@@ -217,7 +235,8 @@ class EpochState:
             whole = cast("dict[str, Any]", value)
             if whole["version"] != _VERSION:
                 raise OffsetError(
-                    f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: install a later one"
+                    f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: "
+                    "install a later one"
                 )
 
             def path_of(names: list[str]) -> SplitPath:

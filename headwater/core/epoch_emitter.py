@@ -15,10 +15,7 @@ __all__ = ["EpochRecordEmitter"]
 
 
 class EpochRecordEmitter(RecordEmitter[EpochRecord, Any, Any]):
-    """For sources whose reader makes rows of the source's schema itself, off the task's thread.
-
-    Hands them on as they are.
-    """
+    """Hands rows on as they are: for sources whose split reader makes rows of the source's schema."""
 
     def emit(self, record: EpochRecord, state: SplitState[Any, Any]) -> Iterator[pa.RecordBatch]:
         state.position = record.position

@@ -1,4 +1,4 @@
-"""What a split reader returns in barrier mode, where the end of a split is known only by reading it."""
+"""What a split reader returns in barrier mode, where the end of a split is found out by reading it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["EpochRecord", "EpochRecords"]
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """Some consecutive rows of one split, with where they end: a page, a poll, a segment.
+    """Some consecutive rows of one split (a page, a poll, a segment), with where they end.
 
-    Emitted whole or not at all.
+    They are emitted in one epoch, or none of them is.
 
     Attributes:
         rows: as Arrow. May be empty: a position can move without rows.
@@ -41,10 +41,9 @@ class EpochRecord:
 class EpochRecords(RecordsWithSplitIds[EpochRecord]):
     """What one fetch brought, in barrier mode.
 
-    A split is named in at most one of ``finished`` and ``caught_up``.
-
-    Each statement takes effect after all of ``records`` were emitted. The reader gives nothing more of a
-    split that it called finished or caught up, until the split is added again.
+    A split is named in at most one of ``finished`` and ``caught_up``. Both take effect after all of
+    ``records`` were emitted. The reader gives nothing more of a split that it called finished or caught up,
+    until the split is added again.
 
     Attributes:
         caught_up: splits that have nothing now and may have more later, each with the time in ms for which

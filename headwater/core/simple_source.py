@@ -1,10 +1,10 @@
 """The small form of a source: which splits there are, and how to read one. Everything else has a default.
 
 A class with `SimpleSource.discover` and `SimpleSource.read` is a source. If it also has ``head``
-(`headwater.core.abilities.Heads`) it is in planned
-mode: positions are integers, and batches are planned before they are read. Without it, it is in barrier mode:
-reading finds out how much there is. Both become sources of the full form (`headwater.core.source.Source`,
-`headwater.core.barrier_source.BarrierSource`), which do all the work.
+(`headwater.core.abilities.Heads`) it is in planned mode: positions are integers, and batches are planned
+before they are read. Without it, it is in barrier mode: reading finds out how much there is. Both become
+sources of the full form (`headwater.core.planned_source.PlannedSource`,
+`headwater.core.barrier_source.BarrierSource`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NamedSplit(Split):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some consecutive rows of a split, with where they end. Emitted whole, unless the batch ends inside.
+    """Some consecutive rows of a split, with where they end. Emitted whole, unless the batch ends in it.
 
     Attributes:
         rows: a record batch of the source's schema, or rows: each a mapping by column, or a tuple with a
@@ -65,10 +65,9 @@ class Page:
 class AskAgain:
     """What `SimpleSource.read` returns when there is more, but the outside must not be asked for it yet.
 
-    A rate limit, ``Retry-After``.
-
-    An AvailableNow run waits for it. Where there is nothing more now, plain ``return`` says so: the split is
-    looked at again a ``pollInterval`` later, and an AvailableNow run ends.
+    Because of a rate limit, for example, or of ``Retry-After``. An AvailableNow run waits for it. Where there
+    is nothing more now, plain ``return`` says so: the split is looked at again a ``pollInterval`` later, and
+    an AvailableNow run ends.
 
     Attributes:
         after_ms: for how long not.
@@ -157,15 +156,15 @@ class SimpleSource(ABC):
         * The position of each page lies after that of the page before.
         * Within the option ``readTimeout`` it yields or returns. Do not wait for new data: return.
 
-        A method with a third parameter, ``stop``, is told the first record NOT to read, or None if nobody
-        knows. Without it the framework cuts the pages, which it can if each record moves the position by one;
+        A method with a third parameter, ``stop``, is told the first record NOT to read, or None if that is
+        not known. Without it the framework cuts the pages, which it can if each record moves the position by one;
         if keys have gaps in planned mode, or a page read again may have grown in barrier mode, take ``stop``.
         """
 
     def is_before(self, position: Any, other: Any) -> bool:
         """Whether a position lies before another one of the same split. A pure function.
 
-        The default compares integers, and does not know about anything else, such as opaque cursors: then it
-        says no, and a source that goes backwards is not noticed.
+        The default compares integers. For anything else, such as opaque cursors, it says no: that such a
+        source goes backwards is not noticed.
         """
         return type(position) is int and type(other) is int and position < other

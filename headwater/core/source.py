@@ -33,8 +33,8 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
 
     No class derives from it directly. A source is either
 
-    * a `headwater.core.planned_source.PlannedSource`: where a batch ends is decided before it is read, because
-      the end of each split is known without reading (offsets, file sizes); or
+    * a `headwater.core.planned_source.PlannedSource`: where a batch ends is decided before it is read,
+      because the end of each split is known without reading (offsets, file sizes); or
     * a `headwater.core.barrier_source.BarrierSource`: where a batch ends is found out by reading it.
 
     Each adds what its mode needs, first of all the methods that make its enumerator.
