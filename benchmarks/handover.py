@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue, dumps
-from headwater.core.reader import SplitReader
 from headwater.core.split import Path as SplitPath
 from headwater.core.split import SplitRange
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
@@ -94,7 +94,7 @@ def two_threads(buffers: int) -> float:
     return (time.perf_counter() - began) / buffers
 
 
-class PacedReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
+class PacedReader(BarrierSplitReader[NumberSplit, JsonValue]):
     """The same batch again and again, at most ``rows_per_s`` of it; 0: as fast as can be."""
 
     def __init__(self, batches: int, rows_per_s: float) -> None:
@@ -134,7 +134,7 @@ class PacedSource(PageSource):
         super().__init__()
         self._settings = batches, rows_per_s
 
-    def create_reader(self) -> SplitReader[EpochRecord, NumberSplit, JsonValue]:
+    def create_reader(self) -> BarrierSplitReader[NumberSplit, JsonValue]:
         return PacedReader(*self._settings)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from headwater.connector.sources.user_sources import FromOptions
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
@@ -25,6 +26,7 @@ __all__ = [
     "BarrierSource",
     "BarrierSplitEnumerator",
     "BarrierSplitEnumeratorContext",
+    "BarrierSplitReader",
     "Boundedness",
     "Checkpoint",
     "EpochRecord",

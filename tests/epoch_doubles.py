@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import ManualClock
 from headwater.core.emitter import RecordEmitter
@@ -18,7 +19,6 @@ from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import SplitReader
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
@@ -157,7 +157,7 @@ class LogSource(BarrierSource[NumberSplit, int]):
     ) -> BarrierSplitEnumerator[NumberSplit, int]:
         return LogEnumerator(context, self.outside, checkpoint.state)
 
-    def create_reader(self) -> SplitReader[EpochRecord, NumberSplit, int]:
+    def create_reader(self) -> BarrierSplitReader[NumberSplit, int]:
         raise NotImplementedError("PlainReading reads the outside itself")
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, NumberSplit, int]:

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch import FoundSplit
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import SplitReader
 from headwater.core.source import Boundedness
 from headwater.core.split import Split, SplitPath, SplitRange
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
@@ -55,7 +55,7 @@ class Library:
         return int(position.removeprefix("page ")) if isinstance(position, str) else cast("int", position)
 
 
-class PageReader(SplitReader[EpochRecord, NumberSplit, JsonValue]):
+class PageReader(BarrierSplitReader[NumberSplit, JsonValue]):
     """One page a fetch, from the split that waited longest."""
 
     def __init__(self, library: Library) -> None:
@@ -148,7 +148,7 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
     ) -> BarrierSplitEnumerator[NumberSplit, JsonValue]:
         raise NotImplementedError
 
-    def create_reader(self) -> SplitReader[EpochRecord, NumberSplit, JsonValue]:
+    def create_reader(self) -> BarrierSplitReader[NumberSplit, JsonValue]:
         reader = PageReader(self.library)
         self.library.readers.append(reader)
         return reader

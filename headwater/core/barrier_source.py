@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint
 from headwater.core.epoch_emitter import EpochRecordEmitter
@@ -76,6 +77,10 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         checkpoint: Checkpoint[SplitT, PositionT],
     ) -> BarrierSplitEnumerator[SplitT, PositionT]:
         """Make the enumerator of a query that goes on from a checkpoint. On the driver; no I/O."""
+
+    @abstractmethod
+    def create_reader(self) -> BarrierSplitReader[SplitT, PositionT]:
+        """Make a reader of one task. On an executor, once for each of its `fetcher_threads`; no I/O."""
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, SplitT, PositionT]:
         """Make the emitter of one task.

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from headwater.core.errors import ContractError
-from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 __all__ = ["RecordT", "RecordsWithSplitIds", "SplitReader"]
@@ -32,12 +30,11 @@ class RecordsWithSplitIds(Generic[RecordT]):
 
 
 class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
-    """Fetches raw records of the splits it was given, in batches.
+    """Fetches raw records of the splits it was given, in batches. Knows nothing of rows or of split state.
 
-    Knows nothing of rows and never touches split state.
-
-    One per task, on an executor, made by `Source.create_reader`. Opens connections late, in the first
-    `fetch`. Every method but `wake_up` runs on one thread.
+    On an executor, made by `Source.create_reader`, one per task (in barrier mode:
+    `headwater.core.barrier_reader.BarrierSplitReader`). Opens connections late, in the first `fetch`. Every
+    method but `wake_up` runs on one thread.
     """
 
     @abstractmethod
@@ -46,53 +43,15 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
 
         An empty range (start not before stop) is legal: it is reported as finished by a later fetch, without
         being read.
-
-        In barrier mode ``stop`` is None: read as far as there is something. A stop that is given there comes
-        from an earlier reading of the same
-        epoch: no record may reach across it.
-        """
-
-    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
-        """Forget splits that are not finished (FLIP-27 ``SplitsRemoval``).
-
-        Does not block. Later fetches give nothing of them.
-
-        Called in barrier mode only: when the barrier is due, splits that were fetched from are removed, so
-        that the others get their turn. They may be added again, at another position.
-
-        Raises:
-            ContractError: this reader does not support it.
-        """
-        raise ContractError(
-            f"{type(self).__name__} does not implement handle_splits_removal, which barrier mode needs"
-        )
-
-    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
-        """Give nothing of the paused splits until they are resumed, where they stopped (FLIP-217).
-
-        Does not block.
-
-        A path that is not assigned, or just finished, is ignored.
-
-        Raises:
-            ContractError: this reader does not support it.
-        """
-        raise ContractError(f"{type(self).__name__} does not implement pause_or_resume_splits")
-
-    def handle_source_event(self, event: JsonValue) -> None:
-        """Take an event of the enumerator (FLIP-27 ``SourceEvent``).
-
-        In barrier mode, before the first fetch, after the first splits were added.
         """
 
     @abstractmethod
     def fetch(self) -> RecordsWithSplitIds[RecordT]:
-        """Return the next raw records of any of the splits, blocking until there are some, or some split is finished.
+        """Return the next raw records of any of the splits; block until there are some, or a split is finished.
 
         An empty answer means "nothing now, call again" (after a wake-up, or a long poll that ran out); the
-        end is said by ``finished`` alone. Of several splits those that waited longest come first. In barrier
-        mode the answer is an `EpochRecords`. Records at or after a range's stop may be contained: the emitter
-        leaves them out.
+        end is said by ``finished`` alone. Of several splits those that waited longest come first. Records at
+        or after a range's stop may be contained: the emitter leaves them out.
 
         Raises:
             TransientSourceError: no progress within the source's own deadline; Spark retries the task.
@@ -105,9 +64,9 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
 
         The only method that other threads call. Nothing fetched may get lost by it.
 
-        It may come a moment before the fetch that it is meant for begins: so it must be remembered until one
-        returns. And it may come late, when that one has returned: then the next one may return early with
-        nothing, no more.
+        It may come a moment before the fetch that it is meant for begins: so the reader remembers it until
+        one returns. And it may come late, when that fetch has returned: then the next one may return early
+        with nothing, but only once.
         """
 
     @abstractmethod

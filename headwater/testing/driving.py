@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.emitter import SplitState
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
@@ -62,7 +63,8 @@ def read_range(
             for record in fetched.records.get(path, ()):
                 _emit(source, emitter, record, state, reading)
                 if most_records is not None and len(reading.positions) >= most_records:
-                    reader.handle_splits_removal([] if ended else [path])
+                    if isinstance(reader, BarrierSplitReader) and not ended:
+                        reader.handle_splits_removal([path])
                     return reading
             if ended:
                 reading.rows += [row for batch in emitter.flush() for row in batch.to_pylist()]

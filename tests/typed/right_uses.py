@@ -317,11 +317,14 @@ class EpochEnumerator(hw.contracts.BarrierSplitEnumerator[Shelf, int]):
         self.context.retire_splits([("b",)], "gone")
 
 
-class EpochReader(hw.contracts.SplitReader[hw.contracts.EpochRecord, Shelf, int]):
+class EpochReader(hw.contracts.BarrierSplitReader[Shelf, int]):
     """Hands out one page."""
 
     def handle_splits_changes(self, added: Sequence[hw.contracts.SplitRange[Shelf, int]]) -> None:
         print(added)
+
+    def handle_splits_removal(self, removed: Sequence[tuple[str, ...]]) -> None:
+        print(removed)
 
     def fetch(self) -> hw.contracts.EpochRecords:
         rows = pa.RecordBatch.from_pylist([{"name": "a"}], schema=SCHEMA)

@@ -19,12 +19,11 @@ from headwater.connector.options import (
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint
-from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import Path
@@ -165,7 +164,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)
 
-    def create_reader(self) -> SplitReader[EpochRecord, HttpSplit, JsonValue]:
+    def create_reader(self) -> BarrierSplitReader[HttpSplit, JsonValue]:
         from headwater.readers.http.split_reader import HttpSplitReader
 
         return HttpSplitReader(self.settings, SystemClock())

@@ -20,12 +20,11 @@ from headwater.connector.options import (
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
 from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
-from headwater.core.epoch_records import EpochRecord
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import Path
@@ -183,7 +182,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)
 
-    def create_reader(self) -> SplitReader[EpochRecord, MqttSessionSplit, int]:
+    def create_reader(self) -> BarrierSplitReader[MqttSessionSplit, int]:
         with importing("the mqtt source", extra="mqtt"):
             from headwater.readers.mqtt.client import MqttClient
         from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader

@@ -21,7 +21,6 @@ from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
-from headwater.core.reader import SplitReader
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitPath
@@ -33,6 +32,8 @@ from headwater.readers.simple.settings import SimpleReadSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from headwater.readers.simple.split_reader import SimpleSplitReader
 
 __all__ = ["BarrierSimpleSource", "PlannedSimpleSource"]
 
@@ -95,7 +96,7 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
                 told.push_filters(tuple(filters))
         return replace(self, user=told)
 
-    def create_reader(self) -> SplitReader[EpochRecord, NamedSplit, Any]:
+    def create_reader(self) -> SimpleSplitReader:
         from headwater.readers.simple.split_reader import SimpleSplitReader
 
         return SimpleSplitReader(self.user, self.schema(), self.settings, SystemClock())

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.clock import Clock
 from headwater.core.epoch import FoundSplit
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import Path, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
@@ -27,7 +27,7 @@ _MOST_WAIT_MS: Final = 5_000
 """The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""
 
 
-class HttpSplitReader(SplitReader[EpochRecord, HttpSplit, JsonValue]):
+class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
     """The lists that it was given take turns, a page each.
 
     It never asks faster than the rate, nor before the server says that it may. A wake-up ends every wait.

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.clock import Clock
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import TransientSourceError
-from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
 from headwater.core.split import Path, SplitRange
@@ -42,7 +42,7 @@ class _PendingStep:
     since_ms: int
 
 
-class SimpleSplitReader(SplitReader[EpochRecord, NamedSplit, Any]):
+class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
     """One split is read as far as it goes before the next is begun: no more than one generator is open.
 
     The user's code runs on a worker thread, so a wake-up ends every fetch, however long that code takes; what

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
-from headwater.core.source import Source
 from headwater.core.split import Path, SplitRange
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
 from headwater.readers.runtime.epoch.calls import AsyncCalls
@@ -81,7 +81,7 @@ class EpochReader:
 
     def __init__(
         self,
-        source: Source[Any, Any, Any],
+        source: BarrierSource[Any, Any],
         starts: Sequence[SplitRange[Any, Any]],
         barrier: Barrier,
         *,

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.reader import RecordsWithSplitIds
 from headwater.core.split import Path, SplitRange
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
@@ -20,7 +21,7 @@ from headwater.readers.runtime.partitions.result_partition import PipelinedResul
 
 __all__ = ["FetcherWork", "SplitFetcher"]
 
-Reader: TypeAlias = SplitReader[EpochRecord, Any, Any]
+Reader: TypeAlias = BarrierSplitReader[Any, Any]
 Task: TypeAlias = Callable[[Reader], None]
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
-from headwater.core.reader import SplitReader
 from headwater.core.split import Path, Split, SplitRange
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
@@ -53,7 +53,7 @@ def segment_log(staging: Staging, path: Path, attempt: str) -> SegmentLog:
     return SegmentLog(staging.store, _folder(staging, path), attempt)
 
 
-class StagedSplitReader(SplitReader[EpochRecord, Any, int]):
+class StagedSplitReader(BarrierSplitReader[Any, int]):
     """A position is the number of the next segment.
 
     A split without a stop is read by the one attempt that has claimed it. It becomes the log's writer, which

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.clock import SystemClock
 from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import OptionError, SourceError
-from headwater.core.reader import SplitReader
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
 from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
@@ -41,7 +41,7 @@ class Rig:
             shape, list(map(start_of, labels)), lambda: None, self.failed.set, close_timeout_ms
         )
         self.trigger = BarrierTrigger(Barrier(), (), SystemClock(), lambda: None)
-        self.create: Callable[[], SplitReader[Any, Any, Any]] = lambda: PageReader(library)
+        self.create: Callable[[], BarrierSplitReader[Any, Any]] = lambda: PageReader(library)
 
     def start(self) -> None:
         work = FetcherWork(
