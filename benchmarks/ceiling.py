@@ -27,11 +27,11 @@ from headwater.core.emitter import SplitState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
-from headwater.enumerators.kafka.client.cluster import Broker, Cluster
+from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.connection import BrokerConnection
+from headwater.enumerators.kafka.client.metadata import Broker
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.record_batch import next_offset
-from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kafka.record_set import RecordSet, next_offset
 
 __all__ = ["CeilingDataSource"]
 

@@ -16,8 +16,13 @@ from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.kafka.source import configure_kafka
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka import lookup
-from headwater.enumerators.kafka.client.cluster import ClusterMetadata, PartitionMetadata, TopicMetadata
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, TopicPartition
+from headwater.enumerators.kafka.client.metadata import (
+    EARLIEST,
+    ClusterMetadata,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
+)
 
 __all__ = ["run", "steps"]
 
@@ -107,7 +112,7 @@ class MemoryCluster:
             is_internal=False,
             partitions=dict.fromkeys(range(partitions), PartitionMetadata(1, 0)),
         )
-        self._metadata = ClusterMetadata(None, {}, {TOPIC: topic})
+        self._metadata = ClusterMetadata({}, {TOPIC: topic})
         self._end = _NEW_ROWS
 
     def produce(self, rows: int) -> None:

@@ -5,7 +5,13 @@ As a library::
     with LocalKafka() as kafka:
         kafka.create_topic("orders", partitions=4)
         kafka.produce("orders", [b"first", b"second"])
-        spark.read.format("headwater").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        rows = (
+            spark.read.format("headwater")
+            .option("source", "kafka")
+            .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+            .option("subscribe", "orders")
+            .load()
+        )
 
 As a program, until Ctrl-C: ``python scripts/local_kafka.py --port 9092``.
 """
@@ -55,13 +61,11 @@ __all__ = [
 
 
 class LocalKafka(KafkaCluster):
-    """One or more brokers in processes of their own, as a context manager.
+    """One or more brokers in processes of their own, as a context manager. Its end deletes all data.
 
-    Started on entry, gone with all data at the end.
-
-    Broker 1 is the cluster's controller too: the others may be stopped, killed and paused at will; without
-    broker 1 the leaders of the moment go on, but nobody is elected. The processes never outlive this one,
-    however it ends.
+    Broker 1 is the cluster's controller too. The others may be stopped, killed and paused at will. Without
+    broker 1 the leaders of the moment go on, but no new leader is elected. The processes never outlive this
+    one, however it ends.
 
     Args:
         brokers: how many; their ids are 1, 2, ...
@@ -71,12 +75,12 @@ class LocalKafka(KafkaCluster):
         users: names and passwords; also listen with SASL (``SASL_PLAINTEXT``, with ``tls`` also
             ``SASL_SSL``): PLAIN, SCRAM-SHA-256 and -512, and OAUTHBEARER with unsecured tokens
             (`unsecured_token`).
-        authorize: let ACLs decide (`KafkaCluster.allow`). Whoever comes without a name, so everybody on
-            PLAINTEXT, may do everything.
+        authorize: let ACLs decide (`KafkaAdmin.allow`). A client without a name, so each client on PLAINTEXT,
+            may do everything.
         config: more lines for ``server.properties`` of each broker.
         heap_mb: the most heap of one broker.
         jvm_options: more options for its JVM.
-        port: of broker 1's PLAINTEXT listener, and counting up for the others; a free one by default.
+        port: of broker 1's PLAINTEXT listener; the others count up from it. By default a free one for each.
         data_dir: where to keep data and logs; they then survive `close`. A temporary folder by default.
     """
 
@@ -184,7 +188,7 @@ class LocalKafka(KafkaCluster):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def log_tail(self, lines: int = 40) -> str:
-        """Return the last lines of every broker's log."""
+        """Return the last lines of each broker's log."""
         return "\n".join(
             f"--- broker {node}\n{broker.log_tail(lines)}" for node, broker in self.brokers.items()
         )
@@ -208,17 +212,15 @@ class LocalKafka(KafkaCluster):
 def unsecured_token(user: str, *, lifetime_s: int = 3600) -> str:
     """Return a token for OAUTHBEARER that Kafka's unsecured validator takes.
 
-    A JWS without a signature (RFC 7515, appendix A.5).
+    It is a JWS without a signature (RFC 7515, appendix A.5).
     """
     now = int(time.time())
     parts = ({"alg": "none"}, {"sub": user, "iat": now, "exp": now + lifetime_s})
-    return (
-        ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
-        + "."
-    )
+    encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
+    return ".".join([*encoded, ""])
 
 
-def _named(text: str) -> tuple[str, str]:
+def _name_and_value(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
@@ -234,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--brokers", type=int, default=1, help="how many (default 1); ports count up")
     parser.add_argument(
         "--topic",
-        type=_named,
+        type=_name_and_value,
         action="append",
         default=[],
         metavar="NAME=PARTITIONS",
@@ -242,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument(
         "--user",
-        type=_named,
+        type=_name_and_value,
         action="append",
         default=[],
         metavar="NAME=PASSWORD",

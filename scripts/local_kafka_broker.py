@@ -1,4 +1,4 @@
-"""One broker process: start, stop, kill, pause, and no orphan left behind."""
+"""One broker process: start, stop, kill, pause. It never outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Broker:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        # The guard reads a pipe that nobody writes to: it ends when this process does, however that happens,
-        # and then kills the broker.
+        # The guard reads a pipe to which nothing is written. The read ends when this process ends, however
+        # that happens, and then the guard kills the broker.
         self._guard = subprocess.Popen(
             ["/bin/sh", "-c", 'read _; kill -9 "$0"', str(self._process.pid)],
             stdin=subprocess.PIPE,
@@ -100,11 +100,13 @@ class Broker:
         while STARTED not in self.log_since_start():
             if self._process.poll() is not None:
                 raise LocalKafkaError(
-                    f"broker {self.node_id} ended with {self._process.returncode}, see {self.log}:\n{self.log_tail()}"
+                    f"broker {self.node_id} ended with {self._process.returncode}, "
+                    f"see {self.log}:\n{self.log_tail()}"
                 )
             if time.monotonic() > deadline:
                 raise LocalKafkaError(
-                    f"broker {self.node_id} not ready after {START_TIMEOUT_S} s, see {self.log}:\n{self.log_tail()}"
+                    f"broker {self.node_id} not ready after {START_TIMEOUT_S} s, "
+                    f"see {self.log}:\n{self.log_tail()}"
                 )
             time.sleep(0.05)
 
@@ -138,7 +140,7 @@ class Broker:
     def pause(self) -> None:
         """Freeze the process (SIGSTOP): connections stay open and nothing answers, as in a network outage.
 
-        Returns when all threads stand.
+        Returns when all of its threads have stopped.
         """
         if self.pid is not None:
             self._signal(signal.SIGSTOP)
@@ -169,10 +171,12 @@ class Broker:
         if self._process is not None:
             self._process.wait()
         if self._guard is not None:
-            # Before its pipe is closed: it would shoot at a pid that may be somebody else's by now.
+            # Before its pipe is closed: the guard would kill a process id that may have been given to another
+            # process by now.
             self._guard.kill()
             self._guard.communicate()
-        self._process = self._guard = None
+        self._process = None
+        self._guard = None
 
     def _java(self, main: str, *arguments: str) -> list[str]:
         return [java(), *self._jvm_options, *LOGGING, "-cp", classpath(), main, *arguments]

@@ -1,195 +1,28 @@
-"""What tests, demo and benchmarks do to a cluster: topics, leaders, ACLs, records, transactions."""
+"""What tests, demo and benchmarks write to a cluster: records, transactions, raw batches, bulk data."""
 
 from __future__ import annotations
 
 import itertools
 import subprocess
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
-from kafka.protocol.consumer import IsolationLevel, OffsetSpec
+from kafka import KafkaProducer
 from kafka.protocol.producer import ProduceRequest
 
+from local_kafka_admin import RECONNECT, UNTIL_S, KafkaAdmin, until
 from local_kafka_jars import LocalKafkaError, classpath, java
 
 __all__ = ["KafkaCluster", "Transaction"]
 
 Headers = list[tuple[str, bytes]]
-RECONNECT = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
-UNTIL_S = 30
 
 
-class Transaction:
-    """An open transaction: its records are in the log, but not readable to ``read_committed`` until `commit`.
-
-    Ends exactly once.
-    """
-
-    def __init__(self, producer: KafkaProducer, topic: str, partition: int) -> None:
-        self._producer, self._topic, self._partition = producer, topic, partition
-
-    def produce(self, values: Iterable[bytes | None], keys: Iterable[bytes | None] | None = None) -> None:
-        """Append records to the transaction; on return they are in the log."""
-        pairs = zip(values, keys, strict=True) if keys is not None else ((value, None) for value in values)
-        sent = [
-            self._producer.send(self._topic, value, key, partition=self._partition) for value, key in pairs
-        ]
-        self._producer.flush()
-        for future in sent:
-            future.get(UNTIL_S)
-
-    def commit(self) -> None:
-        """Make the records readable, and end."""
-        self._producer.commit_transaction()
-        self._producer.close()
-
-    def abort(self) -> None:
-        """Make the records void, and end.
-
-        They stay in the log, and their offsets are never given out again.
-        """
-        self._producer.abort_transaction()
-        self._producer.close()
-
-
-class KafkaCluster:
-    """A cluster that is reached without credentials.
-
-    Every call connects anew (in 6 ms), so brokers may come and go, on any thread.
-    """
-
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
-
-    @contextmanager
-    def admin(self) -> Iterator[KafkaAdminClient]:
-        """Give kafka-python's admin client, for what is not here."""
-        client = KafkaAdminClient(bootstrap_servers=self.bootstrap_servers, **RECONNECT)
-        try:
-            yield client
-        finally:
-            client.close()
-
-    # Topics
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        configs: Mapping[str, str] | None = None,
-        *,
-        replication: int = 1,
-        assignments: Mapping[int, Sequence[int]] | None = None,
-    ) -> str:
-        """Create a topic, wait until all of its partitions have a leader, and return its name.
-
-        Args:
-            name: of the topic; must not exist.
-            partitions: how many.
-            configs: topic settings, for example ``{"cleanup.policy": "compact"}``.
-            replication: copies of each partition.
-            assignments: instead of ``partitions`` and ``replication``: the brokers of each partition, the
-                preferred leader first.
-        """
-        topic: dict[str, Any] = {"configs": dict(configs or {})}
-        if assignments:
-            topic["assignments"] = {partition: list(brokers) for partition, brokers in assignments.items()}
-        else:
-            topic.update(num_partitions=partitions, replication_factor=replication)
-        with self.admin() as admin:
-            admin.create_topics({name: topic}, wait_for_metadata=True)
-        return name
-
-    def topics(self) -> set[str]:
-        """Return the names of all topics."""
-        with self.admin() as admin:
-            return set(admin.list_topics())
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic and wait until no broker lists it."""
-        with self.admin() as admin:
-            admin.delete_topics([name])
-        _until(lambda: name not in self.topics(), f"topic {name} to be gone")
-
-    def add_partitions(self, topic: str, total: int) -> None:
-        """Let a topic have ``total`` partitions, and wait until all of them have a leader."""
-        with self.admin() as admin:
-            admin.create_partitions({topic: total})
-        _until(
-            lambda: len(self._partitions(topic)) == total and min(self.leaders(topic).values()) >= 0,
-            f"{total} partitions of {topic}",
-        )
-
-    def topic_id(self, topic: str) -> uuid.UUID:
-        """Return the topic's id (KIP-516): another one after deletion and re-creation."""
-        return uuid.UUID(str(self._topic(topic)["topic_id"]))
-
-    def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
-        """Delete the records before these offsets, by partition, as retention would. -1 deletes all."""
-        with self.admin() as admin:
-            admin.delete_records(
-                {TopicPartition(topic, partition): offset for partition, offset in before.items()}
-            )
-
-    def start_offsets(self, topic: str) -> dict[int, int]:
-        """Return the first offset of each partition."""
-        return self._offsets(topic, OffsetSpec.EARLIEST)
-
-    def end_offsets(self, topic: str, *, committed: bool = False) -> dict[int, int]:
-        """Return the next offset of each partition.
-
-        With ``committed`` the last stable offset, where ``read_committed`` ends.
-        """
-        return self._offsets(
-            topic,
-            OffsetSpec.LATEST,
-            IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED,
-        )
-
-    def leaders(self, topic: str) -> dict[int, int]:
-        """Return the broker that leads each partition; -1 where there is none."""
-        return {partition["partition_index"]: partition["leader_id"] for partition in self._partitions(topic)}
-
-    def move_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Let ``broker`` lead a partition, copying the data to it first if it has none.
-
-        Wait until it does.
-        """
-        replicas = next(
-            p["replica_nodes"] for p in self._partitions(topic) if p["partition_index"] == partition
-        )
-        keep = [other for other in replicas if other != broker] if broker in replicas else list(replicas)[1:]
-        where = TopicPartition(topic, partition)
-        with self.admin() as admin:
-            admin.alter_partition_reassignments({where: [broker, *keep]})
-            _until(
-                lambda: not admin.list_partition_reassignments([where]),
-                f"{topic}-{partition} to be copied to broker {broker}",
-            )
-            admin.elect_leaders(0, {topic: [partition]})
-        _until(
-            lambda: self.leaders(topic)[partition] == broker, f"broker {broker} to lead {topic}-{partition}"
-        )
-
-    def allow(self, user: str, operation: str, *, topic: str | None = None, group: str | None = None) -> None:
-        """Grant a permission (an ACL), for example ``allow("ann", "READ", topic="orders")``.
-
-        Needs a cluster with ``authorize=True``.
-        """
-        kind, name = (ResourceType.TOPIC, topic) if topic is not None else (ResourceType.GROUP, group)
-        pattern = ResourcePattern(kind, name)
-        with self.admin() as admin:
-            admin.create_acls(
-                [ACL(f"User:{user}", "*", ACLOperation[operation], ACLPermissionType.ALLOW, pattern)]
-            )
-
-    # Records
+class KafkaCluster(KafkaAdmin):
+    """A cluster that is reached without credentials: everything of `KafkaAdmin`, and producing."""
 
     @contextmanager
     def producer(self, compression: str | None = None, **settings: Any) -> Iterator[KafkaProducer]:
@@ -215,18 +48,16 @@ class KafkaCluster:
         partition: int | None = None,
         compression: str | None = None,
     ) -> list[tuple[int, int]]:
-        """Produce records, wait until all of them are written, and return where they are.
-
-        (partition, offset) of each.
+        """Produce records, wait until all are written, and return the partition and offset of each.
 
         Args:
             topic: must exist.
-            values: one a record. None (a tombstone) needs a key.
-            keys: one a record.
-            headers: one list a record; names and values, no value may be None.
-            timestamps_ms: one a record; the time of sending where None.
-            partition: of all records. Without it and without keys, record i goes to partition i modulo their
-                number.
+            values: one per record. None (a tombstone) needs a key.
+            keys: one per record.
+            headers: one list per record, of names and values; no value may be None.
+            timestamps_ms: one per record; None for the time of sending.
+            partition: of all records. Without it and without keys, record i goes to partition i modulo the
+                number of partitions.
             compression: gzip, snappy, lz4 or zstd.
         """
         with self.producer(compression) as producer:
@@ -249,14 +80,19 @@ class KafkaCluster:
             return [(done.partition, done.offset) for done in (future.get(UNTIL_S) for future in sent)]
 
     def append(self, topic: str, partition: int, record_set: bytes) -> int:
-        """Append record batches as they are (their bytes, v2) and return the offset of the first.
+        """Append the bytes of record batches (v2) as they are, and return the offset of the first one.
 
-        The broker refuses what is not well-formed.
+        Raises:
+            LocalKafkaError: the broker refuses them.
         """
-        kinds = ProduceRequest.TopicProduceData, ProduceRequest.TopicProduceData.PartitionProduceData
-        data = [kinds[0](name=topic, partition_data=[kinds[1](index=partition, records=record_set)])]
+        kind = ProduceRequest.TopicProduceData
+        part = kind.PartitionProduceData(index=partition, records=record_set)
         request = ProduceRequest(
-            transactional_id=None, acks=-1, timeout_ms=UNTIL_S * 1000, topic_data=data, max_version=9
+            transactional_id=None,
+            acks=-1,
+            timeout_ms=UNTIL_S * 1000,
+            topic_data=[kind(name=topic, partition_data=[part])],
+            max_version=9,
         )
         leader = self.leaders(topic)[partition]
         with self.admin() as admin:
@@ -265,7 +101,8 @@ class KafkaCluster:
         written = answer.responses[0].partition_responses[0]
         if written.error_code:
             raise LocalKafkaError(
-                f"{topic}-{partition} refused {len(record_set)} bytes: error {written.error_code} {written.error_message or ''}"
+                f"{topic}-{partition} refused {len(record_set)} bytes: "
+                f"error {written.error_code} {written.error_message or ''}"
             )
         return int(written.base_offset)
 
@@ -279,7 +116,7 @@ class KafkaCluster:
         )
         producer.init_transactions()
         producer.begin_transaction()
-        return Transaction(producer, topic, partition)
+        return Transaction(self, producer, topic, partition)
 
     def produce_transaction(
         self, topic: str, values: Iterable[bytes | None], *, commit: bool, partition: int = 0
@@ -298,9 +135,7 @@ class KafkaCluster:
         compression: str | None = None,
         payloads: Sequence[str] | None = None,
     ) -> str:
-        """Fill a topic fast, with Kafka's own ProducerPerformance in a process of its own.
-
-        Records have no key.
+        """Fill a topic fast, with records without keys, by Kafka's ProducerPerformance in its own process.
 
         Args:
             topic: must exist.
@@ -348,33 +183,57 @@ class KafkaCluster:
             raise LocalKafkaError(f"ProducerPerformance failed:\n{done.stdout}{done.stderr}")
         return done.stdout.splitlines()[-1]
 
-    def _topic(self, topic: str) -> dict[str, Any]:
-        with self.admin() as admin:
-            found: dict[str, Any] = admin.describe_topics([topic])[0]
-        return found
 
-    def _partitions(self, topic: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._topic(topic)["partitions"]
-        return found
+class Transaction:
+    """An open transaction on one partition. Ends exactly once.
 
-    def _offsets(
-        self, topic: str, spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
-    ) -> dict[int, int]:
-        asked = {TopicPartition(topic, partition): spec for partition in self.leaders(topic)}
-        with self.admin() as admin:
-            return {
-                where.partition: found.offset
-                for where, found in admin.list_partition_offsets(asked, isolation).items()
-            }
+    Its records are in the log, but a ``read_committed`` consumer does not get them before `commit`.
+    """
+
+    def __init__(self, cluster: KafkaAdmin, producer: KafkaProducer, topic: str, partition: int) -> None:
+        self._cluster = cluster
+        self._producer = producer
+        self._topic = topic
+        self._partition = partition
+        self._has_records = False
+
+    def produce(self, values: Iterable[bytes | None], keys: Iterable[bytes | None] | None = None) -> None:
+        """Append records to the transaction; on return they are in the log."""
+        pairs = zip(values, keys, strict=True) if keys is not None else ((value, None) for value in values)
+        sent = [
+            self._producer.send(self._topic, value, key, partition=self._partition) for value, key in pairs
+        ]
+        self._producer.flush()
+        for future in sent:
+            future.get(UNTIL_S)
+        self._has_records = self._has_records or bool(sent)
+
+    def commit(self) -> None:
+        """Make the records readable, and end; on return the marker is in the log."""
+        self._end(self._producer.commit_transaction)
+
+    def abort(self) -> None:
+        """Make the records void, and end; on return the marker is in the log.
+
+        The records stay in the log, and their offsets are never given out again.
+        """
+        self._end(self._producer.abort_transaction)
+
+    def _end(self, request: Callable[[], object]) -> None:
+        before = self._end_offset()
+        request()
+        self._producer.close()
+        # The coordinator answers first and writes the marker afterwards. The marker takes one offset; a
+        # transaction without records has none.
+        if self._has_records:
+            until(
+                lambda: self._end_offset() > before,
+                f"the end of a transaction on {self._topic}-{self._partition}",
+            )
+
+    def _end_offset(self) -> int:
+        return self._cluster.end_offsets(self._topic)[self._partition]
 
 
 def _nothing() -> Iterator[None]:
     return itertools.repeat(None)
-
-
-def _until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + UNTIL_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LocalKafkaError(f"waited {UNTIL_S} s in vain for {what}")
-        time.sleep(0.05)

@@ -1,7 +1,4 @@
-"""What stands in ``server.properties``.
-
-KRaft, few threads, listeners with TLS, SASL and ACLs as asked for.
-"""
+"""The properties of a broker (``server.properties``): KRaft, few threads, and listeners as asked for."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ SMALL = {
     # A killed broker may register again only when its old session is over.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
-    # Records and topics that are deleted are gone at once, compaction comes soon: tests wait for them.
+    # Tests wait for these: deleted records and topics are gone at once, and compaction comes soon.
     "log.segment.delete.delay.ms": "0",
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "500",
@@ -42,10 +39,11 @@ SMALL = {
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on.
+    """Return a port that is not listened on.
 
-    From below the range that the kernel gives to outgoing connections: a client that keeps trying to reach a
-    stopped broker could else be connected to itself, and the broker would find its own port taken.
+    It lies below the range that the kernel gives to outgoing connections. Otherwise a client that keeps
+    trying to reach a stopped broker could be connected to itself, and the broker would find its own port
+    taken.
     """
     for _ in range(1000):
         port = random.SystemRandom().randrange(20_000, 32_000)
@@ -72,8 +70,8 @@ class Security:
 
     Attributes:
         tls: the certificates, if there are TLS listeners.
-        users: names and passwords; any user makes SASL listeners.
-        authorize: whether ACLs decide. On the PLAINTEXT listener everybody may do everything all the same.
+        users: names and passwords; if there are any, there are SASL listeners.
+        authorize: whether ACLs decide. On the PLAINTEXT listener everything is allowed all the same.
     """
 
     tls: TlsFiles | None
@@ -84,7 +82,8 @@ class Security:
         for name, password in self.users.items():
             if set(name + password) & set(',"[]\\'):
                 raise LocalKafkaError(
-                    f"user {name!r}: Kafka's format tool takes no , \" [ ] or backslash in names and passwords"
+                    f"user {name!r}: Kafka's format tool takes no , \" [ ] or backslash "
+                    "in names and passwords"
                 )
 
     @property
@@ -106,8 +105,7 @@ def properties(
 
     Broker 1 is the controller as well.
     """
-    mine, count = ports[node_id], len(ports)
-    replicas = str(min(3, count))
+    replicas = str(min(3, len(ports)))
     settings = {
         **SMALL,
         "process.roles": "broker,controller" if node_id == 1 else "broker",
@@ -121,7 +119,7 @@ def properties(
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": "1",
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
-        **_listeners(mine, security.listeners, controller=node_id == 1),
+        **_listeners(ports[node_id], security.listeners, controller=node_id == 1),
         **_tls(security.tls),
         **_sasl(security),
     }
@@ -182,7 +180,8 @@ def _sasl(security: Security) -> dict[str, str]:
         "PLAIN": f"{LOGIN_MODULE}.plain.PlainLoginModule required {passwords};",
         "SCRAM-SHA-256": f"{LOGIN_MODULE}.scram.ScramLoginModule required;",
         "SCRAM-SHA-512": f"{LOGIN_MODULE}.scram.ScramLoginModule required;",
-        "OAUTHBEARER": f'{LOGIN_MODULE}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";',
+        "OAUTHBEARER": f"{LOGIN_MODULE}.oauthbearer.OAuthBearerLoginModule required "
+        'unsecuredLoginStringClaim_sub="broker";',
     }
     used = [name for name in SASL_LISTENERS if name in security.listeners]
     jaas = {

@@ -24,7 +24,7 @@ PACKAGES = (
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
     "org.slf4j:slf4j-simple:1.7.36",  # without it the broker logs nothing
 )
-# Half of the bytes, and not used.
+# They are half of the bytes, and are not used.
 EXCLUDES = (
     "org.apache.kafka:connect-api",
     "org.apache.kafka:connect-json",
@@ -61,7 +61,10 @@ def java() -> str:
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    advice = f"install Java {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to it"
+    advice = (
+        f"install Java {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless) "
+        "or set JAVA_HOME to it"
+    )
     if found is None:
         raise LocalKafkaError(f"no java in {f'JAVA_HOME={home}' if home else 'PATH'}: {advice}")
     said = subprocess.run([found, "-version"], capture_output=True, text=True, check=True).stderr
@@ -72,9 +75,9 @@ def java() -> str:
 
 
 def classpath() -> str:
-    """Return the class path of the broker and its tools, after downloading the jars if they are not there yet.
+    """Return the class path of the broker and its tools; download the jars if they are not there yet.
 
-    Several processes may call it at the same time: one downloads, the others wait.
+    Several processes may call it at the same time: one of them downloads, the others wait.
 
     Raises:
         LocalKafkaError: Java is missing, or the download failed.
@@ -84,6 +87,7 @@ def classpath() -> str:
     if not complete.exists():
         java()
         with _locked(cache_dir() / "lock"):
+            # Again, under the lock: another process may have downloaded them while this one waited.
             if not complete.exists():
                 _download(ivy)
                 complete.touch()
@@ -110,7 +114,8 @@ def _download(ivy: Path) -> None:
     if done.returncode or not list(ivy.glob(f"jars/*kafka_2.13-{KAFKA_VERSION}.jar")):
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
         raise LocalKafkaError(
-            f"downloading {', '.join(PACKAGES)} failed; is Maven Central reachable? The whole log is in {log}\n{tail}"
+            f"downloading {', '.join(PACKAGES)} failed; is Maven Central reachable? "
+            f"The whole log is in {log}\n{tail}"
         )
 
 

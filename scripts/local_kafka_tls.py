@@ -1,4 +1,4 @@
-"""A throw-away certificate authority with one server and one client certificate, all PEM, made with ``openssl``."""
+"""A throw-away certificate authority, one server and one client certificate: PEM, made with ``openssl``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def _authority(folder: Path, name: str) -> None:
 
 
 def _signed(folder: Path, name: str, common_name: str, extensions: str) -> None:
-    key, request, more = folder / f"{name}.key", folder / f"{name}.csr", folder / f"{name}.ext"
+    key = folder / f"{name}.key"
+    request = folder / f"{name}.csr"
+    more = folder / f"{name}.ext"
     more.write_text(extensions)
     _openssl("req", *NEW_KEY, "-subj", f"/CN={common_name}", "-keyout", key, "-out", request)
     authority = ("-CA", folder / "ca.pem", "-CAkey", folder / "ca.key", "-CAcreateserial")

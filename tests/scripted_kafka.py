@@ -19,7 +19,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from headwater.core.split import SplitRange
-from headwater.enumerators.kafka.client.client_config import BrokerAddress
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from tests.enumerators.kafka.client.listeners import Listen
 

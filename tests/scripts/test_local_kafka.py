@@ -83,9 +83,9 @@ def test_leaders_move_and_a_lost_broker_is_replaced(topic: str) -> None:
     with LocalKafka(brokers=2, racks=("a", "b")) as own:
         own.create_topic(topic, assignments={0: [1, 2]})
         own.move_leader(topic, 0, 2)
-        assert own.leaders(topic) == {0: 2}
+        own.wait_for_leaders(topic, {0: 2})
         own.brokers[2].stop()
-        assert own.leaders(topic) == {0: 1}
+        own.wait_for_leaders(topic, {0: 1})
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGKILL])

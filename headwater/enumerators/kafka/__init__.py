@@ -1,1 +1,1 @@
-"""Kafka on floor 1: which partitions there are, and where they begin and end."""
+"""Kafka's driver half: which partitions there are, and where they begin and end. Its client is a folder."""

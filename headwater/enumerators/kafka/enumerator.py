@@ -21,22 +21,28 @@ log = logging.getLogger(__name__)
 
 
 class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
-    """Finds partitions and their ends (Flink's ``KafkaSourceEnumerator``.
+    """Finds partitions and their ends.
 
-    Spark's ``KafkaMicroBatchStream`` for what is loss).
+    It does what Flink's ``KafkaSourceEnumerator`` does; what counts as data loss is that of Spark's
+    ``KafkaMicroBatchStream``.
 
     The life of a partition:
 
-    1. As long as nothing is logged, it begins where ``startingOffsets`` and its kin say. The first offset
-       logs that, even if the batch is empty.
-    2. One that is found later begins at its earliest record, whatever the options say: nothing written to it
-       may be missed.
-    3. One that is no longer subscribed, because the options changed, leaves; if it is subscribed again, it
-       counts as found later.
-    4. One whose topic was deleted, or deleted and created anew (another topic id), or whose log is shorter
-       than what was read already, is data
-       loss: an error with ``failOnDataLoss``, otherwise a warning, and it leaves, begins anew, or goes on at
-       its end.
+    1. As long as nothing is logged, a partition begins where ``startingOffsets`` and the options like it say.
+       The first offset logs these positions, even if the batch is empty.
+    2. A partition that is found later begins at its earliest record, also if the options say something else:
+       nothing that was written to it may be missed.
+    3. A partition that is no longer subscribed, because the options changed, leaves. If it is subscribed
+       again, it counts as found later.
+    4. It is data loss if the topic was deleted, or deleted and created anew (another topic id), or if the log
+       ends before the position that was reached. That is an error with ``failOnDataLoss``. Otherwise there is
+       a warning, and the partition leaves, begins anew, or goes on at its end.
+
+    Args:
+        context: the coordinator's; splits are assigned and retired through it.
+        settings: what to look for.
+        fail_on_data_loss: whether data loss is an error.
+        clock: time.
     """
 
     def __init__(
@@ -47,7 +53,9 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         fail_on_data_loss: bool,
         clock: Clock | None = None,
     ) -> None:
-        self._context, self._settings, self._fail_on_data_loss = context, settings, fail_on_data_loss
+        self._context = context
+        self._settings = settings
+        self._fail_on_data_loss = fail_on_data_loss
         self._lookup = KafkaLookup(settings, clock or SystemClock())
         self._view = ClusterView({}, {}, {})
 
@@ -83,7 +91,10 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
                 f"the topic was deleted and created anew (its id is now {view.splits[path].topic_id})",
             )
         for path, end in view.short.items():
-            what = f"the log ends at offset {end}: it was truncated, or created anew, or never reached where reading was to begin"
+            what = (
+                f"the log ends at offset {end}: it was truncated, or created anew, "
+                "or never reached where reading was to begin"
+            )
             self._lost(view.splits[path], view.starts.get(path, positions.get(path)), what)
         self._retire(known.keys() - view.splits.keys(), known, positions)
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
@@ -102,11 +113,12 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self._context.retire_splits(sorted(gone.difference(deleted)), "it is no longer subscribed")
 
     def _lost(self, split: KafkaPartitionSplit, position: int | None, what: str) -> None:
-        """Raise or warn, as the user wishes."""
+        """Fail or warn, as ``failOnDataLoss`` says."""
         if self._fail_on_data_loss:
             raise DataLossError(
-                f"topic {split.topic!r}, partition {split.partition}: {what}; records may have been lost. Set failOnDataLoss=false to go on "
-                "with what is there, or start with a new checkpointLocation",
+                f"topic {split.topic!r}, partition {split.partition}: {what}; records may have been lost. "
+                "Set failOnDataLoss=false to go on with what is there, "
+                "or start with a new checkpointLocation",
                 source="kafka",
                 split=split.split_id,
                 position=position,

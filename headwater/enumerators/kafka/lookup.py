@@ -1,11 +1,10 @@
-"""One look at the cluster: which partitions are there, where they begin and end.
+"""Looks at the cluster: which partitions are there, and where they begin and end.
 
-Blocks; lives on the worker thread.
+It blocks, so it runs on the worker thread.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +12,13 @@ from dataclasses import dataclass, field
 from headwater.core.clock import Clock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import Path
-from headwater.enumerators.kafka.client.cluster import Cluster, ClusterMetadata
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.cluster import Cluster
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.record_sizes import RecordSizes
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.enumerators.kafka.subscription import Subscription
 
 __all__ = ["ClusterView", "KafkaLookup"]
-
-log = logging.getLogger(__name__)
-_SIZES_AGE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +26,12 @@ class ClusterView:
     """What one look found.
 
     Attributes:
-        splits: every partition that is selected and exists, by path.
-        starts: first positions of those that the checkpoint does not know.
-        heads: the end of each.
-        short: partitions whose log ends before the position that was reached, or that was to be the first,
-            with that end.
-        row_bytes: average bytes of a record, by topic.
+        splits: the partitions that are selected and exist, by path.
+        starts: the first position of each partition that the checkpoint does not know.
+        heads: the end of each partition.
+        short: the ends of the partitions whose log ends before the position that was reached, or before the
+            one at which reading was to begin.
+        row_bytes: the average bytes of a record, by topic.
     """
 
     splits: Mapping[Path, KafkaPartitionSplit]
@@ -46,22 +42,27 @@ class ClusterView:
 
 
 class KafkaLookup:
-    """Asks the cluster on behalf of one enumerator.
+    """Asks the cluster for one enumerator.
 
-    Remembers what may be a little old (the list of partitions, sizes), and the first position of every
-    partition that it has resolved: a partition that was found but not logged yet keeps its beginning.
+    It remembers the list of partitions and the sizes for a while. It also remembers each first position that
+    it has resolved: a partition that was found, but is not logged yet, must begin at the same offset the next
+    time.
+
+    Args:
+        settings: what to look for.
+        clock: time.
     """
 
     def __init__(self, settings: LookupSettings, clock: Clock) -> None:
-        self._settings, self._clock = settings, clock
+        self._settings = settings
+        self._clock = clock
         self._cluster = Cluster(settings.client)
+        self._record_sizes = RecordSizes(self._cluster, clock)
         self._never = threading.Event()
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
         self._splits: dict[Path, KafkaPartitionSplit] = {}
         self._listed_ms: int | None = None
         self._opened = False
-        self._row_bytes: dict[str, int] = {}
-        self._sized_ms: int | None = None
         self._first_asked_ms: int | None = None
         self._reached = False
 
@@ -72,14 +73,14 @@ class KafkaLookup:
 
         Args:
             known: what the checkpoint holds.
-            positions: how far it has come.
-            first: nothing is logged yet: partitions begin where the user says. Later ones begin at their
-                earliest record.
+            positions: how far each of these partitions has been read.
+            first: whether nothing is logged yet. Then partitions begin where the options say; otherwise new
+                ones begin at their earliest record.
 
         Raises:
             TransientSourceError: the cluster is away, or electing a leader; ask again.
             UnknownSplitError: a topic or partition that the user named does not exist.
-            SourceError: anything else, for good.
+            SourceError: any other error; asking again does not help.
         """
         try:
             return self._look(known, positions, first=first)
@@ -99,7 +100,7 @@ class KafkaLookup:
         try:
             return self._measure(splits, known, positions, first=first)
         except UnknownSplitError as error:
-            self._listed_ms = None
+            self._listed_ms = None  # the list of partitions is stale: ask for it next time
             raise TransientSourceError(
                 f"a partition has just gone: {error.message}", source="kafka"
             ) from error
@@ -116,31 +117,31 @@ class KafkaLookup:
             self._reached = True
             return ClusterView({}, {}, {})
         by_tp = {TopicPartition(split.topic, split.partition): path for path, split in splits.items()}
-        # The starts come first: "latest" must not be after the end, whatever is written between the two
-        # questions.
-        starts = self._starts(
-            {path: split for path, split in splits.items() if not _same(known.get(path), split)}, first=first
-        )
+        # The starts are asked for before the heads: records may be written between the two requests, and a
+        # start at "latest" must not lie after the head.
+        new = {path: split for path, split in splits.items() if not _same(known.get(path), split)}
+        starts = self._starts(new, first=first)
         heads = self._heads(by_tp)
         self._reached = True
+        row_bytes = self._record_sizes.row_bytes({tp: heads.get(path, 0) for tp, path in by_tp.items()})
         if self._settings.ending is not None:
             _check_order(splits, starts, heads, self._settings)
-            return ClusterView(splits, starts, heads, row_bytes=self._sizes(heads, by_tp))
+            return ClusterView(splits, starts, heads, row_bytes=row_bytes)
         reached = {path: position for path, position in positions.items() if path in splits} | starts
-        return ClusterView(
-            splits, starts, heads, self._short(splits, reached, heads), self._sizes(heads, by_tp)
-        )
+        return ClusterView(splits, starts, heads, self._short(splits, reached, heads), row_bytes)
 
     def _partitions(
         self, known: Mapping[Path, KafkaPartitionSplit], *, first: bool
     ) -> dict[Path, KafkaPartitionSplit]:
         """Return the partitions that are selected and exist.
 
-        What should be there and is not is looked for again before that is believed.
+        If one is missing that was there, or that the user named, the cluster is asked several times before
+        the answer is believed.
         """
         if not first and not self._is_old() and known.keys() <= self._splits.keys():
             return self._splits
-        opening, selects = not self._opened, self._settings.subscription.selects
+        opening = not self._opened
+        selects = self._settings.subscription.selects
         wanted = [split for split in known.values() if selects(split.topic, split.partition)]
         for attempt in range(self._settings.num_retries + 1):
             if attempt:
@@ -151,10 +152,13 @@ class KafkaLookup:
                 break
         if unknown and opening:
             raise UnknownSplitError(
-                f"{unknown[0]} does not exist in the Kafka cluster, or this user may not see it: create it, or mend subscribe or assign",
+                f"{unknown[0]} does not exist in the Kafka cluster, or this user may not see it: "
+                "create it, or mend subscribe or assign",
                 source="kafka",
             )
-        self._splits, self._listed_ms, self._opened = splits, self._clock.monotonic_ms(), True
+        self._splits = splits
+        self._listed_ms = self._clock.monotonic_ms()
+        self._opened = True
         return splits
 
     def _is_old(self) -> bool:
@@ -166,16 +170,19 @@ class KafkaLookup:
     def _list(
         self, wanted: Sequence[KafkaPartitionSplit]
     ) -> tuple[dict[Path, KafkaPartitionSplit], list[str]]:
-        """Return what is selected and exists, and the names of what the user named, does not exist, and never did as far as we know."""
+        """Return the partitions that are selected and exist, and what the user named but the cluster lacks.
+
+        A topic or partition in the checkpoint is left out of the latter: it did exist.
+        """
         subscription = self._settings.subscription
         metadata = self._cluster.metadata(subscription.topics)
         if wanted and not metadata.topics and subscription.topics is None:
-            # Asked for all topics, a cluster that has just come up may know of none for a moment: that is no
-            # answer at all.
+            # A cluster that has just started may know no topics for a moment, so an empty list of all topics
+            # says nothing.
             raise TransientSourceError(
                 "the Kafka cluster answered with an empty list of topics", source="kafka"
             )
-        splits = _select(metadata, subscription)
+        splits = subscription.select(metadata)
         known = {split.topic for split in wanted} | {split.path for split in wanted}
         unknown = [
             f"topic {topic!r}"
@@ -191,9 +198,9 @@ class KafkaLookup:
         return splits, unknown
 
     def _heads(self, by_tp: Mapping[TopicPartition, Path]) -> dict[Path, int]:
-        settings = self._settings
-        if settings.ending is not None:
-            found: Mapping[TopicPartition, int | None] = settings.ending.resolve(self._cluster, list(by_tp))
+        ending = self._settings.ending
+        if ending is not None:
+            found: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, list(by_tp))
         else:
             found = self._cluster.list_offsets(dict.fromkeys(by_tp, LATEST))
         return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
@@ -203,7 +210,9 @@ class KafkaLookup:
             split: start for split, start in self._known_starts.items() if new.get(split.path) == split
         }
         unresolved = {
-            TopicPartition(s.topic, s.partition): s for s in new.values() if s not in self._known_starts
+            TopicPartition(split.topic, split.partition): split
+            for split in new.values()
+            if split not in self._known_starts
         }
         if unresolved:
             if first:
@@ -223,9 +232,9 @@ class KafkaLookup:
         reached: Mapping[Path, int],
         heads: Mapping[Path, int],
     ) -> dict[Path, int]:
-        """Return the partitions whose log ends before our position, once they have said so several times.
+        """Return the ends of the logs that end before our position.
 
-        One stale answer is no loss.
+        One such answer may be stale. It counts only after the leaders have repeated it several times.
         """
         ends = {
             path: heads[path]
@@ -238,7 +247,7 @@ class KafkaLookup:
             if attempt:
                 self._clock.wait(self._never, self._settings.retry_interval_ms)
             tps = {path: TopicPartition(splits[path].topic, splits[path].partition) for path in ends}
-            # Also under read_committed the end of the log counts here: an open transaction is no loss.
+            # With read_committed too it is the end of the log that counts: an open transaction is no loss.
             again = self._cluster.list_offsets(dict.fromkeys(tps.values(), LATEST), read_committed=False)
             ends = {
                 path: end
@@ -247,35 +256,14 @@ class KafkaLookup:
             }
         return ends
 
-    def _sizes(self, heads: Mapping[Path, int], by_tp: Mapping[TopicPartition, Path]) -> dict[str, int]:
-        """Return the average bytes of a record of each topic.
-
-        The size of its logs on disk over their span of offsets, asked once a minute.
-        """
-        now_ms = self._clock.monotonic_ms()
-        if self._sized_ms is not None and now_ms - self._sized_ms < _SIZES_AGE_MS:
-            return self._row_bytes
-        self._sized_ms = now_ms
-        try:
-            sizes = self._cluster.log_sizes({tp.topic for tp in by_tp})
-            earliest = self._cluster.list_offsets(
-                dict.fromkeys((tp for tp in by_tp if tp in sizes), EARLIEST)
-            )
-        except SourceError as error:  # an estimate is not worth failing for
-            log.info("record sizes are as before, or taken to be 1,000 bytes: %s", error)
-            return self._row_bytes
-        self._row_bytes = _average(
-            sizes, {tp: (earliest[tp] or 0, heads.get(by_tp[tp], 0)) for tp in earliest}
-        )
-        return self._row_bytes
-
     def _unreachable(self, error: TransientSourceError) -> SourceError | None:
-        """Return a final error if the cluster has never answered.
+        """Return a final error if the cluster has not answered since the query started; None otherwise.
 
-        More likely the address is wrong than the cluster away.
+        In that case the address is more likely to be wrong than the cluster to be away.
         """
         now_ms = self._clock.monotonic_ms()
-        self._first_asked_ms = now_ms if self._first_asked_ms is None else self._first_asked_ms
+        if self._first_asked_ms is None:
+            self._first_asked_ms = now_ms
         if self._reached or now_ms - self._first_asked_ms < self._settings.client.default_api_timeout_ms:
             return None
         return SourceError(
@@ -283,21 +271,10 @@ class KafkaLookup:
         )
 
 
-def _select(metadata: ClusterMetadata, subscription: Subscription) -> dict[Path, KafkaPartitionSplit]:
-    pattern = subscription.topics is None
-    return {
-        (name, str(partition)): KafkaPartitionSplit(name, partition, topic.topic_id)
-        for name, topic in metadata.topics.items()
-        if not (pattern and topic.is_internal)
-        for partition in topic.partitions
-        if subscription.selects(name, partition)
-    }
-
-
 def _same(known: KafkaPartitionSplit | None, found: KafkaPartitionSplit) -> bool:
     """Whether a found partition is the one that the checkpoint knows.
 
-    Brokers older than 2.8 name no topic ids.
+    Without topic ids (brokers older than Kafka 2.8) any partition of the same name is.
     """
     if known is None:
         return False
@@ -316,17 +293,7 @@ def _check_order(
         if start > ends.get(path, start):
             split = splits[path]
             raise OptionError(
-                f"topic {split.topic!r}, partition {split.partition} begins at offset {start}, but {settings.ending.option} ends it at {ends[path]}",
+                f"topic {split.topic!r}, partition {split.partition} begins at offset {start}, "
+                f"but {settings.ending.option} ends it at {ends[path]}",
                 option=settings.starting.option,
             )
-
-
-def _average(
-    sizes: Mapping[TopicPartition, int], spans: Mapping[TopicPartition, tuple[int, int]]
-) -> dict[str, int]:
-    total_bytes: dict[str, int] = {}
-    rows: dict[str, int] = {}
-    for tp, (first, end) in spans.items():
-        total_bytes[tp.topic] = total_bytes.get(tp.topic, 0) + sizes[tp]
-        rows[tp.topic] = rows.get(tp.topic, 0) + max(0, end - first)
-    return {topic: max(1, total_bytes[topic] // count) for topic, count in rows.items() if count}

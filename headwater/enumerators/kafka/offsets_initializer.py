@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headwater.core.errors import OptionError, SourceError
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
-    # Loads kafka-python, which checking options does without.
+    # It loads kafka-python, which is not needed to check options.
     from headwater.enumerators.kafka.client.cluster import Cluster
 
 __all__ = ["AtTimestamp", "NoMatch", "OffsetsInitializer", "PartitionSpec"]
@@ -32,13 +32,13 @@ NoMatch: TypeAlias = Literal["error", "latest", "earliest"]
 
 @dataclass(frozen=True, slots=True)
 class OffsetsInitializer:
-    """Resolves positions once in the life of a checkpoint.
+    """Says where each partition begins, or ends. Resolved once in the life of a checkpoint.
 
     Attributes:
         option: the user's option, for errors.
-        everywhere: for partitions that ``partitions`` does not name; None if it must name all of them.
+        everywhere: for the partitions that ``partitions`` does not name; None if it must name all of them.
         partitions: by partition.
-        no_match: what to do where no record is at or after the timestamp.
+        no_match: what to do if a partition has no record at or after the timestamp.
     """
 
     option: str
@@ -47,7 +47,7 @@ class OffsetsInitializer:
     no_match: NoMatch = "error"
 
     def resolve(self, cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return an offset for every wanted partition. Blocks; on the worker thread.
+        """Return an offset for each wanted partition. Blocks, so it is called on the worker thread.
 
         Raises:
             OptionError: the option does not name a partition that exists, or names one that is not read.
@@ -58,13 +58,11 @@ class OffsetsInitializer:
         resolved = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec >= 0}
         fixed = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec < 0}
         timed = {tp: spec.timestamp_ms for tp, spec in specs.items() if isinstance(spec, AtTimestamp)}
-        # The fallback is asked for first: a record that arrives between the two questions must not be
-        # skipped.
-        fallback = (
-            {}
-            if self.no_match == "error"
-            else dict.fromkeys(timed, LATEST if self.no_match == "latest" else EARLIEST)
-        )
+        fallback: dict[TopicPartition, int] = {}
+        if self.no_match != "error":
+            fallback = dict.fromkeys(timed, LATEST if self.no_match == "latest" else EARLIEST)
+        # The fallback is asked for before the timestamps: with "latest" asked for after them, a record that
+        # arrives between the two requests would be skipped.
         asked = cluster.list_offsets({**fixed, **fallback})
         found = cluster.list_offsets(timed) if timed else {}
         for tp in [*fixed, *timed]:
@@ -82,7 +80,8 @@ class OffsetsInitializer:
             return
         if missing := sorted(set(wanted) - set(self.partitions)):
             raise OptionError(
-                f"must name every partition that is read; missing: {_text(missing)} (-2 is earliest, -1 latest)",
+                f"must name every partition that is read; missing: {_text(missing)} "
+                "(-2 is earliest, -1 latest)",
                 option=self.option,
             )
         if extra := sorted(set(self.partitions) - set(wanted)):
@@ -98,8 +97,9 @@ class OffsetsInitializer:
         if fallback is not None:
             return fallback
         raise SourceError(
-            f"{self.option}: topic {tp.topic!r}, partition {tp.partition} has no record at or after the timestamp {timestamp_ms}; set "
-            "startingOffsetsByTimestampStrategy to latest or earliest to go on anyway",
+            f"{self.option}: topic {tp.topic!r}, partition {tp.partition} has no record at or after "
+            f"the timestamp {timestamp_ms}; "
+            "set startingOffsetsByTimestampStrategy to latest or earliest to go on anyway",
             source="kafka",
             split=str(tp),
         )

@@ -16,9 +16,9 @@ class KafkaPartitionSplit(Split):
     Attributes:
         topic: the topic's name.
         partition: the partition's number.
-        topic_id: which incarnation of the topic is meant (KIP-516, a UUID in its usual text form), or None
-            where the brokers know none. A topic that was deleted and created anew has another id: its offsets
-            mean other records.
+        topic_id: which incarnation of the topic is meant (KIP-516, a UUID in its usual text form); None if
+            the brokers know no ids. A topic that was deleted and created anew has another id, and its offsets
+            stand for other records.
     """
 
     topic: str

@@ -7,34 +7,46 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from headwater.core.split import Path
+from headwater.enumerators.kafka.client.metadata import ClusterMetadata
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
 __all__ = ["AssignedPartitions", "Subscription", "TopicNames", "TopicPattern"]
 
 
 class Subscription(ABC):
-    """Selects partitions of what the cluster has. Immutable; asks nobody."""
+    """Selects some of the cluster's partitions. Immutable; sends no requests."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def topics(self) -> Collection[str] | None:
-        """The names of the topics that are wanted, all of which must exist.
-
-        None if only looking at all topics tells.
-        """
+        """The names of the topics that are wanted, all of which must exist; None if there is a pattern."""
 
     @abstractmethod
     def selects(self, topic: str, partition: int) -> bool:
         """Whether this partition is read, if it exists."""
 
     def required(self, topic: str) -> Collection[int]:
-        """Return the partitions of a topic that must exist; empty where whatever exists is right."""
+        """Return the partitions of a topic that must exist; empty if none must."""
         return ()
+
+    def select(self, metadata: ClusterMetadata) -> dict[Path, KafkaPartitionSplit]:
+        """Return the partitions that are selected and exist."""
+        by_pattern = self.topics is None  # a pattern never selects Kafka's internal topics
+        return {
+            (name, str(partition)): KafkaPartitionSplit(name, partition, topic.topic_id)
+            for name, topic in metadata.topics.items()
+            if not (by_pattern and topic.is_internal)
+            for partition in topic.partitions
+            if self.selects(name, partition)
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class TopicNames(Subscription):
-    """All partitions of the topics named."""
+    """All partitions of the named topics."""
 
     names: frozenset[str]
 
@@ -48,9 +60,9 @@ class TopicNames(Subscription):
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern(Subscription):
-    """All partitions of all topics whose whole name matches; also of those that come later.
+    """All partitions of all topics whose whole name matches, also of those that are created later.
 
-    Kafka's internal topics are left out, as Spark does.
+    Kafka's internal topics are left out, as in Spark.
     """
 
     pattern: str

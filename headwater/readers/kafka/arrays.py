@@ -1,7 +1,4 @@
-"""Filled buffers to Arrow arrays, without a copy.
-
-The arrays keep the memory that their buffers lie in alive.
-"""
+"""Makes Arrow arrays of filled buffers, without a copy. The arrays keep the memory of the buffers alive."""
 
 from __future__ import annotations
 
@@ -28,7 +25,8 @@ def fixed(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array[Any]:
 
 def binary(kind: pa.DataType, rows: int, buffers: BinaryBuffers, nulls: int) -> pa.Array[Any]:
     """Return an array of bytes or strings; it has no validity buffer if it has no nulls."""
-    offsets, values = buffers.offsets[: rows + 1], buffers.data[: buffers.offsets[rows]]
+    offsets = buffers.offsets[: rows + 1]
+    values = buffers.data[: buffers.offsets[rows]]
     parts = [_validity(buffers.validity, rows, nulls), pa.py_buffer(offsets.data), pa.py_buffer(values.data)]
     return pa.Array.from_buffers(kind, rows, parts, nulls)
 
@@ -53,9 +51,9 @@ def _validity(bits: ByteArray, rows: int, nulls: int) -> pa.Buffer | None:
 
 
 def _utf8(keys: pa.Array[Any]) -> pa.Array[Any]:
-    """Return header keys as they are, or with U+FFFD for what is not UTF-8.
+    """Return header keys with U+FFFD in the place of bytes that are not UTF-8, as in Java's client.
 
-    The Java client puts it there, and Spark relies on valid strings.
+    Spark relies on strings being valid.
     """
     try:
         keys.validate(full=True)
@@ -68,21 +66,22 @@ def _utf8(keys: pa.Array[Any]) -> pa.Array[Any]:
 
 
 class TopicColumn:
-    """The topic's name, once a row.
+    """Makes the column ``topic``: the topic's name in each row.
 
-    Made once for many batches, which take slices; a few topics are remembered.
+    A few topics are remembered with their names repeated, and each batch takes a slice of that.
     """
 
     def __init__(self) -> None:
         self._repeated: dict[str, pa.Array[Any]] = {}
 
     def column(self, topics: Sequence[str], rows: Sequence[int]) -> pa.Array[Any]:
-        """Return each of these topics, as often as it has rows, in this order."""
+        """Return each of these topics as many times as it has rows, in this order."""
         if len(set(topics)) == 1:
             return self._one(topics[0], sum(rows))
         return pa.concat_arrays([self._one(topic, count) for topic, count in zip(topics, rows, strict=True)])
 
     def _one(self, topic: str, rows: int) -> pa.Array[Any]:
+        # Taken out and put in again at the end: the topic that was used longest ago is the first.
         known = self._repeated.pop(topic, None)
         if known is None or len(known) < rows:
             known = _repeated(topic, 1 << (rows - 1).bit_length())
@@ -94,9 +93,9 @@ class TopicColumn:
 
 
 def _repeated(text: str, times: int) -> pa.Array[Any]:
-    """Return ``pa.repeat`` of a string, which imports pandas for its scalar.
+    """Return an array of the same string, this many times.
 
-    A tenth of a second in every new worker.
+    ``pa.repeat`` would import pandas to make a scalar: a tenth of a second in each new worker.
     """
     encoded = text.encode()
     ends = np.arange(0, times * len(encoded) + 1, len(encoded), dtype=np.int32)

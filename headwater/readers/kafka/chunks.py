@@ -1,7 +1,4 @@
-"""Record sets in portions that make one Arrow batch each.
-
-Uncompressed, with every batch's records in one stretch of memory.
-"""
+"""Divides record sets into chunks that make one Arrow batch each, and decompresses them."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.readers.kafka.buffers import Scratch
+from headwater.readers.kafka.arenas import Scratch
 from headwater.readers.kafka.codecs import decompress
 from headwater.readers.kafka.layout import MIN_RECORD_BYTES, BatchArray, ByteArray
-from headwater.readers.kafka.record_batch import CODEC
+from headwater.readers.kafka.record_set import CODEC
 
 __all__ = ["Chunk", "chunks"]
 
@@ -23,13 +20,14 @@ _MOST_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Batches of format v2, ready for the kernel.
+    """Batches of format v2, uncompressed: the kernel's input.
 
     Attributes:
-        data: uncompressed records; the record set itself where nothing was compressed.
-        batches: their headers; ``start`` and ``end`` are places in ``data``.
-        most_rows: how many records there can be at the most, whatever the headers claim.
-        most_bytes: how many bytes keys, values and headers can have together at the most.
+        data: the records of each batch, in one piece; the record set itself if nothing was compressed.
+        batches: their headers; ``start`` and ``end`` are positions in ``data``.
+        most_rows: how many records there can be at most. Hostile headers cannot raise it: the size of the
+            bytes limits it too.
+        most_bytes: how many bytes keys, values and headers can have together at most.
         last_offset: the last offset of the last batch.
     """
 
@@ -41,21 +39,23 @@ class Chunk:
 
     @classmethod
     def of(cls, data: ByteArray, batches: BatchArray) -> Chunk:
-        """Return the chunk of these batches, at least one."""
+        """Return the chunk of these batches, of which there is at least one."""
         sizes = batches["end"] - batches["start"]
         most_rows = np.minimum(batches["count"], sizes // MIN_RECORD_BYTES).sum()
         return cls(data, batches, int(most_rows), int(sizes.sum()), int(batches["last_offset"][-1]))
 
 
 def chunks(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str) -> Iterator[Chunk]:
-    """Yield the batches of a record set in portions of at most 4 MiB and 65,536 records, but never less than a batch.
+    """Yield the batches of a record set in chunks of at most 4 MiB and 65,536 records.
 
-    A chunk is valid until the next one is asked for.
+    A batch that is larger is a chunk of its own.
+
+    A chunk is valid until the next one is asked for, because decompressed records lie in ``scratch``.
 
     Args:
         data: the record set.
-        batches: those that are wanted, all of format v2.
-        scratch: where compressed batches go.
+        batches: the batches that are wanted, all of format v2.
+        scratch: the memory for decompressed batches.
         split_id: for errors.
 
     Raises:
@@ -70,13 +70,17 @@ def chunks(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str
 
 
 def _portions(batches: BatchArray) -> Iterator[tuple[int, int]]:
-    first = size = rows = 0
+    """Yield the first index of each chunk, and the index after its last batch."""
+    first = 0
+    size = 0
+    rows = 0
     columns = zip(batches["start"].tolist(), batches["end"].tolist(), batches["count"].tolist(), strict=True)
     for i, (start, end, count) in enumerate(columns):
         if i > first and (size + end - start > _MOST_BYTES or rows + count > _MOST_ROWS):
             yield first, i
             first = i
-            size = rows = 0
+            size = 0
+            rows = 0
         size += end - start
         rows += count
     if first < len(batches):
@@ -84,7 +88,13 @@ def _portions(batches: BatchArray) -> Iterator[tuple[int, int]]:
 
 
 def _inflated(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str) -> Iterator[Chunk]:
-    view, inflated, first = data.data, batches.copy(), 0
+    """Yield the batches decompressed, in several chunks if they grow beyond 4 MiB.
+
+    Batches without compression are copied: a chunk has one piece of memory.
+    """
+    view = data.data
+    inflated = batches.copy()
+    first = 0
     scratch.clear()
     columns = (batches[name].tolist() for name in ("start", "end", "attributes", "base_offset"))
     for i, (start, end, attributes, base_offset) in enumerate(zip(*columns, strict=True)):

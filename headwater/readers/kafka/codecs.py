@@ -1,4 +1,4 @@
-"""Decompression of record batches into memory that is used again, never without bounds."""
+"""Decompresses record batches into memory that is used again, up to a limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import cramjam
 import zstandard
 
-from headwater.readers.kafka.buffers import Scratch
+from headwater.readers.kafka.arenas import Scratch
 from headwater.readers.kafka.faults import corrupt
 
 __all__ = ["NO_CODEC", "decompress", "most_inflated_bytes"]
@@ -20,13 +20,14 @@ _NAMES = {_GZIP: "gzip", _SNAPPY: "snappy", _LZ4: "lz4", _ZSTD: "zstd"}
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16
 _MIB = 1 << 20
-_OF_THREAD = threading.local()
+_thread = threading.local()
+"""Holds a zstd context for each thread: a context must not be used by two at once."""
 
 
 def most_inflated_bytes(size: int) -> int:
-    """Return how large a compressed batch of this size may become.
+    """Return how large a compressed batch of this size may become: a bound against compression bombs.
 
-    64 MiB or 128 times its size, whichever is more, and never over 1 GiB.
+    64 MiB or 128 times its size, the larger of the two, but at most 1 GiB.
     """
     return min(max(64 * _MIB, 128 * size), 1024 * _MIB)
 
@@ -37,13 +38,13 @@ def decompress(codec: int, body: memoryview, out: Scratch, split_id: str, offset
     Args:
         codec: the codec bits of the batch's attributes.
         body: everything after the batch's header.
-        out: grows as needed.
+        out: where the records go; it grows as needed.
         split_id: for the error.
         offset: the batch's base offset, for the error.
 
     Raises:
-        CorruptRecordError: the codec does not exist, the bytes are not its, or they would become larger than
-            `most_inflated_bytes`.
+        CorruptRecordError: the codec does not exist, the bytes are not in its format, or they would become
+            larger than `most_inflated_bytes`.
     """
     try:
         if codec == NO_CODEC:
@@ -60,16 +61,20 @@ def decompress(codec: int, body: memoryview, out: Scratch, split_id: str, offset
 
 
 class _BrokenError(Exception):
-    """Compressed bytes, or the framing around them, are broken, or need more room than there is."""
+    """Compressed bytes or the framing around them are broken, or need more room than there is."""
 
 
 def _zstd(body: memoryview, room: memoryview) -> int:
-    """Decompress with a context that is used again, which makes batches of 16 KiB three times as fast as cramjam's fresh ones."""
-    if not hasattr(_OF_THREAD, "zstd"):
-        _OF_THREAD.zstd = zstandard.ZstdDecompressor()
+    """Decompress with a context that is used again.
+
+    For batches of 16 KiB this is three times as fast as cramjam, which makes a new context each time.
+    """
+    if not hasattr(_thread, "zstd"):
+        _thread.zstd = zstandard.ZstdDecompressor()
     try:
-        with _OF_THREAD.zstd.stream_reader(body, read_across_frames=True) as frames:
+        with _thread.zstd.stream_reader(body, read_across_frames=True) as frames:
             size = int(frames.readinto(room))
+            # The room is full: is anything left? A full room alone is no error.
             if size == len(room) and frames.read(1):
                 raise _BrokenError("it needs more room")
             return size
@@ -85,9 +90,10 @@ _INTO: dict[int, Callable[[Any, Any], int]] = {
 
 
 def _inflate(into: Callable[[Any, Any], int], body: memoryview, out: Scratch, most_bytes: int) -> int:
-    """Decompress into the room there is; after a failure into more, up to the limit.
+    """Decompress into the room there is, and after a failure into more room, up to the limit.
 
-    The codecs do not say what they failed for in one voice.
+    Any failure counts as a lack of room at first, because the codecs do not tell it from broken bytes in the
+    same way.
     """
     wanted = min(most_bytes, max(_MIB, 8 * len(body)))
     while True:
@@ -101,13 +107,14 @@ def _inflate(into: Callable[[Any, Any], int], body: memoryview, out: Scratch, mo
 
 
 def _snappy(body: memoryview, out: Scratch, most_bytes: int) -> None:
-    """Raw snappy (librdkafka, Go), or the Java client's framing.
+    """Decompress raw snappy (librdkafka, Go), or the framing of Java's client.
 
-    A header, then blocks with their length before each.
+    The framing is a header, then blocks, each after its length.
     """
     if body[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _snappy_block(body, out, most_bytes)
-    pos, limit = _XERIAL_HEADER_BYTES, out.size + most_bytes
+    pos = _XERIAL_HEADER_BYTES
+    limit = out.size + most_bytes
     while pos < len(body):
         if pos + 4 > len(body):
             raise _BrokenError("a block's length is cut short")

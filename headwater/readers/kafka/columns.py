@@ -25,16 +25,16 @@ _FIELDS: dict[str, pa.Field[Any]] = {
 }
 
 KAFKA_COLUMNS = tuple(_FIELDS)
-"""All names in Spark's order; ``headers`` comes last, and only where it is asked for."""
+"""All names in Spark's order. ``headers`` is last; Spark has it only with ``includeHeaders``."""
 
 
 def kafka_schema(columns: Sequence[str]) -> pa.Schema:
     """Return the schema of these columns, in this order. Every column is nullable, as in Spark.
 
-    ``timestampType`` is 0 for the producer's time, 1 for the broker's, -1 where the record format knows no
-    time (v0); the time is -1 ms then. ``headers`` is null for a record without headers.
+    ``timestampType`` is 0 for the producer's time and 1 for the broker's. It is -1 if the record format has
+    no time (v0); the timestamp is -1 ms then. ``headers`` is null for a record without headers.
 
     Raises:
-        KeyError: there is no such column. Options are checked before anything gets here.
+        KeyError: there is no such column. The options have been checked before this is called.
     """
     return pa.schema([_FIELDS[name] for name in columns])

@@ -10,13 +10,11 @@ import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.buffers import PROCESS_POOL, BufferPool, Scratch
-from headwater.readers.kafka.checksum import verify
+from headwater.readers.kafka.arenas import PROCESS_POOL, ArenaPool, Scratch
 from headwater.readers.kafka.chunks import chunks
 from headwater.readers.kafka.layout import BatchArray, ByteArray
 from headwater.readers.kafka.legacy import legacy_rows
-from headwater.readers.kafka.record_batch import as_bytes, before, scan, with_records_from
-from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, scan, verify, with_records_from
 from headwater.readers.kafka.rows import RowBuilder
 from headwater.readers.kafka.transactions import without_aborted
 
@@ -24,24 +22,26 @@ __all__ = ["KafkaRecordEmitter"]
 
 
 class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
-    """Decodes record sets with a compiled kernel into Arrow batches whose memory is used again and again.
+    """Decodes record sets with a compiled kernel into Arrow batches, whose memory is used again.
 
-    One per task, on its thread. The kernel is loaded with the first record set. A record set of usual size
-    makes one batch; rows of smaller ones wait for more, of any partition, until they are worth a batch or
-    `flush` is called. So a split's position may be ahead of what was handed over, which is fine in planned
-    mode: there, what a batch reads is fixed before it is read, and nobody stores a task's positions.
+    One per task, on its thread; it starts no threads, because a task has one core. The kernel is loaded with
+    the first record set.
 
-    Gaps between offsets, as left by compaction, transactions and their markers, are nothing special. No
-    threads are started: a task has one core.
+    A record set of usual size makes one batch. Rows of smaller ones wait for more, of any partition, until
+    there are enough for a batch or `flush` is called. So the position of a split may be ahead of the rows
+    that were handed out. That does no harm in planned mode: the range of a batch is fixed before it is read,
+    and a task's positions are not stored.
+
+    Gaps between offsets, which compaction, transactions and their markers leave, need no treatment.
 
     Args:
         columns: which columns, in which order; ``headers`` only if it is among them.
         check_crcs: whether checksums are checked (``kafka.check.crcs``).
-        pool: lends the memory of the batches.
+        pool: lends the memory for the batches.
     """
 
     def __init__(
-        self, columns: Sequence[str], *, check_crcs: bool = True, pool: BufferPool = PROCESS_POOL
+        self, columns: Sequence[str], *, check_crcs: bool = True, pool: ArenaPool = PROCESS_POOL
     ) -> None:
         self._columns = tuple(columns)
         self._check_crcs = check_crcs
@@ -51,10 +51,10 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     def emit(
         self, record: RecordSet, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one record set that make large batches; keep the others for later.
+        """Yield the batches that have enough rows; keep the other rows of the record set for later.
 
-        ``state.position`` advances to the offset after each decoded part, at last to the one after the set,
-        also where that has no rows for us.
+        ``state.position`` advances to the offset after each decoded part, and in the end to the one after the
+        set, also if the set has no rows for us.
 
         Raises:
             CorruptRecordError: a checksum fails, or the bytes cannot be decoded. The error names topic,
@@ -66,6 +66,8 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         if not len(batches):
             return
         following = int(batches[-1]["last_offset"]) + 1
+        # The order matters: aborted transactions are left out before other batches are skipped, because an
+        # abort marker may stand before the first batch with records for us.
         _advance(state, record.start)
         batches = before(batches, state.stop)
         if self._check_crcs:
@@ -99,7 +101,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     def _emit_legacy(
         self, data: ByteArray, batches: BatchArray, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
-        yield from self.flush()
+        yield from self.flush()  # rows must not overtake those that wait
         rows = legacy_rows(data, batches, self._columns, state)
         _advance(state, int(batches[-1]["last_offset"]) + 1)
         if rows is not None:
@@ -111,7 +113,7 @@ def _advance(state: SplitState[KafkaPartitionSplit, int], following: int) -> Non
 
 
 def _by_format(batches: BatchArray) -> Iterator[BatchArray]:
-    """Yield runs of batches that are all of the old formats, or all of the present one."""
+    """Yield consecutive batches that are all of the old formats (v0 and v1), or all of format v2."""
     if not len(batches):
         return
     changes = np.flatnonzero(np.diff(batches["magic"] < 2)) + 1

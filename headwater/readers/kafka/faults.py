@@ -1,4 +1,4 @@
-"""Words for bytes that are not what was written."""
+"""Errors for bytes that are not what was written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FAULTS = {
     layout.FAULT_FIELD: "has a key or value that reaches beyond the end of its record",
     layout.FAULT_HEADER: "has a record with broken headers",
     layout.FAULT_BYTES_LEFT: "has bytes left after its last record",
-    layout.FAULT_TIMESTAMP: "has a timestamp beyond Spark's range (+-292,000 years); leave the timestamp out with the option 'columns' to read on",
+    layout.FAULT_TIMESTAMP: "has a timestamp beyond Spark's range (+-292,000 years); "
+    "leave the timestamp out with the option 'columns' to read on",
 }
 
 
@@ -26,10 +27,11 @@ def corrupt(reason: str, split_id: str, offset: int) -> CorruptRecordError:
     Args:
         reason: goes on after "the record batch at offset 7".
         split_id: topic and partition.
-        offset: the batch's first offset, as far as it can be believed.
+        offset: the batch's first offset, as its header says. A broken header may say anything.
     """
     return CorruptRecordError(
-        f"the record batch at offset {offset} {reason}; kafka-dump-log.sh --deep-iteration on the broker shows whether its log is damaged",
+        f"the record batch at offset {offset} {reason}; "
+        "kafka-dump-log.sh --deep-iteration on the broker shows whether its log is damaged",
         source="kafka",
         split=split_id,
         position=offset,

@@ -1,8 +1,8 @@
-"""The kernel: Kafka's record format v2 into Arrow buffers, one pass, no allocation, without the GIL.
+"""The kernel: decodes Kafka's record format v2 into Arrow buffers in one pass, without allocation or the GIL.
 
-Compiled by `headwater.readers.kafka.kernel_entry`, and not imported where the compiled code is at hand. Every
-read is checked against the end of its record or batch, so hostile bytes give a fault, never a read outside
-the buffer. Positions are int64 throughout: numba makes a float of a signed and an unsigned one.
+`headwater.readers.kafka.kernel_entry` compiles it. Every read is checked against the end of its record or
+batch, so hostile bytes give a fault, never a read outside of the buffer. All positions are int64, because
+numba makes a float of int64 + uint64.
 """
 
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
@@ -17,25 +17,8 @@ import numba
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from headwater.readers.kafka import layout
 from headwater.readers.kafka.layout import (
-    BATCH_OVERHEAD,
-    FAULT_BATCH_TOO_SHORT,
-    FAULT_BYTES_LEFT,
-    FAULT_COUNT,
-    FAULT_FIELD,
-    FAULT_HEADER,
-    FAULT_MAGIC,
-    FAULT_OFFSET,
-    FAULT_RECORD_LENGTH,
-    FAULT_TIMESTAMP,
-    LOG_APPEND_TIME,
-    MIN_RECORD_BYTES,
-    MOST_TIMESTAMP_MS,
-    TALLY_FAULTY_BATCH,
-    TALLY_HEADERLESS,
-    TALLY_NULL_HEADER_VALUES,
-    TALLY_NULL_KEYS,
-    TALLY_NULL_VALUES,
     BatchArray,
     BinaryBuffers,
     ByteArray,
@@ -49,22 +32,23 @@ __all__ = ["decode", "scan"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LOG_OVERHEAD = 12
-_MIN_LEGACY_BYTES = (14, 22)
+_MIN_LEGACY_BYTES = (14, 22)  # of formats v0 and v1
 _MAGIC_AT = 16
+# So far below 2**63 that no offset of a batch overflows: an offset delta has 32 bits.
 _MOST_OFFSET = (1 << 63) - 1 - (1 << 32)
 _INT = 35  # bits in the five bytes of the longest varint
 _LONG = 70  # bits in the ten bytes of the longest varlong
 
 
 def _inlined(function: F) -> F:
-    """Compile with whoever calls it."""
+    """Compile a function as a part of its caller's machine code."""
     return cast("F", numba.njit(function))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-# Numba passes their types.
+# Unused here, but numba reads the number of arguments from the signature.
 def _memcpy(_typing: Any, to: Any, to_at: Any, source: Any, source_at: Any, size: Any) -> Any:  # noqa: ARG001
-    """Copy bytes with the C library's memcpy: at 100 B and more several times as fast as numba's slices."""
+    """Copy bytes with the C library's memcpy: several times as fast as numba's slices from 100 B on."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         first_bytes = [context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2)]
@@ -83,7 +67,7 @@ def _memcpy(_typing: Any, to: Any, to_at: Any, source: Any, source_at: Any, size
 @_inlined
 def _big_endian(data: ByteArray, pos: int, size: int) -> int:
     value = numba.int64(data[pos])
-    if value >= 128:
+    if value >= 128:  # the first byte has the sign
         value -= 256
     for i in range(pos + 1, pos + size):
         value = (value << 8) | numba.int64(data[i])
@@ -92,12 +76,12 @@ def _big_endian(data: ByteArray, pos: int, size: int) -> int:
 
 @_inlined
 def _varint(data: ByteArray, pos: int, end: int, most_bits: int) -> tuple[int, int]:
-    """Return a zigzag varint and the position after it; a position past ``end`` says that there is none."""
+    """Return a zigzag varint and the position after it. A position past ``end`` means that there is none."""
     if pos >= end:
         return numba.int64(0), end + 1
     raw = numba.int64(data[pos])
     pos += 1
-    if raw < 0x80:
+    if raw < 0x80:  # most lengths and deltas have one byte
         return (raw >> 1) ^ -(raw & 1), pos
     raw &= 0x7F
     shift = 7
@@ -106,6 +90,7 @@ def _varint(data: ByteArray, pos: int, end: int, most_bits: int) -> tuple[int, i
         pos += 1
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
+            # The mask makes the shift a logical one: the tenth byte of a varlong sets the sign bit of raw.
             return ((raw >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(raw & 1), pos
         shift += 7
     return numba.int64(0), end + 1
@@ -118,7 +103,7 @@ def _mark_null(validity: ByteArray, row: int) -> None:
 
 @_inlined
 def _put(out: BinaryBuffers, row: int, data: ByteArray, pos: int, size: int) -> int:
-    """Write one binary value; a size below zero is null. Return how many nulls that makes."""
+    """Write one binary value; a size below 0 is null. Return the number of nulls, 0 or 1."""
     at = numba.int64(out.offsets[row])
     if size < 0:
         out.offsets[row + 1] = at
@@ -131,33 +116,34 @@ def _put(out: BinaryBuffers, row: int, data: ByteArray, pos: int, size: int) -> 
 
 
 @_inlined
-# No keywords here.
+# Compiled functions take positions only.
 def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int, tally: Int64Array) -> int:  # noqa: PLR0917
-    """Write one record's headers, which end where the record ends. Return 0 or a fault."""
+    """Write one record's headers, which must end where the record ends. Return 0 or a fault."""
     count, pos = _varint(data, pos, end, _INT)
+    # A header has two bytes at least, so a count that passes fits into the output buffers too.
     if count < 0 or pos > end or count > (end - pos) >> 1:
-        return FAULT_HEADER
+        return layout.FAULT_HEADER
     at = numba.int64(out.offsets[row])
     for i in range(at, at + count):
         size, pos = _varint(data, pos, end, _INT)
         if size < 0 or pos > end or size > end - pos:
-            return FAULT_HEADER
+            return layout.FAULT_HEADER
         _put(out.key, i, data, pos, size)
         size, pos = _varint(data, pos + size, end, _INT)
         if pos > end or size > end - pos:
-            return FAULT_HEADER
-        tally[TALLY_NULL_HEADER_VALUES] += _put(out.value, i, data, pos, size)
+            return layout.FAULT_HEADER
+        tally[layout.TALLY_NULL_HEADER_VALUES] += _put(out.value, i, data, pos, size)
         pos += max(size, 0)
     out.offsets[row + 1] = at + count
     if count == 0:
         _mark_null(out.validity, row)
-        tally[TALLY_HEADERLESS] += 1
-    return 0 if pos == end else FAULT_HEADER
+        tally[layout.TALLY_HEADERLESS] += 1
+    return 0 if pos == end else layout.FAULT_HEADER
 
 
 @_inlined
-# One loop over hot bytes; calls with many results would only hide it.
-def decode(  # noqa: C901, PLR0911, PLR0912, PLR0917
+# One loop over all bytes. Parts of it as functions would need many results, and read no better.
+def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
     data: ByteArray,
     batches: BatchArray,
     position: int,
@@ -166,58 +152,63 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0917
     out: RowBuffers,
     tally: Int64Array,
 ) -> int:
-    """Append the records of these batches with ``position <= offset < stop`` to the buffers, of which ``rows`` rows are filled.
+    """Append the records with ``position <= offset < stop`` to buffers in which ``rows`` rows are filled.
 
-    The buffers have room for the sum of the batches' counts and sizes; offsets start with 0 and validity bits
-    are all set before the first row. Return how many rows are filled now, or a fault; ``tally`` then names
-    the batch, and what was filled before is unharmed.
+    The caller has made room for the sum of the batches' counts and sizes. Before the first row the offsets
+    begin with 0, and all validity bits are set. Return how many rows are filled now, or a fault: then
+    ``tally`` names the batch.
     """
-    wants_key, wants_value, wants_headers = (
-        out.key.offsets.size > 0,
-        out.value.offsets.size > 0,
-        out.headers.offsets.size > 0,
-    )
-    wants_offset, wants_timestamp, wants_type = (
-        out.offset.size > 0,
-        out.timestamp.size > 0,
-        out.timestamp_type.size > 0,
-    )
-    null_keys, null_values = 0, 0
+    wants_key = out.key.offsets.size > 0
+    wants_value = out.value.offsets.size > 0
+    wants_headers = out.headers.offsets.size > 0
+    wants_offset = out.offset.size > 0
+    wants_timestamp = out.timestamp.size > 0
+    wants_type = out.timestamp_type.size > 0
+    # Counted in registers. In the array, the compiler could not keep them there: it may overlap the buffers.
+    null_keys = 0
+    null_values = 0
     for b in range(batches.size):
         batch = batches[b]
-        tally[TALLY_FAULTY_BATCH] = b
-        pos, batch_end, base_offset = batch.start, batch.end, batch.base_offset
-        base_timestamp, max_timestamp = batch.base_timestamp, batch.max_timestamp
+        tally[layout.TALLY_FAULTY_BATCH] = b
+        pos = batch.start
+        batch_end = batch.end
+        base_offset = batch.base_offset
+        base_timestamp = batch.base_timestamp
+        max_timestamp = batch.max_timestamp
         most_delta = batch.last_offset - base_offset
-        appended = batch.attributes & LOG_APPEND_TIME != 0
-        if batch.count < 0 or batch.count * MIN_RECORD_BYTES > batch_end - pos:
-            return FAULT_COUNT
+        appended = batch.attributes & layout.LOG_APPEND_TIME != 0
+        if batch.count < 0 or batch.count * layout.MIN_RECORD_BYTES > batch_end - pos:
+            return layout.FAULT_COUNT
         for _ in range(batch.count):
             length, pos = _varint(data, pos, batch_end, _INT)
             end = pos + length
-            if length < MIN_RECORD_BYTES - 1 or end > batch_end:
-                return FAULT_RECORD_LENGTH
-            timestamp_delta, pos = _varint(data, pos + 1, end, _LONG)
+            if length < layout.MIN_RECORD_BYTES - 1 or end > batch_end:
+                return layout.FAULT_RECORD_LENGTH
+            timestamp_delta, pos = _varint(
+                data, pos + 1, end, _LONG
+            )  # after the attributes, which are unused
             offset_delta, pos = _varint(data, pos, end, _INT)
+            # One check for two varints: past the end, the second one moves no further back.
             if pos > end:
-                return FAULT_FIELD
+                return layout.FAULT_FIELD
             if offset_delta < 0 or offset_delta > most_delta:
-                return FAULT_OFFSET
+                return layout.FAULT_OFFSET
             offset = base_offset + offset_delta
             if offset < position or offset >= stop:
                 pos = end
                 continue
+            # A field is read if it or a later one is wanted: its length tells where the next one begins.
             if wants_key or wants_value or wants_headers:
                 size, pos = _varint(data, pos, end, _INT)
                 if pos > end or size > end - pos:
-                    return FAULT_FIELD
+                    return layout.FAULT_FIELD
                 if wants_key:
                     null_keys += _put(out.key, rows, data, pos, size)
                 pos += max(size, 0)
             if wants_value or wants_headers:
                 size, pos = _varint(data, pos, end, _INT)
                 if pos > end or size > end - pos:
-                    return FAULT_FIELD
+                    return layout.FAULT_FIELD
                 if wants_value:
                     null_values += _put(out.value, rows, data, pos, size)
                 pos += max(size, 0)
@@ -229,37 +220,38 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0917
                 out.offset[rows] = offset
             if wants_timestamp:
                 ms = max_timestamp if appended else base_timestamp + timestamp_delta
-                if ms > MOST_TIMESTAMP_MS or ms < -MOST_TIMESTAMP_MS:
-                    return FAULT_TIMESTAMP
+                if ms > layout.MOST_TIMESTAMP_MS or ms < -layout.MOST_TIMESTAMP_MS:
+                    return layout.FAULT_TIMESTAMP
                 out.timestamp[rows] = ms * 1000
             if wants_type:
                 out.timestamp_type[rows] = 1 if appended else 0
             rows += 1
             pos = end
         if pos != batch_end:
-            return FAULT_BYTES_LEFT
-    tally[TALLY_NULL_KEYS] += null_keys
-    tally[TALLY_NULL_VALUES] += null_values
+            return layout.FAULT_BYTES_LEFT
+    tally[layout.TALLY_NULL_KEYS] += null_keys
+    tally[layout.TALLY_NULL_VALUES] += null_values
     return rows
 
 
 @_inlined
 def _read_legacy(data: ByteArray, pos: int, length: int, magic: int, batch: Any) -> None:
+    # A message counts as a batch of its own: the decoder of these formats reads it from its first byte on.
     batch.start = pos
     batch.base_offset = batch.last_offset = _big_endian(data, pos, 8)
     batch.crc = _big_endian(data, pos + 12, 4) & 0xFFFFFFFF
     batch.attributes = _big_endian(data, pos + 17, 1)
     batch.base_timestamp = batch.max_timestamp = batch.producer_id = batch.count = -1
     if batch.base_offset < 0 or batch.base_offset > _MOST_OFFSET:
-        batch.fault = FAULT_OFFSET
+        batch.fault = layout.FAULT_OFFSET
     elif length < _MIN_LEGACY_BYTES[magic]:
-        batch.fault = FAULT_BATCH_TOO_SHORT
+        batch.fault = layout.FAULT_BATCH_TOO_SHORT
 
 
 @_inlined
 def _read_v2(data: ByteArray, pos: int, batch: Any) -> None:
     last_offset_delta = _big_endian(data, pos + 23, 4)
-    batch.start = pos + BATCH_OVERHEAD
+    batch.start = pos + layout.BATCH_OVERHEAD
     batch.base_offset = _big_endian(data, pos, 8)
     batch.last_offset = batch.base_offset + last_offset_delta
     batch.crc = _big_endian(data, pos + 17, 4) & 0xFFFFFFFF
@@ -269,27 +261,28 @@ def _read_v2(data: ByteArray, pos: int, batch: Any) -> None:
     batch.producer_id = _big_endian(data, pos + 43, 8)
     batch.count = _big_endian(data, pos + 57, 4)
     if batch.base_offset < 0 or batch.base_offset > _MOST_OFFSET or last_offset_delta < 0:
-        batch.fault = FAULT_OFFSET
+        batch.fault = layout.FAULT_OFFSET
     elif batch.count < 0:
-        batch.fault = FAULT_COUNT
+        batch.fault = layout.FAULT_COUNT
 
 
 @_inlined
 def scan(data: ByteArray, batches: BatchArray) -> int:
-    """Read the headers of all complete batches, of any format, into as many elements as there are.
+    """Read the headers of complete batches, of any format, into ``batches`` as far as it has room.
 
-    Return how many batches there are.
-
-    A batch whose header cannot be believed has a fault and is the last: where the next begins is unknown
-    then.
+    Return how many batches there are. A batch with a broken header has a fault and is the last, because it is
+    not known where the next one begins.
     """
-    pos, found = 0, 0
+    pos = 0
+    found = 0
     while pos + _MAGIC_AT < data.size:
         length, magic = _big_endian(data, pos + 8, 4), _big_endian(data, pos + _MAGIC_AT, 1)
         if length > data.size - pos - _LOG_OVERHEAD:
             break  # the broker cuts the last batch where the response is full
-        too_short = length < (_MIN_LEGACY_BYTES[0] if magic < 2 else BATCH_OVERHEAD - _LOG_OVERHEAD)
-        fault = FAULT_MAGIC if magic < 0 or magic > 2 else FAULT_BATCH_TOO_SHORT if too_short else 0
+        too_short = length < (_MIN_LEGACY_BYTES[0] if magic < 2 else layout.BATCH_OVERHEAD - _LOG_OVERHEAD)
+        fault = (
+            layout.FAULT_MAGIC if magic < 0 or magic > 2 else layout.FAULT_BATCH_TOO_SHORT if too_short else 0
+        )
         if found < batches.size:
             batch = batches[found]
             batch.magic, batch.end, batch.fault = magic, pos + _LOG_OVERHEAD + length, fault

@@ -1,8 +1,8 @@
 """Compiles the kernel once per host, and loads its machine code from then on.
 
-What is kept is an object file under a name made of the kernel's own digest and the processor: so it is found
-again wherever headwater was unpacked this time (Spark puts ``--py-files`` and ``--archives`` into a new
-folder for every application), and a home folder may be shared by hosts that differ.
+The machine code is kept as a file, whose name is a digest of the kernel's source and the processor. So it is
+found again wherever headwater was unpacked: Spark puts ``--py-files`` and ``--archives`` into a new folder
+for every application. And hosts with different processors may share a home folder.
 """
 
 from __future__ import annotations
@@ -36,18 +36,16 @@ _SOURCES = ("kernel.py", "kernel_entry.py", "layout.py")
 def kernel() -> Kernel:
     """Return the compiled kernel.
 
-    0.05 s in a process that is the first to ask, some seconds in the first process of a host.
-
-    Called late, on executors, by whoever meets the first record set. Processes that start together wait for
-    the one that compiles. Without a folder to keep the result in, each process compiles for itself, after a
-    warning.
+    Called on executors, with the first record set of a process. The first call in a process takes 0.05 s, on
+    a host without the machine code some seconds. Processes that start together wait for the one that
+    compiles. If there is no folder to keep the result in, each process compiles for itself, after a warning.
 
     Raises:
         MissingDependencyError: numba is not installed in this process.
     """
     loaded = _load()
-    # Spark's Python daemon collects garbage after every task, and would look through all that was imported
-    # each time.
+    # Spark's Python daemon collects garbage after every task. Frozen objects, of which the imports made many,
+    # are left out of that.
     gc.freeze()
     return loaded
 
@@ -62,7 +60,8 @@ def _load() -> Kernel:
         except OSError as error:
             log.warning("%s cannot hold the compiled kernel: %s", folder, error)
     log.warning(
-        "there is no place to keep the compiled kernel; every Python worker compiles it anew, which takes seconds"
+        "there is no place to keep the compiled kernel; "
+        "every Python worker compiles it anew, which takes seconds"
     )
     return Kernel(*_compile())
 
@@ -76,6 +75,7 @@ def _cached_in(folder: Path, processor: str) -> tuple[str, bytes]:
     if found := _read(path):
         return found
     with _locked(folder / "lock"):
+        # Again, under the lock: another process may have compiled it while this one waited.
         if found := _read(path):
             return found
         made = _compile()
@@ -90,10 +90,7 @@ def _compile() -> tuple[str, bytes]:
 
 
 def _read(path: Path) -> tuple[str, bytes] | None:
-    """Return the function's name and the machine code.
-
-    None if there is no file, or one that a power cut left in halves.
-    """
+    """Return the function's name and the machine code; None if there is no file, or only a part of it."""
     with contextlib.suppress(FileNotFoundError):
         digest, _, content = path.read_bytes().partition(b"\n")
         if hashlib.sha256(content).hexdigest().encode() == digest:
@@ -104,19 +101,18 @@ def _read(path: Path) -> tuple[str, bytes] | None:
 
 def _write(path: Path, name: str, machine_code: bytes) -> None:
     content = name.encode() + b"\n" + machine_code
+    # Written beside and renamed: other processes read without the lock, and see the whole file or none.
     partial = path.with_suffix(f".{os.getpid()}")
     partial.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
     partial.replace(path)
 
 
 def cache_folder() -> Path | None:
-    """Return a folder that belongs to this user and that nobody else can write to, made if need be.
+    """Return the folder for machine code, made if it does not exist; None if there is no place for it.
 
-    None if there is none.
-
-    What lies there is run, so a folder of someone else, or one that others may write to, is passed over with
-    a warning. ``$XDG_CACHE_HOME/headwater`` or ``~/.cache/headwater`` comes first, then ``headwater-<uid>``
-    in the folder for temporary files.
+    ``$XDG_CACHE_HOME/headwater`` or ``~/.cache/headwater``, else ``headwater-<uid>`` in the folder for
+    temporary files. The files in it are run. So a folder that belongs to another user, or that others may
+    write to, is passed over with a warning.
     """
     for candidate in _candidates():
         try:
@@ -135,7 +131,8 @@ def cache_folder() -> Path | None:
                 return candidate
         else:
             log.warning(
-                "%s is not used for the compiled kernel: it belongs to someone else or others can write to it",
+                "%s is not used for the compiled kernel: "
+                "it belongs to someone else or others can write to it",
                 candidate,
             )
     return None
@@ -152,9 +149,9 @@ def _candidates() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that ends with the process at the latest."""
+    """Hold a lock, which the system releases at the latest when the process ends."""
     with path.open("ab") as file:
-        # A network file system without locks: compile twice rather than never.
+        # Without it on a network file system that has no locks: then two processes may compile at once.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

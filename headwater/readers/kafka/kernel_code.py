@@ -1,6 +1,6 @@
-"""The kernel's machine code in this process.
+"""Loads the kernel's machine code into this process, and calls it.
 
-Loaded with llvmlite alone, which takes a small part of the time and memory that numba takes.
+It needs llvmlite alone, which takes a small part of the time and memory that numba takes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from headwater.readers.kafka.layout import BatchArray, ByteArray, Int64Array, ad
 
 __all__ = ["Kernel", "processor"]
 
-_POINTER, _INT64 = ctypes.c_void_p, ctypes.c_int64
+_POINTER = ctypes.c_void_p
+_INT64 = ctypes.c_int64
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *[_INT64] * 9, _POINTER)
 
 
 class Kernel:
-    """The compiled functions; what they do stands in `headwater.readers.kafka.kernel`.
+    """The compiled functions of `headwater.readers.kafka.kernel`.
 
-    They run without the GIL, on the thread that calls them.
-
-    One in a process; any thread may call.
+    One per process. Any thread may call; the functions run on that thread, without the GIL.
 
     Args:
         name: of the function in the machine code.
-        machine_code: an object file, as `headwater.readers.kafka.kernel_entry.compile_kernel` makes it. It is
-            run: it must come from there.
+        machine_code: the object file that `headwater.readers.kafka.kernel_entry.compile_kernel` made. It is
+            run as it is, so it must come from there.
     """
 
     def __init__(self, name: str, machine_code: bytes) -> None:
@@ -55,13 +54,14 @@ class Kernel:
         out: Int64Array,
         tally: Int64Array,
     ) -> int:
-        """Call `headwater.readers.kafka.kernel.decode`; ``out`` is `RowBuffers.addresses`."""
+        """Call `headwater.readers.kafka.kernel.decode`; ``out`` holds `RowBuffers.addresses`."""
         return self._call(
             layout.FUNCTION_DECODE, data, batches, position, stop, rows, address(tally), address(out)
         )
 
     def _call(self, function: int, data: ByteArray, batches: BatchArray, *more: int) -> int:
-        result, exception = _INT64(), _POINTER()
+        result = _INT64()
+        exception = _POINTER()
         ends = (ctypes.byref(result), ctypes.byref(exception))
         status = self._entry(*ends, function, address(data), data.size, address(batches), batches.size, *more)
         assert status == 0, "the kernel raises nothing"
@@ -69,8 +69,15 @@ class Kernel:
 
 
 def processor() -> str:
-    """Return what machine code depends on.
+    """Return what machine code depends on beside its source, as a part of the key of the cache.
 
-    The processor with all that it can do, and what made the code (each llvmlite goes with one numba).
+    The processor with its features, and the version of llvmlite, each of which goes with one numba.
     """
-    return f"{llvmlite.__version__} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    return " ".join(
+        [
+            llvmlite.__version__,
+            llvm.get_process_triple(),
+            llvm.get_host_cpu_name(),
+            llvm.get_host_cpu_features().flatten(),
+        ]
+    )

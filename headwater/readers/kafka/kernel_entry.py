@@ -1,6 +1,7 @@
-"""The kernel as one function of C: how it is compiled to machine code, and what that code is called with.
+"""Compiles the kernel to machine code, as one C function.
 
-Imported where the kernel has to be compiled, once per host; the code itself needs neither numba nor Python.
+Imported only where the kernel has to be compiled, once per host. The machine code needs neither numba nor
+Python.
 """
 
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
@@ -30,7 +31,7 @@ __all__ = ["compile_kernel"]
 
 
 def _array_of(element: Any) -> Callable[..., Any]:
-    """Return what makes, in compiled code, an array out of its address and its length."""
+    """Return a function for compiled code that makes an array of an address and a length."""
     kind = types.Array(element, 1, "C")
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -66,7 +67,7 @@ def _enter(  # noqa: PLR0917 - C has no keywords
     tally: int,
     out: Any,
 ) -> int:
-    """Call `scan` or `decode` with arrays made of addresses; ``out`` has `RowBuffers.addresses`."""
+    """Call `scan` or `decode` with arrays made of addresses; ``out`` holds `RowBuffers.addresses`."""
     if function == FUNCTION_SCAN:
         return scan(_bytes(data, data_size), _batches(batches, batch_count))
     buffers = RowBuffers(
@@ -94,14 +95,14 @@ def _enter(  # noqa: PLR0917 - C has no keywords
 
 
 def compile_kernel() -> tuple[str, bytes]:
-    """Return the name of the one function of C, and the object file that it is in, for this very kind of processor. Takes some seconds.
+    """Return the name of the C function, and an object file that holds it. Takes some seconds.
 
-    The function is ``int32 name(int64 *result, void **exception, ...)`` with the arguments of `_enter`, each
-    an int64, by numba's own convention; it returns 0. The object file wants nothing of the process that it
-    runs in but ``memcpy``.
+    By numba's convention the function is ``int32 name(int64 *result, void **exception, ...)``, with the
+    arguments of `_enter`, each an int64. It returns 0. The machine code is for this kind of processor only,
+    and calls nothing but ``memcpy``.
     """
-    # Without numba's runtime no references are counted: the kernel allocates nothing, and counting would take
-    # most of its time.
+    # Without numba's runtime (_nrt) no references are counted. The kernel allocates nothing, and to count
+    # would take most of its time.
     options: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     signature = types.int64(*[types.int64] * 9, types.CPointer(types.int64))
     compiled: Any = numba.njit([signature], **options)(_enter).overloads[signature.args]

@@ -1,6 +1,7 @@
 """The memory layout that the compiled kernel and Python share: batch headers, output buffers, faults.
 
-The kernel's cache is keyed by the text of this module too: what is written here is frozen into machine code.
+These values are compiled into machine code. So the text of this module is part of the key under which
+`headwater.readers.kafka.kernel_cache` keeps that code, and a change here compiles it anew.
 """
 
 from __future__ import annotations
@@ -73,20 +74,21 @@ BATCH_OVERHEAD = 61
 """Bytes before the records of a batch in format v2."""
 
 MIN_RECORD_BYTES = 7
-"""A record in format v2 has at least length, attributes, timestamp, offset, key length, value length and header count."""
+"""The smallest record in format v2: one byte each for its length, attributes, timestamp delta, offset delta,
+key length, value length and number of headers."""
 
 LOG_APPEND_TIME = 0x08
-"""Attribute bit: the broker's time counts, not the producer's."""
+"""Attribute bit: the timestamp of all records is the broker's, not the producer's."""
 
 MOST_TIMESTAMP_MS = ((1 << 63) - 1) // 1000
-"""Spark counts microseconds in 64 bits."""
+"""Spark's timestamps are microseconds in 64 bits."""
 
 FUNCTION_SCAN = 0
 FUNCTION_DECODE = 1
+"""What the one function of the machine code is to do: `kernel.scan` or `kernel.decode`."""
 
-FUNCTION_SCAN = 0
-FUNCTION_DECODE = 1
-
+# Why bytes cannot be decoded; `headwater.readers.kafka.faults` has the messages. All are below 0, because the
+# kernel returns a number of rows otherwise.
 FAULT_BATCH_TOO_SHORT = -1
 FAULT_MAGIC = -2
 FAULT_OFFSET = -3
@@ -97,6 +99,7 @@ FAULT_HEADER = -7
 FAULT_BYTES_LEFT = -8
 FAULT_TIMESTAMP = -9
 
+# Positions in the array in which the kernel counts nulls, and names the batch of a fault.
 TALLY_NULL_KEYS = 0
 TALLY_NULL_VALUES = 1
 TALLY_HEADERLESS = 2
@@ -106,12 +109,12 @@ TALLY_FIELDS = 5
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """Return where a contiguous array lies. Arrow tells it in a fifth of the time that numpy takes."""
+    """Return the address of a contiguous array. Arrow takes a fifth of the time that numpy takes for it."""
     return pa.py_buffer(array.data).address
 
 
 class BinaryBuffers(NamedTuple):
-    """The three buffers of an Arrow binary or string array. All empty if the column is not asked for."""
+    """The three buffers of an Arrow binary or string array. All are empty if the column is not asked for."""
 
     offsets: Int32Array
     validity: ByteArray
@@ -141,9 +144,9 @@ class RowBuffers(NamedTuple):
     headers: HeadersBuffers
 
     def addresses(self) -> Int64Array:
-        """Return where the kernel finds these buffers: of each array its address and its length.
+        """Return where the kernel finds these buffers: the address and the length of each array.
 
-        Good for as long as somebody holds the buffers.
+        Valid for as long as the buffers are referenced. `kernel_entry` reads the numbers in this order.
         """
         headers = self.headers
         numbers = (self.offset, self.timestamp, self.timestamp_type, headers.offsets, headers.validity)

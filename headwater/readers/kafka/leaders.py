@@ -1,7 +1,4 @@
-"""Which broker serves which partition.
-
-Known to the whole process, asked anew when a broker says otherwise.
-"""
+"""Which broker leads which partition: remembered for the whole process, until a broker says otherwise."""
 
 from __future__ import annotations
 
@@ -12,15 +9,15 @@ from enum import Enum
 
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError, UnknownSplitError
-from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
-from headwater.enumerators.kafka.client.cluster import Broker, Cluster, TopicMetadata
-from headwater.enumerators.kafka.client.topic_partition import TopicPartition
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.cluster import Cluster
+from headwater.enumerators.kafka.client.metadata import Broker, BrokerAddress, TopicMetadata, TopicPartition
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["Leaders", "Nowhere"]
+__all__ = ["Leaders", "NoLeader"]
 
 
-class Nowhere(Enum):
+class NoLeader(Enum):
     """Why no broker serves a partition."""
 
     ELECTING = "no broker leads it at the moment"
@@ -30,12 +27,19 @@ class Nowhere(Enum):
 
 @dataclass(slots=True)
 class _Known:
-    """What this process knows of one cluster: brokers, and topics with the time of asking."""
+    """What this process knows of one cluster.
+
+    Attributes:
+        brokers: by id.
+        topics: by name, each with the time at which the cluster was asked.
+    """
 
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     topics: dict[str, tuple[int, TopicMetadata]] = field(default_factory=dict)
 
 
+# A process may read on several threads. The lock is held for look-ups in memory only, never while the cluster
+# is asked.
 _lock = threading.Lock()
 _clusters: dict[tuple[object, ...], _Known] = {}
 
@@ -43,7 +47,7 @@ _clusters: dict[tuple[object, ...], _Known] = {}
 class Leaders:
     """Looks up leaders for one task.
 
-    Shares what it learns with later tasks in the same worker process, for ``metadata.max.age.ms``.
+    What it learns is used by later tasks in the same worker process too, for ``metadata.max.age.ms``.
 
     Args:
         config: how to reach the cluster.
@@ -51,34 +55,35 @@ class Leaders:
     """
 
     def __init__(self, config: ClientConfig, clock: Clock) -> None:
-        self._config, self._clock = config, clock
+        self._config = config
+        self._clock = clock
         self._cluster: Cluster | None = None
         with _lock:
             self._known = _clusters.setdefault((config.bootstrap_servers, config.credentials_key), _Known())
 
-    def locate(self, splits: Collection[KafkaPartitionSplit]) -> dict[KafkaPartitionSplit, int | Nowhere]:
+    def locate(self, splits: Collection[KafkaPartitionSplit]) -> dict[KafkaPartitionSplit, int | NoLeader]:
         """Return the id of the broker that leads each partition.
 
-        Asks the cluster about topics that this process does not know.
+        Asks the cluster about the topics that this process does not know yet.
 
         Raises:
             TransientSourceError: the cluster is away.
-            SourceError: it refuses.
+            SourceError: the cluster refuses.
         """
         topics = {split.topic for split in splits}
         found = self._remembered(topics)
         if unknown := topics - found.keys():
             found |= self._ask(unknown)
-        return {split: _whereabouts(found.get(split.topic), split) for split in splits}
+        return {split: _leader_of(found.get(split.topic), split) for split in splits}
 
     def forget(self, topics: Iterable[str]) -> None:
-        """Ask anew the next time: somebody said that what is known of these topics is stale."""
+        """Ask the cluster about these topics next time: a broker has shown that what is known is stale."""
         with _lock:
             for topic in topics:
                 self._known.topics.pop(topic, None)
 
     def address(self, node: int) -> BrokerAddress | None:
-        """Return a node's address, None if the cluster named no such node."""
+        """Return a node's address; None if the cluster has named no such node."""
         broker = self._known.brokers.get(node)
         return broker.address if broker else None
 
@@ -88,7 +93,7 @@ class Leaders:
         Open transactions do not hold back the latest.
 
         Raises:
-            TransientSourceError: the cluster is away, or the partition is gone just now: `locate` tells.
+            TransientSourceError: the cluster is away, or does not know the partition now: ask `locate`.
             SourceError: the leader refuses.
         """
         tp = TopicPartition(split.topic, split.partition)
@@ -102,7 +107,7 @@ class Leaders:
         return found
 
     def close(self) -> None:
-        """Close the connections that questions needed."""
+        """Close the connections that were opened to ask."""
         if self._cluster is not None:
             self._cluster.close()
         self._cluster = None
@@ -129,10 +134,10 @@ class Leaders:
         return self._cluster
 
 
-def _whereabouts(topic: TopicMetadata | None, split: KafkaPartitionSplit) -> int | Nowhere:
+def _leader_of(topic: TopicMetadata | None, split: KafkaPartitionSplit) -> int | NoLeader:
     if topic is None or split.partition not in topic.partitions:
-        return Nowhere.GONE
+        return NoLeader.GONE
     if split.topic_id is not None and topic.topic_id is not None and split.topic_id != topic.topic_id:
-        return Nowhere.REPLACED
+        return NoLeader.REPLACED
     leader = topic.partitions[split.partition].leader
-    return Nowhere.ELECTING if leader < 0 else leader
+    return NoLeader.ELECTING if leader < 0 else leader

@@ -1,9 +1,7 @@
-"""Record formats v0 and v1, which brokers before Kafka 0.11 wrote.
+"""Decodes record formats v0 and v1, which brokers before Kafka 0.11 wrote, with kafka-python's decoder.
 
-Through kafka-python's decoder, message by message.
-
-Only old segments, and topics that were kept at an old ``message.format.version``, still hold them, so this is
-made to be right, not fast.
+Only old segments hold them, and topics that were kept at an old ``message.format.version``. So this code is
+made to be right, not to be fast.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from kafka.record.legacy_records import LegacyRecordBatch
 
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.buffers import PROCESS_POOL, Scratch
+from headwater.readers.kafka.arenas import PROCESS_POOL, Scratch
 from headwater.readers.kafka.codecs import NO_CODEC, decompress
 from headwater.readers.kafka.columns import kafka_schema
 from headwater.readers.kafka.faults import corrupt, fault
@@ -28,7 +26,7 @@ from headwater.readers.kafka.layout import (
     BatchArray,
     ByteArray,
 )
-from headwater.readers.kafka.record_batch import CODEC, scan
+from headwater.readers.kafka.record_set import CODEC, scan
 
 __all__ = ["legacy_rows"]
 
@@ -49,15 +47,13 @@ class _Message(NamedTuple):
 def legacy_rows(
     data: ByteArray, batches: BatchArray, columns: Sequence[str], state: SplitState[KafkaPartitionSplit, int]
 ) -> pa.RecordBatch | None:
-    """Return the rows of messages of the formats v0 and v1 between the state's position and stop.
-
-    None if there are none.
+    """Return the rows of messages between the state's position and stop; None if there are none.
 
     Args:
         data: a record set.
-        batches: headers of some of its messages, all of these formats.
+        batches: headers of some of its messages, all of format v0 or v1.
         columns: which columns, in which order.
-        state: the partition, and what is wanted of it. Only looked at.
+        state: the partition, and the range that is wanted of it. Not changed.
 
     Raises:
         CorruptRecordError: a message cannot be what a producer wrote.
@@ -94,7 +90,7 @@ def _column(field: pa.Field[Any], messages: Sequence[_Message], split: KafkaPart
 
 
 def _messages(data: ByteArray, batch: Any, split_id: str) -> Iterator[_Message]:
-    """Yield a message, or those inside if it is a wrapper around compressed ones."""
+    """Yield a message, or the messages inside if it is a wrapper around compressed ones."""
     outer = _decoded(data, batch, split_id)
     codec = int(batch["attributes"]) & CODEC
     if codec == NO_CODEC:
@@ -113,7 +109,8 @@ def _messages(data: ByteArray, batch: Any, split_id: str) -> Iterator[_Message]:
         or (inner["attributes"] & CODEC).any()
     ):
         raise corrupt("holds something else than whole, uncompressed messages", split_id, outer.offset)
-    # In v1 the offsets inside are relative, and the wrapper has the offset of its last message.
+    # In v1 the offsets inside are relative, and the wrapper has the offset of its last message. In v0 they
+    # are absolute.
     shift = outer.offset - int(inner[-1]["base_offset"]) if batch["magic"] == 1 else 0
     for found in inner:
         message = _decoded(scratch.bytes(), found, split_id)
@@ -129,6 +126,7 @@ def _decoded(data: ByteArray, batch: Any, split_id: str) -> _Message:
     """Decode one message; the value of a wrapper is left compressed."""
     start, end, magic, offset = (int(batch[name]) for name in ("start", "end", "magic", "base_offset"))
     plain = bytearray(data[start:end])
+    # Without the codec bits kafka-python does not decompress: `decompress` does, up to a limit.
     plain[_ATTRIBUTES_AT] &= ~CODEC
     try:
         record = next(iter(LegacyRecordBatch(plain, magic)))
@@ -152,7 +150,8 @@ def _decoded(data: ByteArray, batch: Any, split_id: str) -> _Message:
 def _with_right_checksum(frame: bytes) -> bytes:
     """Repair an LZ4 frame of format v0.
 
-    Its clients took the frame's magic bytes into the header checksum, which LZ4 forbids (KAFKA-3160).
+    The clients of that time included the frame's magic bytes in the header checksum, against LZ4's
+    specification (KAFKA-3160).
     """
     if len(frame) < 7:
         return frame
@@ -162,14 +161,12 @@ def _with_right_checksum(frame: bytes) -> bytes:
 
 def _xxh32(data: bytes) -> int:
     """Return the 32-bit xxHash of fewer than 16 bytes."""
-    prime1, prime2, prime3, prime4, prime5, mask = (
-        0x9E3779B1,
-        0x85EBCA77,
-        0xC2B2AE3D,
-        0x27D4EB2F,
-        0x165667B1,
-        0xFFFFFFFF,
-    )
+    prime1 = 0x9E3779B1
+    prime2 = 0x85EBCA77
+    prime3 = 0xC2B2AE3D
+    prime4 = 0x27D4EB2F
+    prime5 = 0x165667B1
+    mask = 0xFFFFFFFF
     whole = len(data) & ~3
     found = (prime5 + len(data)) & mask
     for (lane,) in struct.iter_unpack("<I", data[:whole]):

@@ -1,23 +1,56 @@
-"""What one Fetch response brought of one partition: the raw record of Kafka's split reader."""
+"""Record sets: what one Fetch response brought of one partition, and the headers of the batches in it."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwater.readers.kafka.layout import ByteArray
+import numpy as np
+from crc32c import crc32c
 
-__all__ = ["RecordSet"]
+from headwater.readers.kafka.faults import corrupt, fault
+from headwater.readers.kafka.kernel_cache import kernel
+from headwater.readers.kafka.layout import BATCH, BatchArray, ByteArray
+
+__all__ = [
+    "CODEC",
+    "CONTROL",
+    "TRANSACTIONAL",
+    "RecordSet",
+    "as_bytes",
+    "before",
+    "first_batch_bytes",
+    "next_offset",
+    "scan",
+    "verify",
+    "with_records_from",
+]
+
+CODEC = 0x07
+"""Attribute bits: how the records are compressed."""
+TRANSACTIONAL = 0x10
+"""Attribute bit: the batch is part of a transaction."""
+CONTROL = 0x20
+"""Attribute bit: the batch holds the end marker of a transaction, no records for readers."""
+
+_NO_BATCHES = np.empty(0, BATCH)
+_NO_BYTES = np.empty(0, np.uint8)
+_LENGTH_AT = 8
+_LOG_OVERHEAD = 12
+_CHECKED_BEFORE_RECORDS = 40
+"""In format v2 the checksum begins with the attributes, this far before the records."""
+_CHECKED_FROM = 16
+"""In the formats v0 and v1 it begins with the magic byte, this far into the message."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordSet:
-    """The record batches of one partition, exactly as the broker sent them.
+    """The record batches of one partition, exactly as the broker sent them: the split reader's raw record.
 
-    Made by the split reader, read by the emitter on the same thread.
-
-    The bytes are looked at, never written to, and not needed any more once the emitter has emitted the set:
-    the reader may receive the next response into the same memory then.
+    Made by the split reader and read by the emitter, on the same thread. The bytes are never written to. Once
+    the emitter has emitted the set they are not needed any more, and the reader may receive the next response
+    into the same memory.
 
     Attributes:
         data: record batches of any format, one after the other. The last one may be cut short where the
@@ -25,11 +58,104 @@ class RecordSet:
         aborted: the response's aborted transactions as (producer id, first offset), in any order. Empty
             unless ``read_committed``.
         read_committed: whether records of aborted transactions are left out (``isolation.level``).
-        start: the offset that was asked for. Brokers send whole batches: what is before it is not meant, and
-            may have been deleted.
+        start: the offset that was asked for. Brokers send whole batches, so there may be records before it.
+            They were not asked for, and may have been deleted.
     """
 
     data: memoryview | bytes | ByteArray
     aborted: Sequence[tuple[int, int]] = ()
     read_committed: bool = False
     start: int = 0
+
+
+def as_bytes(data: memoryview | bytes | ByteArray) -> ByteArray:
+    """Return the same memory as an array, without a copy."""
+    return np.frombuffer(data, np.uint8) if len(data) else _NO_BYTES
+
+
+def scan(data: ByteArray, split_id: str) -> BatchArray:
+    """Return the headers of all complete batches, of any record format, as an array of `layout.BATCH`.
+
+    Reads nothing but headers. A batch that is cut short at the end is left out.
+
+    Raises:
+        CorruptRecordError: a header cannot be what a broker wrote.
+    """
+    # The first call counts the batches, the second one fills as many elements.
+    count = kernel().scan(data, _NO_BATCHES)
+    if not count:
+        return _NO_BATCHES
+    batches = np.empty(count, BATCH)
+    batches = batches[: kernel().scan(data, batches)]
+    last = batches[-1]
+    if last["fault"]:
+        raise fault(int(last["fault"]), split_id, int(last["base_offset"]))
+    return batches
+
+
+def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
+    """Check batches of any format against the checksums in their headers: CRC-32C, in v0 and v1 CRC-32.
+
+    The checksum of a compressed batch covers its compressed bytes.
+
+    Give it the batches that will be skipped too: one flipped bit in a header makes a batch look like a
+    control batch, or like one that ends too early.
+
+    Raises:
+        CorruptRecordError: a batch is not what the producer wrote.
+    """
+    view = data.data
+    columns = (batches[name].tolist() for name in ("magic", "start", "end", "crc", "base_offset"))
+    for magic, start, end, expected, base_offset in zip(*columns, strict=True):
+        if magic == 2:
+            found = crc32c(view[start - _CHECKED_BEFORE_RECORDS : end])
+        else:
+            found = zlib.crc32(view[start + _CHECKED_FROM : end])
+        if found != expected:
+            raise corrupt(
+                f"fails its checksum (its bytes have {found:08x}, its header says {expected:08x})",
+                split_id,
+                base_offset,
+            )
+
+
+def next_offset(record_set: RecordSet, split_id: str) -> int | None:
+    """Return the offset after the last complete batch; None if no batch is complete.
+
+    The split reader asks this before anything is decoded, to send its next request at once. It takes
+    microseconds. None for a set that is not empty means that the first batch is larger than what was asked
+    for: see `first_batch_bytes`.
+
+    Raises:
+        CorruptRecordError: a header cannot be what a broker wrote.
+    """
+    batches = scan(as_bytes(record_set.data), split_id)
+    return int(batches[-1]["last_offset"]) + 1 if len(batches) else None
+
+
+def first_batch_bytes(record_set: RecordSet) -> int | None:
+    """Return how many bytes the first batch says it has, complete or not.
+
+    None if the length is cut short too, or not positive. The split reader asks the broker for that much if
+    `next_offset` is None. The number is not checked against anything; the split reader has a limit.
+    """
+    if len(record_set.data) < _LOG_OVERHEAD:
+        return None
+    length = int.from_bytes(bytes(record_set.data[_LENGTH_AT:_LOG_OVERHEAD]), "big", signed=True)
+    return _LOG_OVERHEAD + length if length > 0 else None
+
+
+def before(batches: BatchArray, stop: int) -> BatchArray:
+    """Return the batches that may hold offsets before ``stop``.
+
+    A compressed message of the old formats has the offset of its last record, and where it begins is not
+    known before it is decompressed. So messages of these formats are all kept.
+    """
+    wanted = (batches["base_offset"] < stop) | (batches["magic"] < 2)
+    return batches if wanted.all() else batches[wanted]
+
+
+def with_records_from(batches: BatchArray, position: int) -> BatchArray:
+    """Return the batches that may hold records at or after ``position``. Control batches hold none."""
+    wanted = (batches["last_offset"] >= position) & (batches["attributes"] & CONTROL == 0)
+    return batches if wanted.all() else batches[wanted]

@@ -1,7 +1,4 @@
-"""Chunks of records to Arrow batches.
-
-The kernel fills leased buffers, several chunks into the same ones if they are small.
-"""
+"""Makes Arrow batches of chunks: the kernel fills leased memory, with several chunks if they are small."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import pyarrow as pa
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka import arrays, layout
-from headwater.readers.kafka.buffers import BufferPool
+from headwater.readers.kafka.arenas import ArenaPool
 from headwater.readers.kafka.chunks import Chunk
 from headwater.readers.kafka.columns import kafka_schema
 from headwater.readers.kafka.faults import fault
@@ -24,13 +21,15 @@ from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuff
 
 __all__ = ["RowBuilder"]
 
-_ENOUGH_ROWS, _ENOUGH_BYTES = 4096, 512 << 10
-_USUAL_ROWS, _USUAL_BYTES = 2 * _ENOUGH_ROWS, 2 * _ENOUGH_BYTES
+_ENOUGH_ROWS = 4096
+_ENOUGH_BYTES = 512 << 10
+_USUAL_ROWS = 2 * _ENOUGH_ROWS
+_USUAL_BYTES = 2 * _ENOUGH_BYTES
 _NO_BYTES: ByteArray = np.empty(0, np.uint8)
 
 
-class _Run(NamedTuple):
-    """Rows of one partition in a row."""
+class _PartitionRows(NamedTuple):
+    """How many consecutive rows are of one partition."""
 
     topic: str
     partition: int
@@ -38,19 +37,17 @@ class _Run(NamedTuple):
 
 
 class RowBuilder:
-    """Gathers rows until they are worth an Arrow batch.
+    """Gathers rows until there are enough for an Arrow batch. One owner, one thread.
 
-    A large record set makes a batch of its own, small ones share one.
-
-    Handing over a batch costs as much as handing over some hundred rows, so the record sets of a trickle over
-    many partitions are put together. One owner, one thread.
+    A large record set makes a batch of its own; small ones share a batch. To hand over a batch costs as much
+    as some hundred rows, so that a trickle over many partitions is cheaper in shared batches.
 
     Args:
         columns: which columns, in which order. Others are neither decoded nor copied.
-        pool: lends the memory.
+        pool: lends the memory for the batches.
     """
 
-    def __init__(self, columns: Sequence[str], pool: BufferPool) -> None:
+    def __init__(self, columns: Sequence[str], pool: ArenaPool) -> None:
         self._schema = kafka_schema(columns)
         self._pool = pool
         self._topics = arrays.TopicColumn()
@@ -60,19 +57,19 @@ class RowBuilder:
         self._buffers: RowBuffers | None = None
         self._addresses: Int64Array = np.empty(0, np.int64)
         self._tally: Int64Array = np.zeros(layout.TALLY_FIELDS, np.int64)
-        self._runs: list[_Run] = []
-        self._rows = self._bytes = self._room_rows = self._room_bytes = 0
+        self._runs: list[_PartitionRows] = []
+        self._rows = 0
+        self._bytes = 0
+        self._room_rows = 0
+        self._room_bytes = 0
 
     @property
     def is_enough(self) -> bool:
-        """Whether the rows that are waiting are worth a batch."""
+        """Whether the rows that are waiting are enough for a batch."""
         return self._rows >= _ENOUGH_ROWS or self._bytes >= _ENOUGH_BYTES
 
     def fits(self, chunk: Chunk) -> bool:
-        """Return whether the chunk's rows can go beside those that are waiting.
-
-        If none are, every chunk fits.
-        """
+        """Return whether the chunk has room beside the rows that are waiting; True if there are none."""
         return self._rows == 0 or self._has_room(chunk)
 
     def _has_room(self, chunk: Chunk) -> bool:
@@ -84,10 +81,11 @@ class RowBuilder:
     def append(self, chunk: Chunk, state: SplitState[KafkaPartitionSplit, int]) -> None:
         """Decode the records of a chunk that fits, from the state's position up to its stop.
 
-        The state is only looked at.
+        The state is not changed.
 
         Raises:
-            CorruptRecordError: the records cannot be decoded. What is waiting is lost too: the task fails.
+            CorruptRecordError: the records cannot be decoded. The rows that are waiting are dropped, because
+                the task fails.
         """
         if self._buffers is None or not self._has_room(chunk):
             self._open(chunk.most_rows, chunk.most_bytes)
@@ -99,14 +97,15 @@ class RowBuilder:
             self._reset()
             raise fault(rows, state.split.split_id, base_offset)
         if rows > self._rows:
-            self._runs.append(_Run(state.split.topic, state.split.partition, rows - self._rows))
+            self._runs.append(_PartitionRows(state.split.topic, state.split.partition, rows - self._rows))
             self._rows = rows
             self._bytes += chunk.most_bytes
 
     def finish(self) -> pa.RecordBatch | None:
-        """Return the rows that were waiting, None if there were none, and start anew.
+        """Return the rows that are waiting as a batch, None if there are none, and start anew.
 
-        The batch owns its memory, which is used again when the batch and all that was made from it are gone.
+        The batch keeps its memory alive. The memory is used again when the batch and everything that was made
+        from it are gone.
         """
         if self._buffers is None or not self._rows:
             return None
@@ -115,7 +114,8 @@ class RowBuilder:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _column(self, name: str, buffers: RowBuffers) -> pa.Array[Any]:  # noqa: PLR0911 - one for each column
-        rows, tally = self._rows, self._tally.tolist()
+        rows = self._rows
+        tally = self._tally.tolist()
         match name:
             case "key":
                 return arrays.binary(pa.binary(), rows, buffers.key, tally[layout.TALLY_NULL_KEYS])
@@ -143,9 +143,11 @@ class RowBuilder:
                 )
 
     def _open(self, rows: int, size: int) -> None:
-        """Lease buffers for this many rows and bytes at least, and for some more small record sets."""
-        self._room_rows, self._room_bytes = max(rows, _USUAL_ROWS), max(size, _USUAL_BYTES)
+        """Lease buffers for at least this many rows and bytes, with room for some more small record sets."""
+        self._room_rows = max(rows, _USUAL_ROWS)
+        self._room_bytes = max(size, _USUAL_BYTES)
         wanted = frozenset(self._schema.names)
+        # Carved twice: first without memory, which tells how much is needed.
         measured = _Region(_NO_BYTES)
         _carve(measured, wanted, self._room_rows, self._room_bytes)
         buffers = _carve(_Region(self._pool.lease(measured.used)), wanted, self._room_rows, self._room_bytes)
@@ -156,13 +158,15 @@ class RowBuilder:
             buffers.headers.key,
             buffers.headers.value,
         ):
+            # As the kernel wants it: it writes the end of each value, and clears the bit of each null.
             column.offsets[:1] = 0
             column.validity[:] = 0xFF
-        self._buffers, self._addresses = buffers, buffers.addresses()
+        self._buffers = buffers
+        self._addresses = buffers.addresses()
 
 
 class _Region:
-    """Hands out pieces of memory, one after the other. Without memory it only adds up how much is needed."""
+    """Cuts an arena into arrays, one after the other. With empty memory it only adds up what is needed."""
 
     def __init__(self, memory: ByteArray) -> None:
         self._memory = memory
@@ -171,14 +175,15 @@ class _Region:
     def take(self, count: int, kind: type[np.generic]) -> npt.NDArray[Any]:
         size = count * np.dtype(kind).itemsize
         piece = self._memory[self.used : self.used + size].view(kind)
-        self.used += (size + 63) & ~63
+        self.used += (size + 63) & ~63  # Arrow wants its buffers aligned to 64 bytes
         return piece
 
 
 def _carve(region: _Region, wanted: frozenset[str], rows: int, size: int) -> RowBuffers:
     """Divide memory into buffers for the wanted columns.
 
-    Keys, values and headers could each be nearly all of the bytes.
+    Keys, values and headers get room for all bytes each, because each of them could be nearly all of the
+    records. Pages that are not written to cost nothing.
     """
 
     def binary(name: str, most: int) -> BinaryBuffers:

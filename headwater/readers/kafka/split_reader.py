@@ -14,13 +14,12 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
 from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.fetch_session import Cursor, FetchedPartition
-from headwater.readers.kafka.fetch_sessions import FetchSessions
-from headwater.readers.kafka.leaders import Leaders, Nowhere
-from headwater.readers.kafka.losses import Losses
-from headwater.readers.kafka.patience import Patience
-from headwater.readers.kafka.record_batch import first_batch_bytes, next_offset
-from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kafka.broker_fetcher import Cursor, FetchedPartition
+from headwater.readers.kafka.broker_fetchers import BrokerFetchers
+from headwater.readers.kafka.leaders import Leaders, NoLeader
+from headwater.readers.kafka.loss_detector import LossDetector
+from headwater.readers.kafka.poll_timer import PollTimer
+from headwater.readers.kafka.record_set import RecordSet, first_batch_bytes, next_offset
 
 __all__ = ["KafkaSplitReader"]
 
@@ -32,12 +31,16 @@ _LARGEST_FETCH_BYTES = 1 << 30
 
 
 class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
-    """Fetches from all leaders at once, one request in flight per broker, the next one sent before the last answer is handed out.
+    """Fetches from all leaders at once, with one request in flight per broker.
 
-    A range is finished when its fetch position has reached its stop; how many records lay between is nobody's
-    business: compaction, transaction markers and aborted records leave gaps. Leaders that move, brokers that
-    restart and slow elections are waited for, while the other brokers go on; only when nothing at all has
-    come for the poll time-out does the task fail.
+    The next request is sent before the last answer is handed out, so that the broker works while the records
+    are decoded.
+
+    A range is finished when its fetch position has reached its stop. Records are not counted, because
+    compaction, transaction markers and aborted records leave gaps between offsets.
+
+    Leaders that move, brokers that restart and slow elections are waited for, while the other brokers go on.
+    The task fails only when there has been no progress at all for the poll time-out.
 
     Args:
         config: how to reach the cluster.
@@ -56,7 +59,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         clock: Clock | None = None,
         pool: ConnectionPool = POOL,
     ) -> None:
-        # No single question takes longer than the task waits at all.
+        # No single request may take longer than the task waits for progress.
         self._config = replace(
             config,
             request_timeout_ms=min(config.request_timeout_ms, poll_timeout_ms),
@@ -64,9 +67,9 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         )
         self._clock = clock or SystemClock()
         self._leaders = Leaders(self._config, self._clock)
-        self._losses = Losses(self._leaders, self._clock, fail_on_data_loss=fail_on_data_loss)
-        self._sessions = FetchSessions(self._config, pool, self._clock)
-        self._patience = Patience(self._config, poll_timeout_ms, self._clock)
+        self._losses = LossDetector(self._leaders, self._clock, fail_on_data_loss=fail_on_data_loss)
+        self._fetchers = BrokerFetchers(self._config, pool, self._clock)
+        self._timer = PollTimer(self._config, poll_timeout_ms, self._clock)
         self._cursors: dict[Path, Cursor] = {}
         self._empty: set[Path] = set()
 
@@ -81,98 +84,106 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
 
     def fetch(self) -> RecordsWithSplitIds[RecordSet]:
         if self._empty or not self._cursors:
-            finished, self._empty = frozenset(self._empty), set()
+            finished = frozenset(self._empty)
+            self._empty.clear()
             return RecordsWithSplitIds(finished=finished)
-        self._patience.begin()
-        self._attempt(self._place)
-        self._ask()
-        fetched = self._attempt(self._sessions.receive, self._patience.left_ms)
+        self._timer.begin()
+        self._attempt(self._find_brokers)
+        self._send()
+        fetched = self._attempt(self._fetchers.receive, self._timer.left_ms)
         taken = self._take([part for part in fetched or () if self._is_current(part)])
-        self._ask()  # the next answers are on their way while these records are decoded
+        self._send()  # the next answers are on their way while these records are decoded
         if taken.records or taken.finished:
-            self._patience.end()
+            self._timer.end()
         else:
-            self._patience.wait(next(iter(self._cursors.values())))
+            self._timer.wait(next(iter(self._cursors.values())))
         return taken
 
     def close(self) -> None:
-        self._sessions.close()
+        self._fetchers.close()
         self._leaders.close()
 
     def _attempt(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Try something that may fail for a passing reason.
+        """Call something that may fail for a passing reason; return None if it does.
 
-        Records that are in hand already must not suffer from it.
+        The timer remembers the failure. It is not raised here, because the other brokers go on, and records
+        that have arrived already must be handed out.
         """
         try:
             return call(*args, **kwargs)
         except TransientSourceError as error:
-            self._patience.failed(error)
+            self._timer.failed(error)
             return None
 
-    def _place(self) -> None:
-        """Give every cursor without a broker to the one that leads its partition."""
-        lost = self._without_broker()
-        if not lost or not self._patience.is_due:
+    def _find_brokers(self) -> None:
+        """Give each cursor without a broker to the broker that leads its partition."""
+        unplaced = self._without_broker()
+        if not unplaced or not self._timer.is_due:
             return
-        located = self._leaders.locate([cursor.split for cursor in lost])
-        for cursor in lost:
+        located = self._leaders.locate([cursor.split for cursor in unplaced])
+        for cursor in unplaced:
             where = located[cursor.split]
             if isinstance(where, int):
                 self._move(cursor, where)
-            elif where is not Nowhere.ELECTING:
+            elif where is not NoLeader.ELECTING:
                 self._losses.missing(cursor, where)
-        waiting = [cursor for cursor in lost if cursor.broker is None and cursor.position < cursor.stop]
+        waiting = [cursor for cursor in unplaced if cursor.broker is None and cursor.position < cursor.stop]
         if waiting:
             self._leaders.forget({cursor.split.topic for cursor in waiting})
             first = waiting[0].split
             why = located[first]
             raise TransientSourceError(
-                why.value if isinstance(why, Nowhere) else f"node {why} has no address",
+                why.value if isinstance(why, NoLeader) else f"node {why} has no address",
                 source="kafka",
                 split=first.split_id,
             )
 
     def _without_broker(self) -> list[Cursor]:
-        """Return the cursors that have no broker, or none any more.
+        """Return the cursors that have no broker, or lose theirs now.
 
-        It was dropped, or it is a replica whose time is over.
+        A broker is lost when its connection failed and was dropped, and a replica when its time is over.
         """
         now_ms = self._clock.monotonic_ms()
         for cursor in self._cursors.values():
-            if cursor.broker is not None and cursor.broker not in self._sessions:
+            if cursor.broker is not None and cursor.broker not in self._fetchers:
                 self._look_again(cursor)
             elif cursor.replica_until_ms is not None and now_ms >= cursor.replica_until_ms:
                 cursor.broker = None
         return [cursor for cursor in self._cursors.values() if cursor.broker is None]
 
     def _move(self, cursor: Cursor, node: int, replica_until_ms: int | None = None) -> bool:
-        """Let a broker serve a cursor, if its address is known."""
+        """Let a broker serve a cursor, and return True; return False if its address is not known."""
         address = self._leaders.address(node)
-        if address is not None:
-            self._sessions.open(node, address)
-            cursor.broker, cursor.replica_until_ms = node, replica_until_ms
-        return address is not None
+        if address is None:
+            return False
+        self._fetchers.open(node, address)
+        cursor.broker = node
+        cursor.replica_until_ms = replica_until_ms
+        return True
 
-    def _ask(self) -> None:
-        """Send the next request to every broker that has none under way and something to ask for."""
-        for node in self._sessions.idle():
+    def _send(self) -> None:
+        """Send the next request to each broker that has none in flight and serves a cursor."""
+        for node in self._fetchers.idle():
             if wanted := [cursor for cursor in self._cursors.values() if cursor.broker == node]:
-                self._attempt(self._sessions.send, node, wanted)
+                self._attempt(self._fetchers.send, node, wanted)
 
     def _is_current(self, part: FetchedPartition) -> bool:
-        """Whether nobody else has served the partition since it was asked for."""
+        """Whether the cursor is still where it was when this answer was asked for.
+
+        After a broker was dropped, another one may have served the partition in the meantime.
+        """
         return (
             self._cursors.get(part.cursor.split.path) is part.cursor and part.cursor.position == part.position
         )
 
     def _take(self, fetched: Sequence[FetchedPartition]) -> RecordsWithSplitIds[RecordSet]:
-        """Move the cursors past what came, and hand it out."""
+        """Move the cursors past the records that came, and hand the records out."""
         records: dict[Path, list[RecordSet]] = {}
         for part in fetched:
             path = part.cursor.split.path
-            self._cursors[path] = self._cursors.pop(path)  # who was served goes to the end of the queue
-            part.cursor.end = part.cursor.end if part.error_code else part.end
+            self._cursors[path] = self._cursors.pop(path)  # to the end: others come first next time
+            if not part.error_code:
+                part.cursor.end = part.end
             if record_set := self._advance(part):
                 records[path] = [record_set]
         silent = not any(len(part.records) for part in fetched)
@@ -185,10 +196,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         return RecordsWithSplitIds(records, finished)
 
     def _advance(self, part: FetchedPartition) -> RecordSet | None:
-        """Return the records of a partition and move its cursor past them.
-
-        None if there is no whole batch.
-        """
+        """Move a cursor past the records that came, and return them; None if there is no whole batch."""
         cursor = part.cursor
         if part.error_code or not len(part.records):
             return None
@@ -198,11 +206,18 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             return None
         if following <= cursor.position:
             raise _corrupt(cursor, f"the broker sends records up to offset {following - 1} instead")
-        cursor.position, cursor.doubt = following, None
+        cursor.position = following
+        cursor.doubt = None
         return record_set
 
     def _doubt(self, part: FetchedPartition, *, silent: bool) -> None:
-        """Find out what it means that a partition gave no records."""
+        """Find out why an answer holds no records of a partition.
+
+        Args:
+            part: the partition's part of the answer.
+            silent: whether the whole answer holds no records. If it holds others, this partition may only
+                have been left out because the response was full.
+        """
         cursor = part.cursor
         if part.error_code:
             self._refused(cursor, part.error_code)
@@ -213,15 +228,17 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         elif silent and cursor.replica_until_ms is None:
             self._losses.silence(cursor, part.end)
         elif silent:
-            cursor.broker = None  # a replica may lag behind; the leader decides
+            cursor.broker = None  # a replica may lag behind the leader: ask the leader itself
 
     def _ask_for_more(self, part: FetchedPartition) -> None:
-        """Not one whole batch fitted into what was asked for."""
-        cursor, batch_bytes = part.cursor, first_batch_bytes(RecordSet(part.records)) or 0
+        """Raise the limit of a partition whose first batch did not fit into what was asked for."""
+        cursor = part.cursor
+        batch_bytes = first_batch_bytes(RecordSet(part.records)) or 0
         if cursor.max_bytes >= _LARGEST_FETCH_BYTES or batch_bytes > _LARGEST_FETCH_BYTES:
             raise _corrupt(
                 cursor,
-                f"a record batch is larger than {_LARGEST_FETCH_BYTES} bytes, or its length is not what was written",
+                f"a record batch is larger than {_LARGEST_FETCH_BYTES} bytes, "
+                "or its length is not what was written",
             )
         cursor.max_bytes = min(max(cursor.max_bytes * 2, batch_bytes), _LARGEST_FETCH_BYTES)
 
@@ -237,8 +254,9 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             )
 
     def _refused(self, cursor: Cursor, code: int) -> None:
-        """A broker will not serve a partition: look elsewhere, skip what is gone, or fail."""
-        split, at_leader = cursor.split, cursor.replica_until_ms is None
+        """A broker refuses to serve a partition: look for another broker, skip what is gone, or fail."""
+        split = cursor.split
+        at_leader = cursor.replica_until_ms is None
         if code == _OFFSET_OUT_OF_RANGE and at_leader:
             self._losses.out_of_range(cursor)
             return
@@ -259,9 +277,10 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         )
 
     def _look_again(self, cursor: Cursor) -> None:
-        """Ask the cluster who leads the partition now. What its last broker said counts no more."""
+        """Ask the cluster which broker leads the partition now, and forget what its last broker said."""
         self._leaders.forget([cursor.split.topic])
-        cursor.broker = cursor.doubt = None
+        cursor.broker = None
+        cursor.doubt = None
 
 
 def _corrupt(cursor: Cursor, what: str) -> CorruptRecordError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headwater.readers.kafka.layout import BatchArray, ByteArray
-from headwater.readers.kafka.record_batch import CONTROL, TRANSACTIONAL
+from headwater.readers.kafka.record_set import CONTROL, TRANSACTIONAL
 
 __all__ = ["without_aborted"]
 
@@ -17,12 +17,18 @@ _ABORT = 0
 def without_aborted(data: ByteArray, batches: BatchArray, aborted: Sequence[tuple[int, int]]) -> BatchArray:
     """Return the batches that no aborted transaction wrote, control batches still among them.
 
-    The broker names aborted transactions by producer and first offset. From there on a producer's
-    transactional batches are dropped, until its abort marker ends the transaction. ``batches`` must hold all
-    of the response up to the last wanted one: a marker may stand before the first.
+    The broker names aborted transactions by producer and first offset. From that offset on, the producer's
+    transactional batches are dropped, until its abort marker ends the transaction.
+
+    Args:
+        data: the record set.
+        batches: all batches of the response up to the last one that is wanted, also those before the first
+            wanted one: a marker may be among them.
+        aborted: producer id and first offset of each aborted transaction.
     """
     if not aborted:
         return batches
+    # Reversed, so that the next one is at the end, where pop is cheap.
     waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
     aborting: set[int] = set()
     kept = np.ones(len(batches), np.bool_)
@@ -41,7 +47,10 @@ def without_aborted(data: ByteArray, batches: BatchArray, aborted: Sequence[tupl
 
 
 def _control_type(data: ByteArray, start: int, end: int) -> int | None:
-    """Return the type in the first record's key: int16 version, int16 type. None if there is no such key."""
+    """Return the type in the key of the first record; None if there is no such key.
+
+    The key is an int16 version and an int16 type.
+    """
     record = data[start : min(end, start + 64)].tobytes()
     pos = _after_varints(record, 0, 1) + 1  # the length; the attributes
     pos = _after_varints(record, pos, 3)  # timestamp, offset, key length

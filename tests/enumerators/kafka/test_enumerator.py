@@ -11,7 +11,7 @@ import pytest
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.split import Path
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST
+from headwater.enumerators.kafka.client.metadata import EARLIEST
 from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
 from headwater.enumerators.kafka.lookup import ClusterView
 from headwater.enumerators.kafka.lookup_settings import LookupSettings

@@ -15,7 +15,7 @@ import pytest
 from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import Path
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer

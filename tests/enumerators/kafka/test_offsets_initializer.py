@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from headwater.core.errors import OptionError, SourceError
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -9,6 +9,7 @@ import pytest
 
 from headwater.readers.kafka import leaders
 from tests.enumerators.kafka.client.listeners import Listen, listening
+from tests.enumerators.kafka.client.pools import empty
 from tests.readers.kafka.split_reading import Task
 from tests.scripted_kafka import ScriptedKafka
 
@@ -31,4 +32,4 @@ def task(kafka: ScriptedKafka, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     yield make
     for each in made:
         each.reader.close()
-        each.pool.clear()
+        empty(each.pool)

@@ -11,6 +11,7 @@ from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.split_reader import KafkaSplitReader
 from tests.enumerators.kafka.client.listeners import client
+from tests.enumerators.kafka.client.pools import empty
 from tests.scripted_kafka import Fetch, HangUp, Part, ScriptedKafka, Surprise
 
 POLL_TIMEOUT_MS = 10_000
@@ -20,7 +21,8 @@ class Task:
     """A reader and what its task has emitted."""
 
     def __init__(self, kafka: ScriptedKafka, *, loss: bool = True, **properties: str) -> None:
-        self.clock, self.pool = ManualClock(), ConnectionPool()
+        self.clock = ManualClock()
+        self.pool = ConnectionPool()
         config = client(kafka.bootstrap, **{"max_partition_fetch_bytes": "1", **properties})
         self.reader = KafkaSplitReader(
             config, poll_timeout_ms=POLL_TIMEOUT_MS, fail_on_data_loss=loss, clock=self.clock, pool=self.pool
@@ -51,7 +53,7 @@ class Task:
         while self.step():
             pass
         self.reader.close()
-        self.pool.clear()
+        empty(self.pool)
         return list(self.rows.values())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.kafka.buffers import BufferPool, Scratch
+from headwater.readers.kafka.arenas import ArenaPool, Scratch
 from headwater.readers.kafka.codecs import decompress, most_inflated_bytes
 from tests.readers.kafka.record_sets import COMPRESS, GZIP, LZ4, NO_CODEC, SNAPPY, ZSTD, xerial
 
@@ -21,7 +21,7 @@ CODECS = [GZIP, SNAPPY, LZ4, ZSTD]
 
 
 def inflated(codec: int, body: bytes, scratch: Scratch | None = None) -> bytes:
-    scratch = scratch or Scratch(BufferPool())
+    scratch = scratch or Scratch(ArenaPool())
     before = scratch.size
     decompress(codec, memoryview(body), scratch, "orders-3", 7)
     return scratch.bytes()[before:].tobytes()
@@ -46,14 +46,14 @@ def test_frames_one_after_the_other_belong_together() -> None:
 
 
 def test_batches_are_laid_down_one_after_the_other() -> None:
-    scratch = Scratch(BufferPool())
+    scratch = Scratch(ArenaPool())
     for codec in (NO_CODEC, *CODECS):
         inflated(codec, COMPRESS[codec](b"%d" % codec * 3), scratch)
     assert scratch.bytes().tobytes() == b"000111222333444"
 
 
 def test_memory_is_used_again() -> None:
-    scratch = Scratch(BufferPool())
+    scratch = Scratch(ArenaPool())
     inflated(ZSTD, COMPRESS[ZSTD](b"x" * MIB), scratch)
     first = scratch.bytes()
     scratch.clear()
@@ -70,7 +70,7 @@ def test_what_blows_up_grows_step_by_step(codec: int) -> None:
 def test_a_bomb_is_refused(codec: int) -> None:
     bomb = COMPRESS[codec](b"\x00" * (65 * MIB))
     assert most_inflated_bytes(len(bomb)) == 64 * MIB
-    scratch = Scratch(BufferPool())
+    scratch = Scratch(ArenaPool())
     with pytest.raises(CorruptRecordError, match="cannot be decompressed"):
         inflated(codec, bomb, scratch)
     assert scratch.size == 0
@@ -103,7 +103,7 @@ def test_cut_and_broken_input_is_an_error_or_something_else_of_bounded_size(
     codec: int, rng: random.Random
 ) -> None:
     whole = COMPRESS[codec](bytes(rng.choices(b"abcdefgh", k=2_000)))
-    scratch = Scratch(BufferPool())
+    scratch = Scratch(ArenaPool())
     for _ in range(100):
         broken = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.3 else whole)
         for _ in range(rng.randrange(1, 4)):

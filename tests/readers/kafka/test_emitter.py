@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headwater.core.emitter import SplitState
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.buffers import BufferPool
+from headwater.readers.kafka.arenas import ArenaPool
 from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
@@ -333,7 +333,7 @@ def test_batches_that_a_caller_keeps_do_not_change() -> None:
 
 
 def test_the_memory_of_batches_that_are_dropped_is_used_again() -> None:
-    emitter, state, seen = KafkaRecordEmitter(["value"], pool=BufferPool()), state_of(), set()
+    emitter, state, seen = KafkaRecordEmitter(["value"], pool=ArenaPool()), state_of(), set()
     for n in range(20):
         for found in emitter.emit(
             RecordSet(batch([Record(i, value=b"x" * 100) for i in range(5_000)], 5_000 * n)), state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,21 @@ def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(warm: Path
     assert said(start(warm, moved)) == "loaded"
 
 
+def test_the_key_covers_every_module_that_becomes_machine_code() -> None:
+    package = ROOT / "headwater" / "readers" / "kafka"
+    found: set[str] = set()
+    waiting = ["kernel_entry"]
+    while waiting:
+        name = waiting.pop()
+        found.add(f"{name}.py")
+        imported = re.findall(
+            r"^from headwater\.(\S+) import", (package / f"{name}.py").read_text(), re.MULTILINE
+        )
+        modules = {module.removeprefix("readers.kafka.") for module in imported} - {"readers.kafka"}
+        waiting += [module for module in modules if f"{module}.py" not in found]
+    assert found == set(kernel_cache._SOURCES)
+
+
 def test_another_processor_has_machine_code_of_its_own(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set((warm / "cache" / "headwater").iterdir())
     kernel_code = importlib.import_module("headwater.readers.kafka.kernel_code")
@@ -175,8 +191,7 @@ def test_without_numba_the_first_record_set_says_what_to_install(missing: str, t
 import sys
 sys.modules["{missing}"] = None
 from headwater.core.errors import MissingDependencyError
-from headwater.readers.kafka.record_batch import next_offset
-from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kafka.record_set import RecordSet, next_offset
 try:
     next_offset(RecordSet(bytes(100)), "orders-3")
 except MissingDependencyError as error:
@@ -191,7 +206,11 @@ except MissingDependencyError as error:
 
 
 def test_nothing_that_the_driver_imports_imports_numba() -> None:
-    program = "import sys, headwater.readers.kafka.columns, headwater.readers.kafka.record_set, headwater.readers.kafka.emitter; print({'numba', 'llvmlite'} & set(sys.modules) or None)"
+    program = """
+import sys
+import headwater.readers.kafka.columns, headwater.readers.kafka.record_set, headwater.readers.kafka.emitter
+print({"numba", "llvmlite"} & set(sys.modules) or None)
+"""
     found = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -8,9 +8,9 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.leaders import Leaders, Nowhere
+from headwater.readers.kafka.leaders import Leaders, NoLeader
 from local_kafka import LocalKafka
 from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.scripted_kafka import NOT_LEADER, ScriptedKafka
@@ -47,10 +47,10 @@ def test_partitions_that_somebody_leads_and_why_the_others_are_nowhere(
     assert leaders.locate([led, by_name, electing, replaced, unknown, missing]) == {
         led: 1,
         by_name: 1,
-        electing: Nowhere.ELECTING,
-        replaced: Nowhere.REPLACED,
-        unknown: Nowhere.GONE,
-        missing: Nowhere.GONE,
+        electing: NoLeader.ELECTING,
+        replaced: NoLeader.REPLACED,
+        unknown: NoLeader.GONE,
+        missing: NoLeader.GONE,
     }
     assert leaders.address(2) == scripted.nodes[2]
     assert leaders.address(3) is None
@@ -88,7 +88,7 @@ def test_a_topic_that_does_not_exist_is_asked_for_every_time(
     scripted: ScriptedKafka, leaders: Leaders
 ) -> None:
     split = KafkaPartitionSplit("t", 0)
-    assert leaders.locate([split]) == {split: Nowhere.GONE}
+    assert leaders.locate([split]) == {split: NoLeader.GONE}
     scripted.topic("t")
     assert leaders.locate([split]) == {split: 1}
 
@@ -115,7 +115,7 @@ def test_a_partition_that_has_just_gone_is_a_passing_failure_for_whoever_asks_fo
     del scripted.topics["t"]
     with pytest.raises(TransientSourceError, match="does not exist"):
         leaders.offset(split, LATEST)
-    assert leaders.locate([split]) == {split: Nowhere.GONE}
+    assert leaders.locate([split]) == {split: NoLeader.GONE}
 
 
 def test_so_is_a_leader_that_is_not_one(scripted: ScriptedKafka, leaders: Leaders) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from tests.enumerators.kafka.client.listeners import Listen, listening
+from tests.enumerators.kafka.client.pools import idle
 from tests.readers.kafka.split_reading import POLL_TIMEOUT_MS, Task, fail_once, hang_up, plain, upto
 from tests.scripted_kafka import NOT_LEADER, OUT_OF_RANGE, Fetch, Part, ScriptedKafka, Surprise, batch
 
@@ -85,7 +86,7 @@ class TestTheOrdinaryCourse:
         left_early = task().take(kafka.range("t"))
         left_early.step()
         left_early.reader.close()
-        assert (len(whole.pool), len(left_early.pool)) == (1, 0)
+        assert (idle(whole.pool), idle(left_early.pool)) == (1, 0)
 
 
 class TestRecordsLargerThanTheFetch:
@@ -146,7 +147,7 @@ class TestConnectionsThatBreak:
         """The next request is sent before they are handed out: its failure is not theirs."""
         kafka.topic("t", 1, [2, 2])
         reading = task().take(kafka.range("t"))
-        fail_once(reading.reader._sessions, "send", TransientSourceError("gone"), after=1)
+        fail_once(reading.reader._fetchers, "send", TransientSourceError("gone"), after=1)
         assert reading.finish() == upto(4)
 
     def test_records_in_hand_outlive_a_question_about_another_partition(

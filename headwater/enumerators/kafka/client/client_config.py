@@ -1,6 +1,6 @@
 """What the user's ``kafka.*`` options come to.
 
-Checked once on the driver, pickled to wherever a connection is opened.
+They are checked once, on the driver. The result is pickled and sent to each process that opens a connection.
 """
 
 from __future__ import annotations
@@ -10,37 +10,33 @@ import logging
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from headwater.core.errors import OptionError, nearest
-from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Mapped, Refused
-from headwater.enumerators.kafka.client.property_values import BrokerAddress
-from headwater.enumerators.kafka.client.security_config import (
-    SaslConfig,
-    TlsConfig,
-    check_stores,
-    sasl_config,
-    tls_config,
-)
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
+from headwater.enumerators.kafka.client.properties import PROPERTIES
+from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused
+from headwater.enumerators.kafka.client.sasl_config import SaslConfig, sasl_config
+from headwater.enumerators.kafka.client.tls import TlsConfig, check_stores, tls_config
 
-__all__ = ["BrokerAddress", "ClientConfig", "SaslConfig", "TlsConfig"]
+__all__ = ["ClientConfig"]
 
 log = logging.getLogger(__name__)
 _PREFIX = "kafka."
 _SALT = os.urandom(16)
-_named: set[str] = set()
-_naming = threading.Lock()
+_logged: set[str] = set()
+_logged_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """The settings of every connection of one source.
+    """The settings of all connections of one source.
 
     Immutable, hashable, picklable; its repr shows no secret.
 
-    The attributes are Kafka's properties of the same names (``docs/kafka-properties.md``), times in
-    milliseconds, sizes in bytes; a buffer of -1 is left to the operating system.
+    The attributes are Kafka's properties of the same names (``docs/kafka-properties.md``), with ``_`` for
+    ``.``. Times are in milliseconds, sizes in bytes. A buffer of -1 is left to the operating system.
 
     Attributes:
         tls: how to encrypt, None if ``security.protocol`` does not say so.
@@ -71,9 +67,9 @@ class ClientConfig:
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> ClientConfig:
-        """Check all options that begin with ``kafka.``; others are not looked at.
+        """Check all options that begin with ``kafka.``, and ignore the others.
 
-        Opens nothing. Logs each harmless property once per process.
+        Opens nothing. Logs each harmless property once in the life of the process.
 
         Raises:
             OptionError: a property is unknown (the nearest is named), refused, malformed, or clashes with
@@ -99,9 +95,10 @@ class ClientConfig:
             for attribute in fields(cls)
             if (name := attribute.name.replace("_", ".")) in values
         }
-        tls = tls_config(values, given) if protocol.endswith("SSL") else None
         return cls(
-            **simple, tls=tls, sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None
+            **simple,
+            tls=tls_config(values, given) if protocol.endswith("SSL") else None,
+            sasl=sasl_config(values, protocol) if protocol.startswith("SASL") else None,
         )
 
     @property
@@ -113,12 +110,12 @@ class ClientConfig:
     def credentials_key(self) -> bytes:
         """A digest of what makes two connections to one broker interchangeable: security, client id, buffers.
 
-        For keys of caches within one process: it is salted anew in each, and tells nothing of the secrets in
-        it.
+        For the keys of caches within one process. The salt is different in each process, so that the digest
+        tells nothing of the secrets in it.
         """
+        secrets = [astuple(part) for part in (self.tls, self.sasl) if part]
         parts = (self.security_protocol, self.client_id, self.receive_buffer_bytes, self.send_buffer_bytes)
-        secrets = [value for part in (self.tls, self.sasl) if part for value in part.identity()]
-        return hashlib.blake2b(repr((*parts, *secrets)).encode(), key=_SALT, digest_size=16).digest()
+        return hashlib.blake2b(repr((parts, secrets)).encode(), key=_SALT, digest_size=16).digest()
 
 
 def _check_names(given: Mapping[str, str]) -> None:
@@ -133,14 +130,16 @@ def _check_names(given: Mapping[str, str]) -> None:
         if isinstance(treatment, Refused):
             raise OptionError(f"is refused: {treatment.note}", option=_PREFIX + name)
         if isinstance(treatment, Harmless):
-            _name_once(name, treatment)
+            _log_once(name, treatment)
 
 
-def _name_once(name: str, treatment: Harmless) -> None:
-    with _naming:
-        if name in _named:
+def _log_once(name: str, treatment: Harmless) -> None:
+    # Several queries may start at once in one driver, each on a thread of its own. The lock lets one of them
+    # log; writing the log needs no lock.
+    with _logged_lock:
+        if name in _logged:
             return
-        _named.add(name)
+        _logged.add(name)
     log.warning("option kafka.%s has no effect: %s", name, treatment.note)
 
 

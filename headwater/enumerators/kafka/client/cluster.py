@@ -1,7 +1,4 @@
-"""A Kafka cluster as the driver sees it: metadata, offsets and sizes.
-
-The only class that the enumerator talks to.
-"""
+"""A Kafka cluster as a client sees it: metadata, offsets and sizes of logs."""
 
 from __future__ import annotations
 
@@ -10,34 +7,39 @@ from typing import Any, TypeVar
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import TransientSourceError, UnknownSplitError
-from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
-from headwater.enumerators.kafka.client.list_offsets import Found, list_offsets_request, read_offsets
-from headwater.enumerators.kafka.client.log_dirs import log_dirs_request, read_log_sizes
 from headwater.enumerators.kafka.client.metadata import (
     Broker,
+    BrokerAddress,
     ClusterMetadata,
-    PartitionMetadata,
-    TopicMetadata,
-    metadata_request,
-    read_metadata,
+    TopicPartition,
 )
-from headwater.enumerators.kafka.client.topic_partition import TopicPartition
+from headwater.enumerators.kafka.client.requests import (
+    PartitionOffset,
+    list_offsets_request,
+    log_dirs_request,
+    metadata_request,
+    read_log_sizes,
+    read_metadata,
+    read_offsets,
+)
 from headwater.enumerators.kafka.client.transport import Deadline
 
-__all__ = ["Broker", "Cluster", "ClusterMetadata", "PartitionMetadata", "TopicMetadata"]
+__all__ = ["Cluster"]
 
 T = TypeVar("T")
 _LEADER_NOT_AVAILABLE = 5
 
 
 class Cluster:
-    """Asks the brokers of one cluster. Opens connections with the first question and keeps one per broker.
+    """Asks the brokers of one cluster. Opens a connection with the first request to a broker, and keeps it.
 
-    On the driver, on the enumerator's worker thread: every method blocks, each for ``default.api.timeout.ms``
-    at the most. Not thread-safe. Asks every broker that it knows before it gives up, but does not wait and
-    ask again: a `TransientSourceError` is the caller's to retry.
+    The enumerator has one on the driver, on its worker thread; a task has one for its `Leaders`. Not
+    thread-safe. Every method blocks, for ``default.api.timeout.ms`` at the most. A request that any broker
+    can answer goes to every broker that is known before it fails. There are no waits and no further attempts:
+    after a `TransientSourceError` the caller asks again.
 
     Every method raises:
         TransientSourceError: no broker answers, or a partition is changing its leader.
@@ -47,47 +49,42 @@ class Cluster:
 
     Args:
         config: where the cluster is and how to log in.
-        clock: for the age of what is known.
+        clock: for the age of the metadata.
     """
 
     def __init__(self, config: ClientConfig, clock: Clock | None = None) -> None:
-        self._config, self._clock = config, clock or SystemClock()
+        self._config = config
+        self._clock = clock or SystemClock()
         self._connections: dict[BrokerAddress, BrokerConnection] = {}
-        self._known = ClusterMetadata(None, {}, {})
+        self._known = ClusterMetadata({}, {})
         self._known_at_ms: int | None = None
 
     def metadata(self, topics: Collection[str] | None) -> ClusterMetadata:
-        """Return a fresh snapshot of these topics, or of all that this user may see if None.
+        """Return a fresh snapshot of these topics, or of all topics that this user may see if None.
 
-        A topic that does not exist is left out.
-
-        Right after a broker has started, a snapshot of all topics may lack some: "nothing there" is to be
-        asked twice.
+        A topic that does not exist is left out. For a moment after a broker has started, a snapshot of all
+        topics may lack some of them: ask again before you believe that a topic is gone.
 
         Raises:
-            UnknownSplitError: a name cannot be a topic's.
+            UnknownSplitError: a name cannot be the name of a topic.
         """
-        response = self._ask_any(
-            lambda: metadata_request(topics), Deadline(self._config.default_api_timeout_ms)
-        )
-        self._known, self._known_at_ms = read_metadata(response), self._clock.monotonic_ms()
+        deadline = Deadline(self._config.default_api_timeout_ms)
+        self._known = read_metadata(self._ask_any(lambda: metadata_request(topics), deadline))
+        self._known_at_ms = self._clock.monotonic_ms()
         return self._known
-
-    def list_topics(self) -> list[str]:
-        """Return the names of all topics that this user may see, sorted, without Kafka's internal ones."""
-        return sorted(name for name, topic in self.metadata(None).topics.items() if not topic.is_internal)
 
     def list_offsets(
         self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None
     ) -> dict[TopicPartition, int | None]:
         """Return an offset for every partition; None where no record is at or after the timestamp.
 
-        One request to each leader, all under way at once. Leaders that have moved are looked up anew, once.
+        Sends one request to each leader, all before the first answer is awaited. If a leader has moved, it is
+        looked up once more.
 
         Args:
             specs: `EARLIEST`, `LATEST`, or a timestamp in milliseconds since 1970 (at least 0).
-            read_committed: whether `LATEST` means the last stable offset; as ``isolation.level`` says if
-                None.
+            read_committed: whether `LATEST` means the last stable offset; None for what ``isolation.level``
+                says.
 
         Raises:
             UnknownSplitError: a partition does not exist.
@@ -106,16 +103,17 @@ class Cluster:
             self._known_at_ms = None
         tp, code = min(moved.items())
         error = from_code(code, what=f"offsets of topic {tp.topic!r}, partition {tp.partition}")
-        # The metadata has just said that this broker leads this partition: they will agree in a moment.
+        # The metadata is fresh, and yet the broker that it names refuses. Metadata reaches the brokers one by
+        # one, so they will agree in a moment: a transient error.
         raise TransientSourceError(error.message, source="kafka", split=str(tp))
 
     def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
-        """Return how many bytes each partition of these topics has on its leader's disks.
+        """Return how many bytes each partition of these topics has on the disks of its leader.
 
-        Without segments in tiered storage.
+        Segments in tiered storage do not count.
 
         Raises:
-            AuthorizationError: this user may not describe the cluster, as is common: do without.
+            AuthorizationError: this user may not describe the cluster. That is common; do without the sizes.
         """
         deadline = Deadline(self._config.default_api_timeout_ms)
         partitions = [
@@ -137,7 +135,7 @@ class Cluster:
 
     def _list_offsets(
         self, specs: Mapping[TopicPartition, int], deadline: Deadline, *, read_committed: bool
-    ) -> list[Found]:
+    ) -> list[PartitionOffset]:
         self._refresh(specs)
         led, leaderless = self._by_leader(specs)
         requests = {
@@ -149,21 +147,17 @@ class Cluster:
             )
             for broker, epochs in led.items()
         }
-        found = [
-            each
-            for answer in self._ask_each(requests, lambda response: list(read_offsets(response)), deadline)
-            for each in answer
-        ]
+        found = [each for answer in self._ask_each(requests, read_offsets, deadline) for each in answer]
         for tp, code, _ in found:
             if code and not metadata_is_stale(code):
                 what = f"offsets of topic {tp.topic!r}, partition {tp.partition}"
                 raise from_code(
                     code, what=what, needs=Permission("Describe", "topic", tp.topic), split=str(tp)
                 )
-        return [*found, *(Found(tp, _LEADER_NOT_AVAILABLE, None) for tp in leaderless)]
+        return [*found, *(PartitionOffset(tp, _LEADER_NOT_AVAILABLE, None) for tp in leaderless)]
 
     def _refresh(self, partitions: Collection[TopicPartition]) -> None:
-        """Make sure that what is known covers these partitions and is not too old."""
+        """Ask for the metadata if what is known lacks one of these partitions, or is too old."""
         age_ms = None if self._known_at_ms is None else self._clock.monotonic_ms() - self._known_at_ms
         stale = age_ms is None or age_ms >= self._config.metadata_max_age_ms
         if stale or any(self._known.partition(tp) is None for tp in partitions):
@@ -172,7 +166,7 @@ class Cluster:
     def _by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> tuple[dict[Broker, dict[TopicPartition, int]], list[TopicPartition]]:
-        """Return who leads which partitions since which epoch, and the partitions that nobody leads now."""
+        """Return each leader's partitions with their leader epochs, and the partitions without a leader."""
         led: dict[Broker, dict[TopicPartition, int]] = {}
         leaderless: list[TopicPartition] = []
         for tp in partitions:
@@ -190,7 +184,7 @@ class Cluster:
     def _ask_any(self, request: Callable[[], Any], deadline: Deadline) -> Any:
         """Ask one broker after the other until one answers.
 
-        Those that are connected, those that are known, those that the user named.
+        First those that are connected, then those in the metadata, then those that the user named.
         """
         known = [broker.address for broker in self._known.brokers.values()]
         failures = []
@@ -220,6 +214,8 @@ class Cluster:
                 for connection in connections
             ]
         except BaseException:
+            # The leaders may have moved. And answers that are still in flight belong to requests that have
+            # failed: on these connections the next request would be given a stale answer.
             self._known_at_ms = None
             for connection in connections:
                 if connection.in_flight:

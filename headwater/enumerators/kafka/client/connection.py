@@ -1,4 +1,4 @@
-"""One connection to one broker: questions out, answers in, on the thread that calls."""
+"""One connection to one broker: requests and responses, on the thread that calls."""
 
 from __future__ import annotations
 
@@ -16,40 +16,42 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
-from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
+from headwater.core.errors import CorruptRecordError, TransientSourceError
+from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import from_code, from_kafka_error, from_os_error
-from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply
-from headwater.enumerators.kafka.client.security import authenticate, ssl_context
+from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply, frame_size
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
+from headwater.enumerators.kafka.client.sasl import authenticate
+from headwater.enumerators.kafka.client.tls import ssl_context
 from headwater.enumerators.kafka.client.transport import Deadline, SocketSettings, Transport, open_transport
 
-__all__ = ["BrokerAddress", "BrokerConnection", "ReceiveBuffer", "Reply"]
+__all__ = ["BrokerConnection"]
 
 log = logging.getLogger(__name__)
 
-_HANDSHAKE_FRAME_BYTES = 1 << 19
 _SMALLEST_LIMIT_BYTES = 100 << 20
 _SESSION_SHARE = 0.85
-"""After this share of its session (KIP-368) a connection is opened anew.
-
-Java renews between 85 % and 95 %.
-"""
+"""After this share of its SASL session (KIP-368) a connection is opened anew. Java: between 85 % and 95 %."""
 
 
 class BrokerConnection:
-    """A connection that opens itself with the first question, negotiates versions (KIP-35, KIP-511) and logs in.
+    """A connection that opens itself with the first request.
 
-    Questions may be sent ahead of answers; answers come in the order of the questions. Not thread-safe: one
-    thread at a time. Every operation ends by a deadline. After any error the connection is closed, and what
-    was in flight is lost; the next question opens it anew. It also opens itself anew, between answers, before
-    a SASL session runs out, and when the broker has closed its end in the meantime.
+    Opening it means to connect, to negotiate versions (KIP-35, KIP-511), and to log in.
+
+    Several requests may be sent before the first answer is taken. Answers come in the order of the requests.
+    Not thread-safe: one thread at a time. Every operation ends by a deadline.
+
+    After any error the connection is closed, and the answers in flight are lost; the next request opens it
+    anew. While no answer is due it also opens itself anew when the SASL session is about to end, and when the
+    broker has closed its side.
 
     Every method that talks to the broker raises:
         TransientSourceError: the broker is away, slow, or closed the connection.
         AuthenticationError: wrong credentials or certificates.
         OptionError: a certificate file, key or token provider cannot be loaded on this host.
         CorruptRecordError: an answer that is not what was asked for.
-        SourceError: the broker is too old, answers with too large a frame, or does not speak Kafka there.
+        SourceError: the broker is too old or sends too large a frame, or what listens there is not Kafka.
 
     Args:
         address: the broker's.
@@ -58,7 +60,8 @@ class BrokerConnection:
     """
 
     def __init__(self, address: BrokerAddress, config: ClientConfig, clock: Clock | None = None) -> None:
-        self.address, self.config = address, config
+        self.address = address
+        self.config = config
         self._clock = clock or SystemClock()
         self._limit_bytes = max(
             _SMALLEST_LIMIT_BYTES, 2 * config.fetch_max_bytes, 2 * config.max_partition_fetch_bytes
@@ -77,93 +80,81 @@ class BrokerConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a socket. The broker may have closed its end: see `is_readable`."""
+        """Whether there is a socket. The broker may have closed its side: see `is_readable`."""
         return self._transport is not None
 
     @property
     def in_flight(self) -> int:
-        """How many questions are not answered yet."""
+        """How many requests are not answered yet."""
         return len(self._in_flight)
-
-    def connect(self, timeout_ms: int | None = None) -> None:
-        """Open the connection now, if it is not open. `send` and `call` do it themselves."""
-        self._open(Deadline(self._timeout_ms(timeout_ms)))
-
-    def version_of(self, request: type[ApiMessage] | ApiMessage) -> int:
-        """Return the version that this kind of request will have: the newest that both sides know.
-
-        Opens the connection if it is not open.
-
-        Raises:
-            SourceError: there is none.
-        """
-        self.connect()
-        return self._version_of(request)
 
     def call(self, request: ApiMessage, timeout_ms: int | None = None) -> Any:
         """Send a request and return its decoded response, which shares no memory with the connection.
 
         Args:
-            request: of kafka-python, without a version, or with ``min_version`` and ``max_version``.
-            timeout_ms: for both ways together, and for opening the connection; ``request.timeout.ms`` if
-                None.
+            request: of kafka-python, without a version, or with ``min_version`` and ``max_version``. It is
+                given the newest version that both sides know.
+            timeout_ms: for opening the connection, the request and the answer together; None for
+                ``request.timeout.ms``.
         """
-        assert not self._in_flight, "answers to earlier questions come first"
-        deadline = Deadline(self._timeout_ms(timeout_ms))
+        assert not self._in_flight, "answers to earlier requests come first"
+        deadline = self._deadline(timeout_ms)
         self._open(deadline)
         self._send(self._versioned(request), deadline)
         reply = self._receive(self._own_buffer, deadline)
         with self._closing_on_error("reading from"):
             return reply.decode()
 
-    def send(self, request: ApiMessage, timeout_ms: int | None = None) -> int:
-        """Send a request and return its correlation id; the answer is taken by `receive`.
+    def send(self, request: ApiMessage, timeout_ms: int | None = None) -> None:
+        """Send a request; its answer is taken by `receive`.
 
         Args:
-            request: as for `call`. It is given the version that was negotiated.
-            timeout_ms: for sending, and for opening the connection; ``request.timeout.ms`` if None.
+            request: as for `call`.
+            timeout_ms: for opening the connection and for sending; None for ``request.timeout.ms``.
         """
-        deadline = Deadline(self._timeout_ms(timeout_ms))
+        deadline = self._deadline(timeout_ms)
         self._open(deadline)
-        return self._send(self._versioned(request), deadline)
+        self._send(self._versioned(request), deadline)
 
     def receive(self, buffer: ReceiveBuffer | None = None, timeout_ms: int | None = None) -> Reply:
-        """Wait for the answer to the oldest question in flight and return it undecoded.
+        """Wait for the answer to the oldest request in flight, and return it undecoded.
 
         Args:
-            buffer: memory to read it into; the connection's own if None. The reply is a view of it.
-            timeout_ms: for the whole answer; ``request.timeout.ms`` if None. A long poll adds its own wait.
+            buffer: the memory to read it into; None for the connection's own. The reply is a view of it.
+            timeout_ms: for the whole answer; None for ``request.timeout.ms``. The caller adds the time that a
+                long poll may wait.
         """
-        return self._receive(buffer or self._own_buffer, Deadline(self._timeout_ms(timeout_ms)))
+        return self._receive(buffer or self._own_buffer, self._deadline(timeout_ms))
 
     def is_readable(self, timeout_ms: int = 0) -> bool:
-        """Wait until an answer begins to arrive, and return whether it does.
+        """Wait until an answer begins to arrive, and return whether one does.
 
-        Also true when the broker has closed the connection.
-
-        Reads nothing and closes nothing: to wait in slices, or on several connections with `fileno`.
+        Also true when the broker has closed the connection. Reads nothing and closes nothing, so that a
+        caller can wait in slices, or with `fileno` for several connections.
         """
         return self._transport is not None and self._transport.is_readable(timeout_ms)
 
     def fileno(self) -> int:
-        """Return the socket's descriptor for a selector.
+        """Return the socket's descriptor for a selector, -1 if closed.
 
-        With TLS ask `is_readable` first, as bytes may have been read ahead. -1 if closed.
+        With TLS ask `is_readable` first: OpenSSL may have read bytes ahead, and the selector does not see
+        them.
         """
         return -1 if self._transport is None else self._transport.fileno()
 
     def close(self) -> None:
-        """Close the connection; answers in flight are lost. Any number of times."""
+        """Close the connection. Answers in flight are lost. May be called any number of times."""
         if self._transport is not None:
             self._transport.close()
         self._transport = None
         self._in_flight.clear()
 
-    def _timeout_ms(self, timeout_ms: int | None) -> int:
-        return self.config.request_timeout_ms if timeout_ms is None else timeout_ms
+    def _deadline(self, timeout_ms: int | None) -> Deadline:
+        return Deadline(self.config.request_timeout_ms if timeout_ms is None else timeout_ms)
 
     def _open(self, deadline: Deadline) -> None:
-        if self._transport is not None and not self._in_flight and self._is_spent(self._transport):
+        # Only while no answer is due: otherwise a readable socket means an answer, not the end of the stream.
+        if self._transport is not None and not self._in_flight and self._has_ended(self._transport):
             self.close()
         if self._transport is not None:
             return
@@ -178,10 +169,10 @@ class BrokerConnection:
             self._renew_at_ms = self._log_in(deadline)
         log.debug("connected to the Kafka broker %s", self.address)
 
-    def _is_spent(self, transport: Transport) -> bool:
-        """Whether the SASL session runs out, or the broker has closed its end.
+    def _has_ended(self, transport: Transport) -> bool:
+        """Whether the SASL session is about to end, or the broker has closed its side of an idle connection.
 
-        An idle connection has nothing else to say.
+        A broker sends nothing without a request. So an idle socket that is readable is at its end.
         """
         session_ends = self._renew_at_ms is not None and self._clock.monotonic_ms() >= self._renew_at_ms
         return session_ends or transport.is_readable(0)
@@ -190,6 +181,8 @@ class BrokerConnection:
         newest = ApiVersionsRequest.max_version
         response = self._api_versions(newest, deadline)
         if response.error_code == kafka_errors.UnsupportedVersionError.errno:
+            # The broker is older. Its answer has version 0 and names the versions that it knows (KIP-511);
+            # the oldest brokers name none, and know version 0.
             known = {api.api_key: api.max_version for api in response.api_keys}
             response = self._api_versions(min(newest, known.get(ApiVersionsRequest.API_KEY, 0)), deadline)
         if response.error_code:
@@ -205,7 +198,7 @@ class BrokerConnection:
         return self._ask(request, deadline)
 
     def _log_in(self, deadline: Deadline) -> int | None:
-        """Prove who we are and return when to do it again."""
+        """Log in if the user wants it, and return when to open the connection anew; None for never."""
         if self.config.sasl is None:
             return None
         lifetime_ms = authenticate(
@@ -214,9 +207,9 @@ class BrokerConnection:
         return self._clock.monotonic_ms() + int(lifetime_ms * _SESSION_SHARE) if lifetime_ms else None
 
     def _ask(self, request: ApiMessage, deadline: Deadline) -> Any:
-        """One question and its answer before the connection is ready for use."""
+        """Send a request and take its answer while the connection is being opened."""
         self._send(request, deadline)
-        return self._receive(self._own_buffer, deadline, limit_bytes=_HANDSHAKE_FRAME_BYTES).decode()
+        return self._receive(self._own_buffer, deadline, is_handshake=True).decode()
 
     def _versioned(self, request: ApiMessage) -> ApiMessage:
         request.API_VERSION = self._version_of(request)
@@ -229,22 +222,16 @@ class BrokerConnection:
         except kafka_errors.IncompatibleBrokerVersion as error:
             raise from_kafka_error(error, what=f"the Kafka broker {self.address}") from error
 
-    def _send(self, request: ApiMessage, deadline: Deadline) -> int:
+    def _send(self, request: ApiMessage, deadline: Deadline) -> None:
         assert self._transport is not None
         self._next_id = (self._next_id + 1) & 0x7FFF_FFFF
         request.with_header(correlation_id=self._next_id, client_id=self.config.client_id)
         with self._closing_on_error("writing to"):
             self._transport.send(request.encode(framed=True, header=True), deadline)
-        self._in_flight.append(
-            (
-                self._next_id,
-                ResponseClassRegistry.get_response_class(request.header)[None],
-                request.API_VERSION,
-            )
-        )
-        return self._next_id
+        response_class = ResponseClassRegistry.get_response_class(request.header)[None]
+        self._in_flight.append((self._next_id, response_class, request.API_VERSION))
 
-    def _receive(self, buffer: ReceiveBuffer, deadline: Deadline, limit_bytes: int | None = None) -> Reply:
+    def _receive(self, buffer: ReceiveBuffer, deadline: Deadline, *, is_handshake: bool = False) -> Reply:
         if self._transport is None or not self._in_flight:
             raise TransientSourceError(
                 f"the connection to the Kafka broker {self.address} was closed; nothing is in flight",
@@ -252,13 +239,17 @@ class BrokerConnection:
             )
         with self._closing_on_error("reading from"):
             self._transport.receive_into(self._head, deadline)
-            frame = buffer.take(self._checked_size(limit_bytes or self._limit_bytes))
+            size = frame_size(bytes(self._head), self.address, self._limit_bytes, is_handshake=is_handshake)
+            frame = buffer.take(size)
             self._transport.receive_into(frame, deadline)
             return self._match(frame)
 
     @contextlib.contextmanager
     def _closing_on_error(self, doing: str) -> Iterator[None]:
-        """Close the connection if anything at all goes wrong: nobody knows what the other side has seen."""
+        """Close the connection after any error, an interrupt among them.
+
+        The stream may have stopped in the middle of a frame, so what follows on it cannot be understood.
+        """
         try:
             yield
         except OSError as error:
@@ -268,38 +259,18 @@ class BrokerConnection:
             self.close()
             raise
 
-    def _checked_size(self, limit_bytes: int) -> int:
-        size = int.from_bytes(self._head, "big", signed=True)
-        if 4 <= size <= limit_bytes:
-            return size
-        head = bytes(self._head)
-        if head[:2] == b"\x15\x03":  # a TLS record that holds an alert
-            raise SourceError(
-                f"the Kafka broker {self.address} speaks TLS there: set kafka.security.protocol to SSL or SASL_SSL, or mend the port",
-                source="kafka",
-            )
-        if limit_bytes == _HANDSHAKE_FRAME_BYTES or size < 4:
-            raise SourceError(
-                f"what listens at {self.address} is no Kafka broker: it answers {head!r}; mend kafka.bootstrap.servers",
-                source="kafka",
-            )
-        raise SourceError(
-            f"the Kafka broker {self.address} sends a frame of {size} bytes, more than {limit_bytes}. If there are records this large, raise "
-            "kafka.fetch.max.bytes to that size",
-            source="kafka",
-        )
-
     def _match(self, frame: memoryview) -> Reply:
-        """Return the frame as the answer to the oldest question in flight."""
+        """Return the frame as the answer to the oldest request in flight."""
         expected, response_class, version = self._in_flight.popleft()
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if correlation_id != expected:
             raise CorruptRecordError(
-                f"the Kafka broker {self.address} answers question {correlation_id}, but the next one due is {expected}",
+                f"the Kafka broker {self.address} answers question {correlation_id}, "
+                f"but the next one due is {expected}",
                 source="kafka",
             )
         try:
-            return Reply(correlation_id, response_class, version, frame)
+            return Reply(response_class, version, frame)
         except LookupError as error:
             raise CorruptRecordError(
                 f"the Kafka broker {self.address} sends a header that is cut short", source="kafka"

@@ -1,4 +1,7 @@
-"""The one place where Kafka's error codes, kafka-python's exceptions and the operating system's errors become headwater's."""
+"""Kafka's error codes, kafka-python's exceptions and the system's errors, as headwater's errors.
+
+No other module translates them.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ from headwater.core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
-from headwater.enumerators.kafka.client.property_values import BrokerAddress
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 __all__ = ["Permission", "from_code", "from_kafka_error", "from_os_error", "kind_of", "metadata_is_stale"]
 
-REBOOTSTRAP_REQUIRED = 129
-"""KIP-1102: the broker asks to be forgotten; younger than kafka-python's list of codes."""
+_REBOOTSTRAP_REQUIRED = 129
+"""KIP-1102: the client is to begin again at its bootstrap servers. kafka-python does not know the code."""
 
 _KINDS: dict[type[Exception], type[HeadwaterError]] = {
-    # Families: a class that is not named itself is what its nearest named ancestor is.
+    # Base classes: a class that is not in this table becomes what its nearest ancestor in it becomes.
     kafka_errors.KafkaError: SourceError,
     kafka_errors.RetriableError: TransientSourceError,
     kafka_errors.AuthorizationError: AuthorizationError,
@@ -61,7 +64,7 @@ _CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What Kafka's authorizer must allow, in its own words.
+    """What Kafka's authorizer must allow, in Kafka's own terms.
 
     Attributes:
         operation: Describe or Read.
@@ -74,11 +77,8 @@ class Permission:
     name: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.operation} on {self.resource} {self.name!r}"
-            if self.name
-            else f"{self.operation} on the {self.resource}"
-        )
+        resource = f"{self.resource} {self.name!r}" if self.name else f"the {self.resource}"
+        return f"{self.operation} on {resource}"
 
     @property
     def grant(self) -> str:
@@ -93,9 +93,9 @@ def kind_of(error: type[Exception]) -> type[HeadwaterError]:
 
 
 def metadata_is_stale(code: int) -> bool:
-    """Whether a broker's answer means that the partition may live elsewhere by now.
+    """Whether a broker's answer means that another broker may lead the partition by now.
 
-    Look at the metadata anew and ask again.
+    The caller asks for the metadata again, and then the new leader.
     """
     return bool(kafka_errors.for_code(code).invalid_metadata)
 
@@ -120,7 +120,7 @@ def from_code(
     error = kafka_errors.for_code(code)
     kind = kind_of(error)
     if code not in kafka_errors.kafka_errors:
-        kind = TransientSourceError if code == REBOOTSTRAP_REQUIRED else SourceError
+        kind = TransientSourceError if code == _REBOOTSTRAP_REQUIRED else SourceError
     assert issubclass(kind, SourceError)
     return kind(f"{what}: {_explain(error, code, needs)}", source="kafka", split=split, position=position)
 
@@ -149,14 +149,15 @@ def from_os_error(error: OSError, address: BrokerAddress, *, doing: str) -> Sour
 def _explain(error: Any, code: int, needs: Permission | None) -> str:
     named = f"the broker answered {error.message or 'an unknown error'} ({code})"
     if issubclass(error, kafka_errors.AuthorizationError):
-        return (
-            f"{named}: this user lacks the permission {needs}. Grant it: {needs.grant}"
-            if needs
-            else f"{named}: this user lacks a permission"
-        )
+        if needs is None:
+            return f"{named}: this user lacks a permission"
+        return f"{named}: this user lacks the permission {needs}. Grant it: {needs.grant}"
     if error is kafka_errors.IllegalSaslStateError:
-        return f"{named}: this listener knows no SASL; mend kafka.security.protocol or the port in kafka.bootstrap.servers"
-    # Of those that are worth asking again the name says more than kafka-python's description.
+        return (
+            f"{named}: this listener knows no SASL; mend kafka.security.protocol "
+            "or the port in kafka.bootstrap.servers"
+        )
+    # The name of a retriable error says more than kafka-python's description of it.
     return named if error.retriable or not error.description else f"{named}: {error.description}"
 
 
@@ -170,7 +171,8 @@ def _of_network(error: OSError) -> tuple[type[SourceError], str]:
         return TransientSourceError, f"nothing listens there{hint}"
     if isinstance(error, ConnectionError):
         return TransientSourceError, (
-            f"it closed the connection ({error}). It may have restarted; if it always does this, kafka.security.protocol does not fit the listener"
+            f"it closed the connection ({error}). It may have restarted; if it always does this, "
+            "kafka.security.protocol does not fit the listener"
         )
     return TransientSourceError, f"{error.strerror or error}{hint}"
 
@@ -180,22 +182,22 @@ def _of_tls(error: ssl.SSLError) -> tuple[type[SourceError], str]:
     if isinstance(error, ssl.SSLCertVerificationError):
         why = getattr(error, "verify_message", str(error)).rstrip(".")
         return AuthenticationError, (
-            f"its certificate is not trusted: {why}. See kafka.ssl.truststore.location (whose certificates are trusted) "
-            "and kafka.ssl.endpoint.identification.algorithm (whether the host's name counts)"
+            f"its certificate is not trusted: {why}. See kafka.ssl.truststore.location (whose certificates "
+            "are trusted) and kafka.ssl.endpoint.identification.algorithm (whether the host's name counts)"
         )
     if "ALERT" in reason and any(alert in reason for alert in _CERTIFICATE_ALERTS):
-        return (
-            AuthenticationError,
-            f"it refused our certificate, or the lack of one ({reason}); see kafka.ssl.keystore.location or kafka.ssl.keystore.key",
+        return AuthenticationError, (
+            f"it refused our certificate, or the lack of one ({reason}); "
+            "see kafka.ssl.keystore.location or kafka.ssl.keystore.key"
         )
     if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
-        return (
-            SourceError,
-            f"it does not speak TLS there ({reason}); mend kafka.security.protocol, or the port in kafka.bootstrap.servers",
+        return SourceError, (
+            f"it does not speak TLS there ({reason}); "
+            "mend kafka.security.protocol, or the port in kafka.bootstrap.servers"
         )
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return TransientSourceError, (
-            "it closed the connection during TLS. It may be restarting; if it always does this, the listener does not speak TLS: see "
-            "kafka.security.protocol and the port in kafka.bootstrap.servers"
+            "it closed the connection during TLS. It may be restarting; if it always does this, the listener "
+            "does not speak TLS: see kafka.security.protocol and the port in kafka.bootstrap.servers"
         )
     return SourceError, f"TLS failed: {reason}"

@@ -1,4 +1,4 @@
-"""Kafka's frames: memory to read them into, and what they mean."""
+"""Frames of Kafka's protocol: the memory that they are read into, and how a response is decoded."""
 
 from __future__ import annotations
 
@@ -8,26 +8,63 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
-__all__ = ["ReceiveBuffer", "Reply"]
+__all__ = ["ReceiveBuffer", "Reply", "frame_size"]
 
 _SMALLEST_BYTES = 1 << 16
+_MOST_HANDSHAKE_BYTES = 1 << 19
 _VIEW_BYTES = 1 << 12
-"""Longer fields of bytes stay views when a reply is decoded without copying.
+"""Fields of bytes that are longer stay views of the frame in `Reply.decode_views`.
 
-Topic names, hosts and UUIDs are all shorter.
+Topic names, hosts and UUIDs are all shorter, and kafka-python needs them as bytes.
 """
 
 
+def frame_size(head: bytes, address: BrokerAddress, most_bytes: int, *, is_handshake: bool) -> int:
+    """Return the size of a frame, which its first four bytes tell.
+
+    Args:
+        head: the four bytes.
+        address: the broker's, for messages.
+        most_bytes: a larger frame is refused.
+        is_handshake: whether the connection is being opened. What listens may not be Kafka then, and a frame
+            is far smaller.
+
+    Raises:
+        SourceError: the frame is too large, or these are not the first bytes of a frame.
+    """
+    size = int.from_bytes(head, "big", signed=True)
+    if 4 <= size <= (_MOST_HANDSHAKE_BYTES if is_handshake else most_bytes):
+        return size
+    if head[:2] == b"\x15\x03":  # a TLS record that holds an alert
+        raise SourceError(
+            f"the Kafka broker {address} speaks TLS there: "
+            "set kafka.security.protocol to SSL or SASL_SSL, or mend the port",
+            source="kafka",
+        )
+    if is_handshake or size < 4:
+        raise SourceError(
+            f"what listens at {address} is no Kafka broker: it answers {head!r}; "
+            "mend kafka.bootstrap.servers",
+            source="kafka",
+        )
+    raise SourceError(
+        f"the Kafka broker {address} sends a frame of {size} bytes, more than {most_bytes}. "
+        "If there are records this large, raise kafka.fetch.max.bytes to that size",
+        source="kafka",
+    )
+
+
 class ReceiveBuffer:
-    """Memory that one frame after the other is read into.
+    """Memory that one frame after the other is read into. Not thread-safe.
 
-    It grows to the next power of two and never shrinks.
+    It is used again because fresh memory costs a page fault for every 4 KB, which is dearer than the reading
+    itself. It grows to the next power of two and never shrinks.
 
-    Fresh memory costs a page fault for every 4 KB, which is dearer than the reading itself. What was read
-    last is overwritten by the next frame: who reads on while an earlier frame is still in use has two of
-    these. Not thread-safe.
+    The next frame overwrites the last one. To receive a frame while an earlier one is still in use, use two
+    buffers.
     """
 
     __slots__ = ("_memory",)
@@ -46,34 +83,34 @@ class Reply:
     """A broker's answer that is received but not decoded.
 
     Attributes:
-        correlation_id: which question it answers.
         response_class: kafka-python's class for it.
         version: of the protocol.
-        body: what follows the header. A view of the receive buffer: valid until the next frame is read into
-            that.
+        body: what follows the header: a view of the receive buffer, valid until the next frame is read into
+            that buffer.
     """
 
-    __slots__ = ("body", "correlation_id", "response_class", "version")
+    __slots__ = ("body", "response_class", "version")
 
-    def __init__(self, correlation_id: int, response_class: Any, version: int, frame: memoryview) -> None:
-        self.correlation_id, self.response_class, self.version = correlation_id, response_class, version
+    def __init__(self, response_class: Any, version: int, frame: memoryview) -> None:
+        self.response_class = response_class
+        self.version = version
         self.body = frame[_header_size(frame, flexible=_has_tags(response_class, version)) :]
 
     def decode(self) -> Any:
-        """Return the response; it shares no memory with the frame.
+        """Return the response, which shares no memory with the frame.
 
         Raises:
-            CorruptRecordError: the bytes are no such response.
+            CorruptRecordError: the bytes are not such a response.
         """
         return self._decoded(lambda: self.response_class.decode(self.body, version=self.version))
 
     def decode_views(self) -> Any:
         """Return the response with its long fields of bytes, such as record sets, as views of the frame.
 
-        A few microseconds whatever their size.
+        Takes a few microseconds, however long they are.
 
         Raises:
-            CorruptRecordError: the bytes are no such response.
+            CorruptRecordError: the bytes are not such a response.
         """
         return self._decoded(self._decode_views)
 
@@ -88,16 +125,18 @@ class Reply:
             return decode()
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
             raise CorruptRecordError(
-                f"{len(self.body)} bytes from the broker are no {self.response_class.name} of version {self.version}: {error}",
+                f"{len(self.body)} bytes from the broker are no {self.response_class.name} "
+                f"of version {self.version}: {error}",
                 source="kafka",
             ) from error
 
 
 @lru_cache(maxsize=256)
 def _view_decoder(response_class: Any, version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
-    """Return kafka-python's generated decoder with another idea of ``bytes``.
+    """Return kafka-python's generated decoder, changed so that it does not copy record sets.
 
-    It takes every field of bytes, and would copy record sets.
+    The generated code calls ``bytes`` on each field of bytes. It runs here with a global of that name that
+    leaves long fields as they are.
     """
     flexible = response_class.flexible_version_q(version)
     compiled = response_class._struct.compiled_decode_from(  # noqa: SLF001 - the public decode copies
@@ -113,15 +152,16 @@ def _view_if_long(field: memoryview) -> memoryview | bytes:
 def _has_tags(response_class: Any, version: int) -> bool:
     """Whether the header ends with tagged fields (KIP-482).
 
-    ApiVersions' never does: its version may not be known to the client (KIP-511).
+    The header of an ApiVersions response never does, because the client does not know its version yet
+    (KIP-511).
     """
     return response_class.name != "ApiVersionsResponse" and bool(response_class.flexible_version_q(version))
 
 
 def _header_size(frame: memoryview, *, flexible: bool) -> int:
-    """Return where the body begins.
+    """Return where the body begins: after the correlation id and, if there are any, the tagged fields.
 
-    After the correlation id and, if flexible, the tagged fields, none of which is known.
+    No tagged field of a header is defined yet, so all are skipped.
     """
     position = 4
     if flexible:

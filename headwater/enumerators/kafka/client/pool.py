@@ -1,19 +1,15 @@
-"""Connections that outlive tasks.
-
-A Python worker process keeps those to the brokers from one micro-batch to the next.
-"""
+"""Connections that outlive tasks: a Python worker process keeps them from one micro-batch to the next."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 __all__ = ["POOL", "ConnectionPool"]
 
@@ -29,33 +25,32 @@ class _Idle(NamedTuple):
 
 
 class ConnectionPool:
-    """Lends connections, and keeps those that come back for whoever wants the same broker with the same settings.
+    """Lends connections, and keeps those that come back for the next task that wants the same broker.
 
-    Thread-safe; a connection that is lent belongs to one thread. One that nobody has wanted for
-    ``connections.max.idle.ms`` is closed, also when no task comes again: a daemon thread sees to that for as
-    long as there is something to close. After a fork the child begins with none.
+    Only a task with the same settings gets a connection again. Thread-safe; a connection that is lent belongs
+    to one thread. A connection that has been idle for ``connections.max.idle.ms`` is closed, also if no task
+    comes any more: a daemon thread does it, and ends when there is nothing left to close. After a fork the
+    child process begins without connections.
 
     Args:
-        most_idle: how many are kept; the longest idle are closed beyond that.
+        most_idle: how many are kept. If there are more, those that have been idle longest are closed.
         clock: time.
     """
 
     def __init__(self, most_idle: int = _MOST_IDLE, clock: Clock | None = None) -> None:
-        self._most_idle, self._clock = most_idle, clock or SystemClock()
+        self._most_idle = most_idle
+        self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         self._idle: list[_Idle] = []
         self._watcher: threading.Thread | None = None
 
-    def __len__(self) -> int:
-        """How many connections are kept and idle."""
-        return len(self._idle)
-
     def borrow(self, config: ClientConfig, address: BrokerAddress) -> BrokerConnection:
-        """Return a connection that is idle, or a new one, which opens with its first question.
+        """Return an idle connection, or a new one, which opens with its first request.
 
         It must come back through `give_back`.
         """
         with self._lock:
+            # The one that came back last: it is the least likely to be closed by the broker.
             for i in reversed(range(len(self._idle))):
                 if (self._idle[i].config, self._idle[i].address) == (config, address):
                     return self._idle.pop(i).connection
@@ -71,22 +66,14 @@ class ConnectionPool:
             self._idle.append(_Idle(connection.config, connection.address, connection, until_ms))
             surplus = [self._idle.pop(0) for _ in range(len(self._idle) - self._most_idle)]
             self._watch()
+        # Closing may take a moment, with TLS above all: not under the lock.
         for idle in surplus:
             idle.connection.close()
 
-    @contextlib.contextmanager
-    def lent(self, config: ClientConfig, address: BrokerAddress) -> Iterator[BrokerConnection]:
-        """Lend a connection for a ``with`` block."""
-        connection = self.borrow(config, address)
-        try:
-            yield connection
-        finally:
-            self.give_back(connection)
-
     def close_idle(self) -> int | None:
-        """Close what has been idle for too long.
+        """Close the connections that have been idle for too long.
 
-        Return the milliseconds until there is something to close again, None if nothing is left.
+        Return the milliseconds until the next one is due, None if no idle connection is left.
         """
         now_ms = self._clock.monotonic_ms()
         with self._lock:
@@ -94,20 +81,15 @@ class ConnectionPool:
             self._idle = [idle for idle in self._idle if idle.until_ms > now_ms]
             next_ms = min((idle.until_ms - now_ms for idle in self._idle), default=None)
             if next_ms is None:
+                # The thread ends. It says so under the same lock, so that a connection that comes back from
+                # now on starts another.
                 self._watcher = None
         for idle in expired:
             idle.connection.close()
         return next_ms
 
-    def clear(self) -> None:
-        """Close all that are idle. Those that are lent are not touched."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for each in idle:
-            each.connection.close()
-
     def _watch(self) -> None:
-        """Start the thread that closes idle connections, if none runs. Under the lock."""
+        """Start the thread that closes idle connections, if none runs. Called under the lock."""
         if self._watcher is None:
             self._watcher = threading.Thread(
                 target=self._close_in_time, name="kafka-idle-connections", daemon=True
@@ -120,17 +102,21 @@ class ConnectionPool:
             self._clock.wait(never, min(wait_ms, _WATCH_MS))
 
     def _forked(self) -> None:
-        """Forget, in the child, what belongs to the parent.
+        """Begin anew in a child process: connections belong to the parent, and no other thread was forked.
 
-        The lock may be held by a thread that the child does not have.
+        Another thread of the parent may have held the lock at that moment. It does not exist in the child and
+        would never release it, so the child needs a lock of its own.
         """
         abandoned = self._idle
-        self._lock, self._idle, self._watcher = threading.Lock(), [], None
+        self._lock = threading.Lock()
+        self._idle = []
+        self._watcher = None
+        # This closes the child's descriptors only. The parent's connections stay open.
         for idle in abandoned:
             idle.connection.close()
 
 
 POOL = ConnectionPool()
-"""The process's own."""
+"""The pool of this process."""
 
 os.register_at_fork(after_in_child=POOL._forked)  # noqa: SLF001 - the module's own

@@ -1,8 +1,6 @@
-"""THE table of ``kafka.*``.
+"""The table of ``kafka.*``: what becomes of each property of Kafka's Java clients here.
 
-What becomes of every property of Kafka's Java consumer and admin client (4.1), and of the three that are
-ours.
-
+It holds every property of the consumer and the admin client (4.1), and three of our own.
 ``docs/kafka-properties.md`` is this table; ``python -m headwater.enumerators.kafka.client.properties`` prints
 it.
 """
@@ -11,63 +9,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
-from headwater.enumerators.kafka.client import property_values as values
-from headwater.enumerators.kafka.client.property_values import Parser
+from headwater.enumerators.kafka.client.property_kinds import (
+    LARGEST_LONG,
+    Harmless,
+    Mapped,
+    Property,
+    Refused,
+    addresses,
+    boolean,
+    integer,
+    one_of,
+    protocols,
+    text,
+    verbatim,
+)
 
-__all__ = ["PROPERTIES", "Harmless", "Mapped", "Property", "Refused", "render"]
+__all__ = ["PROPERTIES", "render"]
 
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """A property that does here what it does in Java.
-
-    Attributes:
-        parse: checks the value.
-        default: what holds if it is not given, as the user would write it; None if there is none.
-        note: anything to add.
-    """
-
-    parse: Parser
-    default: str | None = None
-    note: str = ""
-
-    def value_of(self, given: str | None) -> Any:
-        """Return the checked value, the default's if none is given, None if there is neither.
-
-        Raises ValueError.
-        """
-        written = self.default if given is None else given
-        return None if written is None else self.parse(written)
-
-
-@dataclass(frozen=True, slots=True)
-class Harmless:
-    """A property that changes nothing here and whose absence changes no row.
-
-    Named once in the log, then ignored. ``note`` says why.
-    """
-
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A property that would be broken silently if it were ignored.
-
-    ``note`` says why, and what to write instead.
-    """
-
-    note: str
-
-
-Property: TypeAlias = Mapped | Harmless | Refused
-
-_MS = values.integer(0, values.LARGEST_LONG)
-_INT = values.integer(0)
-_BUFFER = values.integer(-1)
+_MS = integer(0, LARGEST_LONG)
+_INT = integer(0)
+_BUFFER = integer(-1)
 
 _NO_GROUP = "no consumer group is joined: Spark's checkpoint holds the positions"
 _NO_METRICS = "Kafka's own client metrics do not exist here; see the query's progress and the lag listener"
@@ -78,7 +40,10 @@ _JVM_CLASS = "names a Java class, which cannot run here"
 _FETCHED = (
     "fetches tokens in Java; let kafka.sasl.oauthbearer.token.provider=package.module:function return one"
 )
-_RETRIES = "a question that fails for the moment is asked again until a deadline, with waits that grow from 50 ms to 2 s"
+_RETRIES = (
+    "a question that fails for the moment is asked again until a deadline, "
+    "with waits that grow from 50 ms to 2 s"
+)
 _VALIDATE = "tokens are validated by the broker, not by this client"
 
 PROPERTIES: Mapping[str, Property] = {
@@ -87,16 +52,16 @@ PROPERTIES: Mapping[str, Property] = {
     "auto.include.jmx.reporter": Harmless(_NO_METRICS),
     "auto.offset.reset": Refused("where to start is said once in a checkpoint's life: use startingOffsets"),
     "bootstrap.controllers": Refused("controllers serve no records: use kafka.bootstrap.servers"),
-    "bootstrap.servers": Mapped(values.addresses, note="required"),
-    "check.crcs": Mapped(values.boolean, "true"),
+    "bootstrap.servers": Mapped(addresses, note="required"),
+    "check.crcs": Mapped(boolean, "true"),
     "client.dns.lookup": Mapped(
-        values.one_of("use_all_dns_ips"),
+        one_of("use_all_dns_ips"),
         "use_all_dns_ips",
         "the other choice exists for Kerberos; name the brokers in kafka.bootstrap.servers",
     ),
-    "client.id": Mapped(values.text, "headwater", "Java has no default; brokers show it in logs and quotas"),
+    "client.id": Mapped(text, "headwater", "Java has no default; brokers show it in logs and quotas"),
     "client.rack": Mapped(
-        values.text, "", "fetches go to the nearest replica if the brokers select by rack (KIP-392)"
+        text, "", "fetches go to the nearest replica if the brokers select by rack (KIP-392)"
     ),
     "config.providers": Refused("a value is taken as written; resolve ${...} before it becomes an option"),
     "connections.max.idle.ms": Mapped(_MS, "540000"),
@@ -119,16 +84,15 @@ PROPERTIES: Mapping[str, Property] = {
     "interceptor.classes": Refused("Java interceptors cannot run here; transform the DataFrame instead"),
     "internal.leave.group.on.close": Harmless(_NO_GROUP),
     "internal.throw.on.fetch.stable.offset.unsupported": Harmless(_NO_GROUP),
-    "isolation.level": Mapped(
-        values.one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"
-    ),
+    "isolation.level": Mapped(one_of("read_uncommitted", "read_committed", lower=True), "read_uncommitted"),
     "key.deserializer": Refused("keys arrive as binary; decode the column key with DataFrame functions"),
     "max.partition.fetch.bytes": Mapped(
         _INT, "4194304", "an upper bound; a larger record is fetched all the same. Java's default is 1048576"
     ),
     "max.poll.interval.ms": Harmless(_NO_GROUP),
     "max.poll.records": Harmless(
-        "records are read by the fetch, not by the poll; limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"
+        "records are read by the fetch, not by the poll; "
+        "limit a batch with maxOffsetsPerTrigger or maxBytesPerTrigger"
     ),
     "metadata.max.age.ms": Mapped(_MS, "300000"),
     "metadata.recovery.rebootstrap.trigger.ms": Harmless(
@@ -156,7 +120,7 @@ PROPERTIES: Mapping[str, Property] = {
         f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"
     ),
     "sasl.jaas.config": Mapped(
-        values.verbatim,
+        verbatim,
         note="PlainLoginModule, ScramLoginModule, and extensions of OAuthBearerLoginModule are understood",
     ),
     "sasl.kerberos.kinit.cmd": Harmless(_KERBEROS),
@@ -177,8 +141,9 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.login.retry.backoff.max.ms": Harmless(_JVM_LOGIN),
     "sasl.login.retry.backoff.ms": Harmless(_JVM_LOGIN),
     "sasl.mechanism": Mapped(
-        values.text,
-        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; required with SASL. Java's default, GSSAPI, is refused",
+        text,
+        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; required with SASL. "
+        "Java's default, GSSAPI, is refused",
     ),
     "sasl.oauthbearer.assertion.algorithm": Refused(_FETCHED),
     "sasl.oauthbearer.assertion.claim.aud": Refused(_FETCHED),
@@ -208,18 +173,19 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.oauthbearer.sub.claim.name": Harmless(_VALIDATE),
     "sasl.oauthbearer.token.endpoint.url": Refused(_FETCHED),
     "sasl.oauthbearer.token.provider": Mapped(
-        values.text,
-        note="ours: package.module:function, importable on driver and executors; called without arguments for each new connection, "
+        text,
+        note="ours: package.module:function, importable on driver and executors; "
+        "called without arguments for each new connection, "
         "returns a token (a str) that is still valid; may keep it between calls",
     ),
     "sasl.password": Mapped(
-        values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
+        verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
     ),
     "sasl.username": Mapped(
-        values.verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
+        verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
     ),
     "security.protocol": Mapped(
-        values.one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", upper=True), "PLAINTEXT"
+        one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", upper=True), "PLAINTEXT"
     ),
     "security.providers": Harmless(_JVM),
     "send.buffer.bytes": Mapped(_BUFFER, "-1", "Java has 131072; -1 lets the operating system tune it"),
@@ -232,46 +198,46 @@ PROPERTIES: Mapping[str, Property] = {
     "ssl.cipher.suites": Refused(
         "OpenSSL knows ciphers by other names; restrict them at the broker, or in the hosts' openssl.cnf"
     ),
-    "ssl.enabled.protocols": Mapped(values.protocols, "TLSv1.2,TLSv1.3"),
+    "ssl.enabled.protocols": Mapped(protocols, "TLSv1.2,TLSv1.3"),
     "ssl.endpoint.identification.algorithm": Mapped(
-        values.one_of("https", "", lower=True),
+        one_of("https", "", lower=True),
         "https",
         "empty: the host's name in the broker's certificate is not checked",
     ),
     "ssl.engine.factory.class": Refused(
         f"{_JVM_CLASS}; give certificates as PEM, see kafka.ssl.truststore.type"
     ),
-    "ssl.key.password": Mapped(values.verbatim),
+    "ssl.key.password": Mapped(verbatim),
     "ssl.keymanager.algorithm": Harmless(_JVM),
-    "ssl.keystore.certificate.chain": Mapped(values.verbatim, note="PEM, with ssl.keystore.type=PEM"),
-    "ssl.keystore.key": Mapped(values.verbatim, note="PEM, with ssl.keystore.type=PEM"),
+    "ssl.keystore.certificate.chain": Mapped(verbatim, note="PEM, with ssl.keystore.type=PEM"),
+    "ssl.keystore.key": Mapped(verbatim, note="PEM, with ssl.keystore.type=PEM"),
     "ssl.keystore.location": Mapped(
-        values.text, note="a PEM file with key and certificates, on driver and executors"
+        text, note="a PEM file with key and certificates, on driver and executors"
     ),
     "ssl.keystore.password": Refused(
         "a PEM key store has no password of its own, its key has: use kafka.ssl.key.password"
     ),
     "ssl.keystore.type": Mapped(
-        values.one_of("PEM", "JKS", "PKCS12", upper=True),
+        one_of("PEM", "JKS", "PKCS12", upper=True),
         "JKS",
         "a key store must be PEM; others are refused with the command that converts them",
     ),
     "ssl.protocol": Mapped(
-        values.one_of("TLSv1.2", "TLSv1.3", "TLS"),
+        one_of("TLSv1.2", "TLSv1.3", "TLS"),
         "TLSv1.3",
         "the highest version offered; kafka.ssl.enabled.protocols says which are",
     ),
     "ssl.provider": Harmless(_JVM),
     "ssl.secure.random.implementation": Harmless(_JVM),
     "ssl.trustmanager.algorithm": Harmless(_JVM),
-    "ssl.truststore.certificates": Mapped(values.verbatim, note="PEM, with ssl.truststore.type=PEM"),
+    "ssl.truststore.certificates": Mapped(verbatim, note="PEM, with ssl.truststore.type=PEM"),
     "ssl.truststore.location": Mapped(
-        values.text,
+        text,
         note="a PEM file, on driver and executors; without any, the hosts' own authorities are trusted",
     ),
     "ssl.truststore.password": Refused("a PEM trust store has no password: leave it out"),
     "ssl.truststore.type": Mapped(
-        values.one_of("PEM", "JKS", "PKCS12", upper=True),
+        one_of("PEM", "JKS", "PKCS12", upper=True),
         "JKS",
         "a trust store must be PEM; others are refused with the command that converts them",
     ),
@@ -299,11 +265,12 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m headwater.enumerators.kafka.client.properties`. -->
 
-Options that begin with `kafka.` are the properties of Kafka's own Java clients. Every one of them is
+Options that begin with `kafka.` are the properties of Kafka's own Java clients. Each of them is
 
 - **mapped**: it does here what it does in Java;
 - **harmless**: it changes nothing here, and no row depends on it. It is named once in the log;
-- **refused**: ignoring it would silently break a wish. The note says what to write instead.
+- **refused**: if it were ignored, a query would silently do something else than was asked for. The note says
+  what to write instead.
 
 A property that is not in this table is an error that names the nearest one that is. Secrets appear in no
 message, log, plan or offset.

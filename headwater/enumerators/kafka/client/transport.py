@@ -1,4 +1,4 @@
-"""A blocking socket, plain or TLS, every operation of which ends by a deadline."""
+"""A blocking socket, plain or TLS. Each of its operations ends by a deadline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.enumerators.kafka.client.property_values import BrokerAddress
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 __all__ = ["Deadline", "SocketSettings", "Transport", "open_transport"]
 
@@ -26,14 +26,18 @@ class Deadline:
         self._at_s = time.monotonic() + timeout_ms / 1000
 
     def left_s(self) -> float:
-        """Return the seconds that are left, more than 0. Raises TimeoutError if there are none."""
+        """Return the seconds that are left, more than 0.
+
+        Raises:
+            TimeoutError: there are none.
+        """
         left = self._at_s - time.monotonic()
         if left <= 0:
             raise self.passed()
         return left
 
     def passed(self) -> TimeoutError:
-        """Return the error that says so."""
+        """Return the error that says that the moment has passed."""
         return TimeoutError(f"{self._timeout_ms} ms have passed")
 
 
@@ -42,7 +46,7 @@ class SocketSettings:
     """What a socket is told before it connects.
 
     Attributes:
-        attempt_timeout_ms: how long one of a host's addresses is tried.
+        attempt_timeout_ms: how long to try one of a host's addresses.
         receive_buffer_bytes: SO_RCVBUF; -1 leaves it to the operating system.
         send_buffer_bytes: SO_SNDBUF; -1 leaves it to the operating system.
     """
@@ -53,22 +57,23 @@ class SocketSettings:
 
 
 class Transport:
-    """A connected socket.
+    """A connected socket. One thread at a time.
 
-    Raises OSError as the system does, TimeoutError at a deadline, ConnectionResetError at the end of the
-    stream.
-
-    After any error its state is unknown: close it. Used by one thread at a time.
+    Its methods raise OSError as the system does, TimeoutError when the deadline has passed, and
+    ConnectionResetError at the end of the stream. After any error the state of the stream is unknown: close
+    it.
     """
 
     __slots__ = ("_socket",)
 
     def __init__(self, connected: socket.socket) -> None:
+        # Python's own time-outs make the socket non-blocking and call poll before each read. Here the kernel
+        # keeps the time (SO_RCVTIMEO), so that MSG_WAITALL can take a whole frame in one call.
         connected.settimeout(None)
         self._socket = connected
 
     def send(self, data: bytes, deadline: Deadline) -> None:
-        """Send all of it."""
+        """Send all bytes."""
         self._set_timeout(socket.SO_SNDTIMEO, deadline)
         try:
             self._socket.sendall(data)
@@ -78,8 +83,7 @@ class Transport:
     def receive_into(self, view: memoryview, deadline: Deadline) -> None:
         """Fill the whole view.
 
-        One call of the system, as a rule: it waits for all bytes, which costs a third less than taking them
-        as they come.
+        Usually in one system call that waits for all bytes: a third cheaper than taking them as they come.
         """
         while view:
             self._set_timeout(socket.SO_RCVTIMEO, deadline)
@@ -89,9 +93,9 @@ class Transport:
                 raise deadline.passed() from None
 
     def is_readable(self, timeout_ms: int) -> bool:
-        """Wait until there is something to read, or the end of the stream, or an error.
+        """Wait until there is something to read, and return whether there is.
 
-        Return whether there is.
+        The end of the stream and errors count too.
         """
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
@@ -102,7 +106,7 @@ class Transport:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close at once; any number of times."""
+        """Close at once. May be called any number of times."""
         self._socket.close()
 
     def _set_timeout(self, option: int, deadline: Deadline) -> None:
@@ -111,7 +115,7 @@ class Transport:
 
 
 class _TlsTransport(Transport):
-    """The same through TLS, whose library waits by the socket's own time-out only."""
+    """A connected socket with TLS. Python's ssl module keeps time only by the socket's own time-out."""
 
     __slots__ = ()
     _socket: ssl.SSLSocket
@@ -126,6 +130,7 @@ class _TlsTransport(Transport):
             view = view[_some(self._socket.recv_into(view)) :]
 
     def is_readable(self, timeout_ms: int) -> bool:
+        # OpenSSL may have decrypted bytes already that the system call does not see any more.
         return self._socket.pending() > 0 or super().is_readable(timeout_ms)
 
 
@@ -135,7 +140,7 @@ def open_transport(
     """Connect to the first of the host's addresses that answers, and shake hands if there is TLS.
 
     Raises:
-        OSError: no address answered (the last one's error), the name does not resolve, or TLS failed.
+        OSError: no address answered (the error of the last one), the name does not resolve, or TLS failed.
     """
     connected = _connect(address, settings, deadline)
     if tls is None:
@@ -182,12 +187,13 @@ def _prepare(attempt: socket.socket, settings: SocketSettings) -> None:
         (socket.SO_SNDBUF, settings.send_buffer_bytes),
     ):
         if size > 0:
-            # A size that the system does not allow is a wish not granted, as in Java.
+            # The system may not allow the size. Then it keeps its own, as with Java.
             with contextlib.suppress(OSError):
                 attempt.setsockopt(socket.SOL_SOCKET, option, size)
 
 
 def _some(count: int) -> int:
+    """Return a number of bytes received. Zero bytes mean the end of the stream."""
     if count == 0:
         raise ConnectionResetError("end of stream")
     return count

@@ -18,7 +18,7 @@ from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, render
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
 from headwater.enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
 from tests.connector.sources.kafka.kafka_queries import configure
@@ -412,7 +412,7 @@ class TestKafkasOwn:
     def test_a_group_is_not_joined_and_that_is_said_once(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("headwater.enumerators.kafka.client.client_config._named", set())
+        monkeypatch.setattr("headwater.enumerators.kafka.client.client_config._logged", set())
         with caplog.at_level(logging.WARNING):
             configured(kafka_group_id="mine")
             configured(kafka_group_id="mine")

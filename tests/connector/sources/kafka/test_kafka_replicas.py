@@ -59,7 +59,7 @@ def read_through(two: LocalKafka, topic: str, rack: str) -> list[int]:
     reader.handle_splits_changes([whole(two, topic)])
     while not reader.fetch().finished:
         pass
-    nodes = sorted(reader._sessions._sessions)
+    nodes = sorted(reader._fetchers._fetchers)
     reader.close()
     return nodes
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
-from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 Handler = Callable[[socket.socket], object]
 Listen = Callable[[Handler], BrokerAddress]

@@ -12,8 +12,10 @@ import pytest
 
 from headwater.core.errors import OptionError
 from headwater.enumerators.kafka.client import client_config
-from headwater.enumerators.kafka.client.client_config import BrokerAddress, ClientConfig
-from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Refused
+from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
+from headwater.enumerators.kafka.client.properties import PROPERTIES
+from headwater.enumerators.kafka.client.property_kinds import Harmless, Refused
 
 PLAIN_JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hunter2";'
@@ -24,8 +26,8 @@ SECRETS = ("hunter2", "key-of-ours", "key-password")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_named_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(client_config, "_named", set())
+def _nothing_logged_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(client_config, "_logged", set())
     return iter(())
 
 

@@ -11,8 +11,9 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from headwater.core.errors import CorruptRecordError, HeadwaterError, SourceError, TransientSourceError
-from headwater.enumerators.kafka.client.client_config import BrokerAddress
-from headwater.enumerators.kafka.client.connection import BrokerConnection, ReceiveBuffer
+from headwater.enumerators.kafka.client.connection import BrokerConnection
+from headwater.enumerators.kafka.client.frames import ReceiveBuffer
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from local_kafka import LocalKafka
 from local_kafka_config import free_port
 from tests.enumerators.kafka.client.listeners import (
@@ -82,18 +83,19 @@ class TestOnABroker:
     def test_the_newest_version_that_both_know_is_used_within_the_requests_own_bounds(
         self, connection: BrokerConnection
     ) -> None:
-        assert connection.version_of(FetchRequest) == FetchRequest.max_version
-        assert connection.version_of(fetch("any")) == 12
         request = any_metadata()
         connection.call(request)
-        assert connection.version_of(MetadataRequest) == request.API_VERSION
+        assert MetadataRequest.max_version == request.API_VERSION
+        connection.send(fetch("any"))
+        assert connection.receive().version == 12
 
     def test_answers_come_in_the_order_of_the_questions(self, connection: BrokerConnection) -> None:
-        sent = [connection.send(any_metadata()) for _ in range(5)]
-        assert connection.in_flight == 5
-        replies = [connection.receive() for _ in range(5)]
-        assert [reply.correlation_id for reply in replies] == sent
-        assert {reply.response_class.name for reply in replies} == {"MetadataResponse"}
+        for request in (any_metadata(), fetch("any"), any_metadata()):
+            connection.send(request)
+        assert connection.in_flight == 3
+        replies = [connection.receive() for _ in range(3)]
+        names = ["MetadataResponse", "FetchResponse", "MetadataResponse"]
+        assert [reply.response_class.name for reply in replies] == names
         assert connection.in_flight == 0
 
     def test_a_fetch_is_in_flight_while_the_last_one_is_read(
@@ -262,19 +264,21 @@ class TestOnABrokerThatMisbehaves:
     def test_a_very_old_broker_names_no_versions_in_its_error(self, listen: Listen) -> None:
         def very_old(connection: socket.socket) -> None:
             while True:
-                _, version, correlation = read_request(connection)
-                respond(
-                    connection,
-                    correlation,
-                    api_versions(0, {18: (0, 0), 3: (0, 1)})
-                    if version == 0
-                    else api_versions(0, {}, error=35),
-                )
+                key, version, correlation = read_request(connection)
+                if key == 3:
+                    body = metadata(version)
+                elif version == 0:
+                    body = api_versions(0, {18: (0, 0), 3: (0, 1)})
+                else:
+                    body = api_versions(0, {}, error=35)
+                respond(connection, correlation, body)
 
         connection = connection_to(listen(very_old))
-        assert connection.version_of(MetadataRequest) == 1
+        request = any_metadata()
+        connection.call(request)
+        assert request.API_VERSION == 1
         with pytest.raises(SourceError, match="does not support the 'FetchRequest'"):
-            connection.version_of(FetchRequest)
+            connection.call(fetch("any"))
         connection.close()
 
     def test_a_broker_that_shares_no_version_with_us_is_named(self, listen: Listen) -> None:

@@ -28,7 +28,7 @@ from headwater.enumerators.kafka.client.errors import (
     kind_of,
     metadata_is_stale,
 )
-from headwater.enumerators.kafka.client.property_values import BrokerAddress
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 ADDRESS = BrokerAddress("broker", 9092)
 CLASSES = [

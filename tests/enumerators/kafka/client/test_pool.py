@@ -14,6 +14,7 @@ from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
 from local_kafka import LocalKafka
 from tests.enumerators.kafka.client.listeners import API_VERSIONS, Listen, client, speaking
+from tests.enumerators.kafka.client.pools import empty, idle, lent
 
 
 class NeverAlone(ManualClock):
@@ -40,7 +41,7 @@ def clock() -> NeverAlone:
 def pool(clock: NeverAlone) -> Iterator[ConnectionPool]:
     made = ConnectionPool(most_idle=3, clock=clock)
     yield made
-    made.clear()
+    empty(made)
     watcher = made._watcher
     clock.let_go.release(100)
     if watcher is not None:
@@ -59,13 +60,13 @@ def use(connection: BrokerConnection) -> BrokerConnection:
 
 def test_a_connection_is_kept_for_the_next_task(pool: ConnectionPool, config: ClientConfig) -> None:
     address = config.bootstrap_servers[0]
-    with pool.lent(config, address) as first:
+    with lent(pool, config, address) as first:
         use(first)
     assert first.is_open
-    assert len(pool) == 1
-    with pool.lent(config, address) as second:
+    assert idle(pool) == 1
+    with lent(pool, config, address) as second:
         assert second is first
-        assert len(pool) == 0
+        assert idle(pool) == 0
         assert pool.borrow(config, address) is not first
 
 
@@ -73,7 +74,7 @@ def test_only_equal_settings_and_addresses_share(
     pool: ConnectionPool, config: ClientConfig, kafka: LocalKafka
 ) -> None:
     address = config.bootstrap_servers[0]
-    with pool.lent(config, address) as kept:
+    with lent(pool, config, address) as kept:
         use(kept)
     assert pool.borrow(client(kafka.bootstrap_servers, client_id="other"), address) is not kept
     assert pool.borrow(config, type(address)("localhost", address.port)) is not kept
@@ -90,7 +91,7 @@ def test_one_that_failed_or_was_never_opened_is_not_kept(
         use(connection)
     pool.give_back(connection)
     pool.give_back(pool.borrow(config, address))
-    assert len(pool) == 0
+    assert idle(pool) == 0
 
 
 def test_one_with_answers_in_flight_is_closed(pool: ConnectionPool, config: ClientConfig) -> None:
@@ -98,7 +99,7 @@ def test_one_with_answers_in_flight_is_closed(pool: ConnectionPool, config: Clie
     connection.send(MetadataRequest(topics=[], min_version=1))
     pool.give_back(connection)
     assert not connection.is_open
-    assert len(pool) == 0
+    assert idle(pool) == 0
 
 
 def test_the_longest_idle_make_room(pool: ConnectionPool, config: ClientConfig) -> None:
@@ -141,7 +142,7 @@ def test_many_threads_never_share_a_connection(kafka: LocalKafka, config: Client
 
     def work() -> None:
         for _ in range(50):
-            with shared.lent(config, config.bootstrap_servers[0]) as connection:
+            with lent(shared, config, config.bootstrap_servers[0]) as connection:
                 with guard:
                     clashes.extend([id(connection)] * (id(connection) in in_use))
                     in_use.add(id(connection))
@@ -155,27 +156,27 @@ def test_many_threads_never_share_a_connection(kafka: LocalKafka, config: Client
     for thread in threads:
         thread.join()
     assert not clashes
-    assert 1 <= len(shared) <= 8
-    shared.clear()
-    assert len(shared) == 0
+    assert 1 <= idle(shared) <= 8
+    empty(shared)
+    assert idle(shared) == 0
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_begins_with_none_and_leaves_the_parents_alone(config: ClientConfig) -> None:
-    POOL.clear()
+    empty(POOL)
     address = config.bootstrap_servers[0]
-    with POOL.lent(config, address) as connection:
+    with lent(POOL, config, address) as connection:
         use(connection)
-    assert len(POOL) == 1
+    assert idle(POOL) == 1
     with POOL._lock:  # a lock that another thread holds at the fork must not be held for ever in the child
         child = os.fork()
         if child == 0:
             fresh = POOL.borrow(config, address)
-            works = len(POOL) == 0 and not connection.is_open and use(fresh).is_open
+            works = idle(POOL) == 0 and not connection.is_open and use(fresh).is_open
             os._exit(0 if works else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    with POOL.lent(config, address) as again:
+    with lent(POOL, config, address) as again:
         assert again is connection
         use(again)
-    POOL.clear()
+    empty(POOL)

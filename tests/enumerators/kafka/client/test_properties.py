@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.enumerators.kafka.client.properties import PROPERTIES, Harmless, Mapped, Refused, render
+from headwater.enumerators.kafka.client.properties import PROPERTIES, render
+from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused
 from local_kafka_jars import classpath, java
 
 ROOT = Path(__file__).parents[4]

@@ -19,9 +19,10 @@ from headwater.core.errors import (
     SourceError,
     TransientSourceError,
 )
-from headwater.enumerators.kafka.client import security
+from headwater.enumerators.kafka.client import sasl, tls
 from headwater.enumerators.kafka.client.connection import BrokerConnection
-from headwater.enumerators.kafka.client.security_config import SaslConfig, TlsConfig
+from headwater.enumerators.kafka.client.sasl_config import SaslConfig
+from headwater.enumerators.kafka.client.tls import TlsConfig
 from local_kafka import KEY_PASSWORD, LocalKafka, TlsFiles, unsecured_token
 from tests.enumerators.kafka.client.listeners import client
 from tests.enumerators.kafka.conftest import PASSWORDS
@@ -207,15 +208,14 @@ class TestSasl:
             )
 
         with pytest.raises(AuthenticationError, match="the broker's answer proves nothing"):
-            security.authenticate(
+            sasl.authenticate(
                 ask, SaslConfig("SCRAM-SHA-256", "alice", "hunter2"), client("a:1").bootstrap_servers[0]
             )
 
     def test_scram_names_are_escaped(self) -> None:
         """RFC 5802: a comma and an equals sign would end the name."""
         assert (
-            b"n=a=2Cb=3Dc,r="
-            in security._mechanism(SaslConfig("SCRAM-SHA-256", "a,b=c", "hunter2")).auth_bytes()
+            b"n=a=2Cb=3Dc,r=" in sasl._mechanism(SaslConfig("SCRAM-SHA-256", "a,b=c", "hunter2")).auth_bytes()
         )
 
 
@@ -278,7 +278,7 @@ class TestOauthbearer:
 
     def test_extensions_go_with_the_token(self, give_token: Any) -> None:
         give_token(lambda: "t")
-        mechanism = security._mechanism(
+        mechanism = sasl._mechanism(
             SaslConfig("OAUTHBEARER", token_provider=PROVIDER, extensions=(("logicalCluster", "lkc-1"),))
         )
         assert mechanism.auth_bytes() == b"n,,\x01auth=Bearer t\x01logicalCluster=lkc-1\x01\x01"
@@ -396,10 +396,9 @@ class TestTls:
         self, tls_files: TlsFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        assert client("a:1", **mutual(tls_files)).tls is not None
-        tls = client("a:1", **mutual(tls_files)).tls
-        assert tls is not None
-        security.ssl_context(tls)
+        config = client("a:1", **mutual(tls_files)).tls
+        assert config is not None
+        tls.ssl_context(config)
         assert not list(tmp_path.iterdir())
 
     def test_certificates_keep_their_meaning_on_one_line(self) -> None:
@@ -412,10 +411,10 @@ class TestTls:
             wrapped,
             f"text\n{wrapped}\n",
         ):
-            assert security._lines(spoilt) == wrapped
+            assert tls._with_line_breaks(spoilt) == wrapped
 
     def test_only_the_versions_asked_for_are_offered(self) -> None:
-        context = security.ssl_context(TlsConfig(protocols=("TLSv1.2",)))
+        context = tls.ssl_context(TlsConfig(protocols=("TLSv1.2",)))
         assert context.minimum_version == context.maximum_version
 
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.enumerators.kafka.client import jaas
+from headwater.enumerators.kafka.client.sasl_config import parse_jaas
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def test_a_module_and_its_quoted_options_are_read() -> None:
-    entry = jaas.parse(f'{PLAIN} required username="alice" password="a;b=\\"c\\"";')
+    entry = parse_jaas(f'{PLAIN} required username="alice" password="a;b=\\"c\\"";')
     assert entry.module == PLAIN
     assert entry.module_name == "PlainLoginModule"
     assert dict(entry.options) == {"username": "alice", "password": 'a;b="c"'}
@@ -29,7 +29,7 @@ def test_a_module_and_its_quoted_options_are_read() -> None:
     ],
 )
 def test_what_java_reads_is_read(written: str, options: dict[str, str]) -> None:
-    assert dict(jaas.parse(written).options) == options
+    assert dict(parse_jaas(written).options) == options
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_what_java_reads_is_read(written: str, options: dict[str, str]) -> None:
 def test_anything_else_is_refused_without_showing_values(written: str) -> None:
     secret = written.replace("=b", "=hunter2")
     with pytest.raises(ValueError, match=r"^(it must|it has|it must hold|its option|after)") as caught:
-        jaas.parse(secret)
+        parse_jaas(secret)
     assert "hunter2" not in str(caught.value)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")))
 def test_any_password_survives_quoting(password: str) -> None:
     quoted = password.replace("\\", "\\\\").replace('"', '\\"')
-    assert jaas.parse(f'M required password="{quoted}";').options["password"] == password
+    assert parse_jaas(f'M required password="{quoted}";').options["password"] == password
 
 
 def test_a_repr_shows_no_option() -> None:
-    assert "hunter2" not in repr(jaas.parse('M required password="hunter2";'))
+    assert "hunter2" not in repr(parse_jaas('M required password="hunter2";'))

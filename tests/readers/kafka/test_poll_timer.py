@@ -7,8 +7,8 @@ import pytest
 from headwater.core.clock import ManualClock
 from headwater.core.errors import TransientSourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.fetch_session import Cursor
-from headwater.readers.kafka.patience import Patience
+from headwater.readers.kafka.broker_fetcher import Cursor
+from headwater.readers.kafka.poll_timer import PollTimer
 from tests.enumerators.kafka.client.listeners import client
 
 AWAY = TransientSourceError("nobody is there", source="kafka")
@@ -20,8 +20,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def patience(clock: ManualClock) -> Patience:
-    return Patience(
+def timer(clock: ManualClock) -> PollTimer:
+    return PollTimer(
         client("nowhere:9092", reconnect_backoff_ms="100", reconnect_backoff_max_ms="500"), 5_000, clock
     )
 
@@ -31,43 +31,43 @@ def cursor(end: int = -1) -> Cursor:
 
 
 def test_waits_after_failures_double_up_to_a_limit_and_begin_anew_with_progress(
-    patience: Patience, clock: ManualClock
+    timer: PollTimer, clock: ManualClock
 ) -> None:
     def waited() -> int:
         before = clock.monotonic_ms()
-        patience.begin()
-        patience.failed(AWAY)
-        patience.wait(cursor())
+        timer.begin()
+        timer.failed(AWAY)
+        timer.wait(cursor())
         return clock.monotonic_ms() - before
 
     assert [waited() for _ in range(5)] == [100, 200, 400, 500, 500]
-    patience.end()
+    timer.end()
     assert waited() == 100
 
 
-def test_several_failures_of_one_attempt_are_one_wait(patience: Patience, clock: ManualClock) -> None:
-    patience.begin()
+def test_several_failures_of_one_attempt_are_one_wait(timer: PollTimer, clock: ManualClock) -> None:
+    timer.begin()
     for _ in range(5):
-        patience.failed(AWAY)
-    assert not patience.is_due
-    patience.wait(cursor())
-    assert (clock.monotonic_ms(), patience.is_due) == (1_000_100, True)
+        timer.failed(AWAY)
+    assert not timer.is_due
+    timer.wait(cursor())
+    assert (clock.monotonic_ms(), timer.is_due) == (1_000_100, True)
 
 
-def test_without_a_failure_there_is_no_wait(patience: Patience, clock: ManualClock) -> None:
-    patience.begin()
-    patience.wait(cursor())
+def test_without_a_failure_there_is_no_wait(timer: PollTimer, clock: ManualClock) -> None:
+    timer.begin()
+    timer.wait(cursor())
     assert clock.monotonic_ms() == 1_000_000
 
 
-def test_only_time_in_vain_counts(patience: Patience, clock: ManualClock) -> None:
-    patience.begin()
+def test_only_time_in_vain_counts(timer: PollTimer, clock: ManualClock) -> None:
+    timer.begin()
     clock.advance(4_000)
-    assert patience.left_ms == 1_000
-    patience.end()
+    assert timer.left_ms == 1_000
+    timer.end()
     clock.advance(60_000)
-    patience.begin()
-    assert patience.left_ms == 5_000
+    timer.begin()
+    assert timer.left_ms == 5_000
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_only_time_in_vain_counts(patience: Patience, clock: ManualClock) -> Non
     ],
 )
 def test_in_the_end_the_reason_is_named_once(
-    patience: Patience, clock: ManualClock, failure: TransientSourceError | None, end: int, reason: str
+    timer: PollTimer, clock: ManualClock, failure: TransientSourceError | None, end: int, reason: str
 ) -> None:
-    patience.begin()
+    timer.begin()
     if failure:
-        patience.failed(failure)
+        timer.failed(failure)
     clock.advance(5_000)
     with pytest.raises(TransientSourceError) as caught:
-        patience.wait(cursor(end))
+        timer.wait(cursor(end))
     assert str(caught.value) == (
         f"nothing could be fetched for 5000 ms (kafkaConsumer.pollTimeoutMs): {reason} [source kafka, split t-0, position 7]"
     )

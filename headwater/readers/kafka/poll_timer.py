@@ -1,4 +1,4 @@
-"""How long a task goes on when nothing comes, and how long it waits between two attempts."""
+"""How long a task waits for records in vain before it fails, and how long between two attempts."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError
 from headwater.core.retry import Backoff
 from headwater.enumerators.kafka.client.client_config import ClientConfig
-from headwater.readers.kafka.fetch_session import Cursor
+from headwater.readers.kafka.broker_fetcher import Cursor
 
-__all__ = ["Patience"]
+__all__ = ["PollTimer"]
 
 
-class Patience:
-    """Counts the time that a task has spent asking in vain. One task's, on its thread.
+class PollTimer:
+    """Counts the time that a task has spent asking without progress. One per task, on its thread.
 
-    Only time inside of `KafkaSplitReader.fetch` counts: what Spark takes to consume rows is nobody's delay.
+    Only time inside of `KafkaSplitReader.fetch` counts. The time that Spark takes to consume rows does not,
+    because the clock starts with the first attempt after progress.
 
     Args:
-        config: its ``reconnect.backoff.ms`` and ``.max.ms`` are the waits after failures; they double.
+        config: ``reconnect.backoff.ms`` is the wait after the first failure; it doubles with each further one
+            up to ``reconnect.backoff.max.ms``.
         poll_timeout_ms: ``kafkaConsumer.pollTimeoutMs``.
         clock: time.
     """
 
     def __init__(self, config: ClientConfig, poll_timeout_ms: int, clock: Clock) -> None:
         self._backoff = Backoff(
-            poll_timeout_ms,
+            deadline_ms=poll_timeout_ms,
             first_ms=config.reconnect_backoff_ms,
             most_ms=config.reconnect_backoff_max_ms,
             jitter=0,
@@ -39,16 +41,21 @@ class Patience:
         self._failure: TransientSourceError | None = None
 
     def begin(self) -> None:
-        """An attempt begins; the first one since there was progress starts the clock."""
+        """An attempt begins. The first one after progress starts the clock."""
         if self._since_ms is None:
             self._since_ms = self._clock.monotonic_ms()
 
     def end(self) -> None:
         """There was progress."""
-        self._since_ms, self._failures, self._failure = None, 0, None
+        self._since_ms = None
+        self._failures = 0
+        self._failure = None
 
     def failed(self, failure: TransientSourceError) -> None:
-        """Something failed for a passing reason: `is_due` says when to try it again."""
+        """Something failed for a passing reason; `is_due` says when to try it again.
+
+        In one attempt several brokers may fail. They count as one failure, and do not prolong the wait.
+        """
         self._failure = failure
         if self.is_due:
             self._failures += 1
@@ -65,25 +72,26 @@ class Patience:
         return max(0, self._backoff.deadline_ms - self._spent_ms())
 
     def wait(self, cursor: Cursor) -> None:
-        """An attempt brought nothing: sit out the wait after a failure, if there was one.
+        """Called after an attempt that brought nothing: sit out the wait after a failure, if there was one.
 
         Args:
-            cursor: a partition that is waited for, for the error.
+            cursor: one of the partitions that are waited for, for the error.
 
         Raises:
-            TransientSourceError: it has been too long.
+            TransientSourceError: the poll time-out has passed.
         """
         if not self.left_ms:
-            raise self._too_long(cursor)
+            raise self._timed_out(cursor)
         if not self.is_due:
             self._clock.wait(self._never, min(self.left_ms, self._retry_at_ms - self._clock.monotonic_ms()))
 
     def _spent_ms(self) -> int:
         return 0 if self._since_ms is None else self._clock.monotonic_ms() - self._since_ms
 
-    def _too_long(self, cursor: Cursor) -> TransientSourceError:
+    def _timed_out(self, cursor: Cursor) -> TransientSourceError:
         return TransientSourceError(
-            f"nothing could be fetched for {self._spent_ms()} ms (kafkaConsumer.pollTimeoutMs): {self._reason(cursor)}",
+            f"nothing could be fetched for {self._spent_ms()} ms (kafkaConsumer.pollTimeoutMs): "
+            f"{self._reason(cursor)}",
             source="kafka",
             split=cursor.split.split_id,
             position=cursor.position,

@@ -1,4 +1,4 @@
-"""What has become of records that no broker gives: gone, late, or never there."""
+"""Finds out what has become of records that no broker sends: lost, late, or never there."""
 
 from __future__ import annotations
 
@@ -6,43 +6,47 @@ import logging
 
 from headwater.core.clock import Clock
 from headwater.core.errors import DataLossError, SourceError, TransientSourceError
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST
-from headwater.readers.kafka.fetch_session import Cursor
-from headwater.readers.kafka.leaders import Leaders, Nowhere
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
+from headwater.readers.kafka.broker_fetcher import Cursor
+from headwater.readers.kafka.leaders import Leaders, NoLeader
 
-__all__ = ["BELIEVED_AFTER_MS", "Losses"]
+__all__ = ["BELIEVED_AFTER_MS", "LossDetector"]
 
 log = logging.getLogger(__name__)
 
 BELIEVED_AFTER_MS = 3_000
-"""An answer that would mean loss is believed once it has been repeated for so long.
+"""An answer that would mean loss is believed when the brokers have repeated it for this long.
 
-Metadata and high watermarks reach the brokers one by one.
+Metadata and high watermarks reach the brokers one by one, so a single answer may be stale.
 """
 
 _EARLIEST_LOCAL = -4
-"""The first record on the broker's own disk; what is before it may lie in tiered storage (KIP-405)."""
+"""Stands for the first record on the broker's own disk; earlier ones may lie in tiered storage (KIP-405)."""
 
 
-class Losses:
-    """Decides whether records are lost, and whether that is an error. One task's, on its thread.
+class LossDetector:
+    """Decides whether records are lost, and whether that is an error. One per task, on its thread.
 
-    Only what the brokers say is gone counts as lost. Holes that compaction, transaction markers and aborted
-    records leave are none. Every method may raise:
+    Only what the brokers say is gone counts as lost. Gaps between offsets that compaction, transaction
+    markers and aborted records leave are no loss.
+
+    Every method may raise:
         DataLossError: records are lost, and that is to be an error.
         TransientSourceError: the cluster cannot say now; ask again.
 
     Args:
-        leaders: to be asked.
+        leaders: finds the ends of the logs.
         clock: time.
         fail_on_data_loss: whether loss is an error, or a warning and a smaller batch.
     """
 
     def __init__(self, leaders: Leaders, clock: Clock, *, fail_on_data_loss: bool) -> None:
-        self._leaders, self._clock, self._fail_on_data_loss = leaders, clock, fail_on_data_loss
+        self._leaders = leaders
+        self._clock = clock
+        self._fail_on_data_loss = fail_on_data_loss
 
     def out_of_range(self, cursor: Cursor) -> None:
-        """The leader says that there is no such offset: go to the first one that is left, or to the end."""
+        """The leader says that there is no such offset: go to the first one left, or to the end."""
         cursor.broker = None
         earliest = self._leaders.offset(cursor.split, EARLIEST)
         if cursor.position < earliest:
@@ -60,17 +64,20 @@ class Losses:
             self._cut_off(cursor, end)
             return
         raise TransientSourceError(
-            f"its leader calls offset {cursor.position} out of range, though the log begins at {earliest} and ends at {end}",
+            f"its leader calls offset {cursor.position} out of range, "
+            f"though the log begins at {earliest} and ends at {end}",
             source="kafka",
             split=cursor.split.split_id,
         )
 
     def silence(self, cursor: Cursor, readable_until: int) -> None:
-        """The leader had nothing for this partition, though nothing else was in the way.
+        """The leader sent nothing for this partition, and nothing for any other either.
+
+        Either the log ends before our stop, or there is a gap up to the stop, or the records are late.
 
         Args:
-            cursor: whose position it is.
-            readable_until: where this consumer may read to at the moment, as the leader said.
+            cursor: the partition, and how far it has been read.
+            readable_until: how far this consumer may read at the moment, as the leader said.
         """
         if not self._is_believed(cursor, "silence"):
             return
@@ -84,8 +91,8 @@ class Losses:
             )
             cursor.position = cursor.stop
 
-    def missing(self, cursor: Cursor, why: Nowhere) -> None:
-        """The cluster does not know the partition, or knows another one of its name."""
+    def missing(self, cursor: Cursor, why: NoLeader) -> None:
+        """The cluster does not know the partition, or knows another incarnation of its topic."""
         if self._is_believed(cursor, "missing"):
             self._lost(cursor, cursor.position, cursor.stop, why.value)
             cursor.position = cursor.stop
@@ -97,26 +104,29 @@ class Losses:
         return now_ms - cursor.doubt[1] >= BELIEVED_AFTER_MS
 
     def _is_local(self, cursor: Cursor) -> bool:
-        """Whether the leader would find a record on its own disk.
+        """Whether records from the cursor's position on would lie on the leader's own disk.
 
-        It also says "nothing" when tiered storage is slow.
+        If they may lie in tiered storage, an empty answer may only mean that tiered storage is slow.
         """
         try:
             return cursor.position >= self._leaders.offset(cursor.split, _EARLIEST_LOCAL)
         except TransientSourceError:
             raise
-        except SourceError:  # a broker that does not know the question has no tiered storage
+        except SourceError:  # a broker that does not know this kind of offset has no tiered storage
             return True
 
     def _cut_off(self, cursor: Cursor, end: int) -> None:
-        """The log ends before our stop."""
+        """End the range where the log ends, which is before the stop that was asked for."""
         first = max(end, cursor.position)
-        what = f"the log now ends at offset {end}: it was truncated, or created anew, or the end that was asked for lies beyond it"
+        what = (
+            f"the log now ends at offset {end}: it was truncated, or created anew, "
+            "or the end that was asked for lies beyond it"
+        )
         self._lost(cursor, first, cursor.stop, what)
         cursor.stop = first
 
     def _lost(self, cursor: Cursor, first: int, until: int, what: str) -> None:
-        """Fail or warn, as the user wishes; either way the range that is gone is named."""
+        """Fail or warn, as ``failOnDataLoss`` says; either way name the range that is gone."""
         split = cursor.split
         gone = f"topic {split.topic!r}, partition {split.partition}, offsets {first} to {until - 1}"
         if self._fail_on_data_loss:

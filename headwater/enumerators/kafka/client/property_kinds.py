@@ -1,4 +1,4 @@
-"""What the value of a Kafka property may look like: text in, a checked value out."""
+"""What can become of a Kafka property here, and how the text of its value is checked."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from headwater.enumerators.kafka.client.metadata import BrokerAddress
+
 __all__ = [
-    "BrokerAddress",
+    "LARGEST_INT",
+    "LARGEST_LONG",
+    "Harmless",
+    "Mapped",
     "Parser",
+    "Property",
+    "Refused",
     "addresses",
     "boolean",
     "integer",
@@ -32,15 +39,51 @@ LARGEST_INT = 2**31 - 1
 LARGEST_LONG = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class BrokerAddress:
-    """Where a broker listens."""
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A property that does here what it does in Java.
 
-    host: str
-    port: int
+    Attributes:
+        parse: checks the value.
+        default: the value if none is given, as the user would write it; None if there is no default.
+        note: anything to add.
+    """
 
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+    parse: Parser
+    default: str | None = None
+    note: str = ""
+
+    def value_of(self, given: str | None) -> Any:
+        """Return the checked value; the default's if none is given; None if there is no default either.
+
+        Raises:
+            ValueError: see `Parser`.
+        """
+        written = self.default if given is None else given
+        return None if written is None else self.parse(written)
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    """A property that changes nothing here, and no row depends on it.
+
+    It is named once in the log and then ignored. ``note`` says why.
+    """
+
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A property that must not be ignored, because the user would get something else than was asked for.
+
+    ``note`` says why, and what to write instead.
+    """
+
+    note: str
+
+
+Property: TypeAlias = Mapped | Harmless | Refused
 
 
 def text(value: str) -> str:
@@ -49,7 +92,7 @@ def text(value: str) -> str:
 
 
 def verbatim(value: str) -> str:
-    """Take any text as it is: secrets and certificates."""
+    """Take any text as it is: for secrets and certificates."""
     return value
 
 
@@ -77,7 +120,7 @@ def boolean(value: str) -> bool:
 
 
 def one_of(*choices: str, lower: bool = False, upper: bool = False) -> Parser:
-    """Return a parser that takes one of the choices, after changing the case if told to."""
+    """Return a parser that takes one of the choices, after it has changed the case if told to."""
 
     def parse(value: str) -> str:
         word = value.strip()
@@ -103,7 +146,7 @@ def protocols(value: str) -> tuple[str, ...]:
 def addresses(value: str) -> tuple[BrokerAddress, ...]:
     """Take a list of brokers: host:port,host:port.
 
-    A protocol before the host (PLAINTEXT://host:port) is left out, as Kafka does.
+    A protocol before the host (PLAINTEXT://host:port) is left out, as in Kafka.
     """
     found = tuple(_address(entry.strip()) for entry in value.split(",") if entry.strip())
     if not found:

@@ -1,4 +1,4 @@
-"""Fetch requests to one broker, one in flight at a time."""
+"""Fetch requests to one broker, at most one of them in flight."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from kafka.protocol.consumer.fetch import FetchRequest
 
 from headwater.core.clock import Clock
 from headwater.enumerators.kafka.client.client_config import ClientConfig
-from headwater.enumerators.kafka.client.connection import BrokerConnection, ReceiveBuffer
+from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.errors import from_code
+from headwater.enumerators.kafka.client.frames import ReceiveBuffer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["Cursor", "FetchSession", "FetchedPartition"]
+__all__ = ["BrokerFetcher", "Cursor", "FetchedPartition"]
 
 _RESPONSE_BYTES = 4 << 20
-"""No response is asked to be larger, unless one partition may be.
+"""No response is asked to be larger, unless a single record batch is.
 
-Two of them, and what they are decoded into, stay in memory.
+Two responses, and what they are decoded into, stay in memory.
 """
 
 _PARTITIONS_PER_REQUEST = 200
@@ -29,18 +30,18 @@ _LAST_VERSION_WITH_NAMES = 12
 
 @dataclass(slots=True, eq=False)
 class Cursor:
-    """How far the fetching of one partition has come. Belongs to the split reader.
+    """How far the fetching of one partition has come. Mutable; owned by the split reader, on its thread.
 
     Attributes:
         split: the partition.
-        position: the next offset to fetch; ahead of what is emitted.
+        position: the next offset to fetch. It is ahead of what has been emitted.
         stop: the first offset not to read.
         max_bytes: how much to ask for; grows when a batch does not fit.
-        broker: the node that serves it, None if that has to be found out.
-        replica_until_ms: as long as the nearest replica serves it instead of the leader (KIP-392), until
-            when; None for the leader.
-        doubt: what the brokers say that would mean loss, and since when; None if they give records.
-        end: how far it could be read when a broker last said so; -1 before.
+        broker: the node that serves it; None if that has to be found out.
+        replica_until_ms: while the nearest replica serves it instead of the leader (KIP-392), until when;
+            None for the leader.
+        doubt: what the brokers say that would mean loss, and since when; None while they send records.
+        end: how far it could be read according to the last answer; -1 before the first one.
     """
 
     split: KafkaPartitionSplit
@@ -58,13 +59,14 @@ class FetchedPartition:
     """One partition's part of a Fetch response.
 
     Attributes:
-        cursor: whose.
-        position: what was asked for. A cursor that has moved since was served by somebody else.
+        cursor: the partition's.
+        position: what was asked for. If the cursor has moved since, another broker has served it.
         error_code: Kafka's; 0 for none.
-        end: how far a consumer of this isolation level may read now: high watermark, or last stable offset.
+        end: how far a consumer of this isolation level may read now: the high watermark, or the last stable
+            offset.
         preferred_replica: the node to ask instead (KIP-392), or -1.
         aborted: producer id and first offset of each aborted transaction that reaches into the records.
-        records: the record set, a view that is valid until the next `FetchSession.receive`.
+        records: the record set: a view that is valid until the next `BrokerFetcher.receive`.
     """
 
     cursor: Cursor
@@ -76,29 +78,32 @@ class FetchedPartition:
     records: memoryview | bytes
 
 
-class FetchSession:
-    """Asks one broker for the records of some partitions.
+class BrokerFetcher:
+    """Asks one broker for the records of some partitions. One thread.
 
-    One request is in flight while the last response is decoded. One thread.
+    The next request is in flight while the last response is decoded. Kafka's incremental fetch sessions
+    (KIP-227) are not used: every request names all of its partitions.
 
-    Errors of the connection come out of `send` and `receive` as they are (`BrokerConnection`); what was in
-    flight is lost, and the cursors, which only answers move, say where to go on.
+    `send` and `receive` raise the errors of the connection as they are (`BrokerConnection`). What was in
+    flight is lost then. No record is: cursors move with answers only, so they say where to go on.
 
     Args:
-        connection: to the broker; stays its lender's.
+        connection: to the broker. The caller returns it to its pool.
         config: how much to ask for.
         clock: time.
     """
 
     def __init__(self, connection: BrokerConnection, config: ClientConfig, clock: Clock) -> None:
-        self.connection, self._config, self._clock = connection, config, clock
+        self.connection = connection
+        self._config = config
+        self._clock = clock
         self._asked: list[tuple[Cursor, int]] = []
         self._due_ms = 0
         self._buffer = ReceiveBuffer()
 
     @property
     def in_flight(self) -> bool:
-        """Whether an answer is due."""
+        """Whether a request has not been answered yet."""
         return bool(self._asked)
 
     @property
@@ -107,19 +112,20 @@ class FetchSession:
         return max(0, self._due_ms - self._clock.monotonic_ms())
 
     def send(self, cursors: Sequence[Cursor]) -> None:
-        """Ask for the records of these partitions from their positions on; the first ones come first."""
+        """Ask for the records of these partitions from their positions on.
+
+        The broker fills its response in the order of the cursors, and may leave out the last ones.
+        """
         asked = cursors[:_PARTITIONS_PER_REQUEST]
         config = self._config
+        largest = max(cursor.max_bytes for cursor in asked)
+        have_ids = all(cursor.split.topic_id for cursor in asked)
         self.connection.send(
             FetchRequest(
-                max_version=None
-                if all(cursor.split.topic_id for cursor in asked)
-                else _LAST_VERSION_WITH_NAMES,
+                max_version=None if have_ids else _LAST_VERSION_WITH_NAMES,
                 max_wait_ms=config.fetch_max_wait_ms,
                 min_bytes=config.fetch_min_bytes,
-                max_bytes=min(
-                    config.fetch_max_bytes, max(_RESPONSE_BYTES, *(cursor.max_bytes for cursor in asked))
-                ),
+                max_bytes=min(config.fetch_max_bytes, max(_RESPONSE_BYTES, largest)),
                 isolation_level=int(config.read_committed),
                 session_id=0,
                 session_epoch=-1,
@@ -137,7 +143,9 @@ class FetchSession:
         Raises:
             SourceError: the request as a whole was refused.
         """
-        asked, self._asked = self._asked, []
+        # Before anything can fail: after an error nothing is in flight any more.
+        asked = self._asked
+        self._asked = []
         reply = self.connection.receive(self._buffer)
         response = reply.decode_views()
         if getattr(response, "error_code", 0):
@@ -173,26 +181,17 @@ class FetchSession:
 
 
 def _topics(cursors: Sequence[Cursor]) -> Iterator[Any]:
-    by_topic: dict[KafkaPartitionSplit, list[Cursor]] = {}
-    for cursor in cursors:
-        by_topic.setdefault(KafkaPartitionSplit(cursor.split.topic, 0, cursor.split.topic_id), []).append(
-            cursor
-        )
     kind = FetchRequest.FetchTopic
-    for topic, members in by_topic.items():
-        partitions = [
-            kind.FetchPartition(
-                partition=cursor.split.partition,
-                current_leader_epoch=-1,
-                fetch_offset=cursor.position,
-                last_fetched_epoch=-1,
-                log_start_offset=-1,
-                partition_max_bytes=cursor.max_bytes,
-            )
-            for cursor in members
-        ]
-        yield kind(
-            topic=topic.topic,
-            topic_id=uuid.UUID(topic.topic_id) if topic.topic_id else None,
-            partitions=partitions,
+    by_topic: dict[tuple[str, str | None], list[Any]] = {}
+    for cursor in cursors:
+        partition = kind.FetchPartition(
+            partition=cursor.split.partition,
+            current_leader_epoch=-1,
+            fetch_offset=cursor.position,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=cursor.max_bytes,
         )
+        by_topic.setdefault((cursor.split.topic, cursor.split.topic_id), []).append(partition)
+    for (topic, topic_id), partitions in by_topic.items():
+        yield kind(topic=topic, topic_id=uuid.UUID(topic_id) if topic_id else None, partitions=partitions)

@@ -1,0 +1,221 @@
+"""SASL as settings: what the ``sasl.*`` properties come to, ``sasl.jaas.config`` among them.
+
+Checked on the driver. Reads no file and needs no library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.core.errors import OptionError
+
+__all__ = ["JaasEntry", "SaslConfig", "parse_jaas", "sasl_config"]
+
+_MODULES = {
+    "PLAIN": "PlainLoginModule",
+    "SCRAM-SHA-256": "ScramLoginModule",
+    "SCRAM-SHA-512": "ScramLoginModule",
+    "OAUTHBEARER": "OAuthBearerLoginModule",
+}
+_REFUSED = {
+    "GSSAPI": "Kerberos needs a ticket cache and a native library on every executor; "
+    "use SCRAM, OAUTHBEARER or client certificates",
+    "AWS_MSK_IAM": "use OAUTHBEARER, with AWS's token signer in kafka.sasl.oauthbearer.token.provider",
+}
+_JAAS_OPTION = "kafka.sasl.jaas.config"
+_JAAS_FLAGS = ("required", "requisite", "sufficient", "optional")
+_JAAS_TOKEN = re.compile(r"""
+      (?P<blank> \s+ | //[^\n]* | /\*.*?\*/ )
+    | "(?P<double> (?: [^"\\\n] | \\. )* )"
+    | '(?P<single> (?: [^'\\\n] | \\. )* )'
+    | (?P<mark> [=;] )
+    | (?P<word> (?: [^\s=;"'/] | /(?![/*]) )+ )
+""", re.VERBOSE | re.DOTALL)  # fmt: skip
+_JAAS_ESCAPE = re.compile(r"\\([0-3][0-7]{2}|[0-7]{1,2}|.)", re.DOTALL)
+_CONTROL_CHARACTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+@dataclass(frozen=True, slots=True)
+class SaslConfig:
+    """How to log in. Its repr shows no secret.
+
+    Attributes:
+        mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
+        username: for PLAIN and SCRAM.
+        password: for PLAIN and SCRAM.
+        token_provider: ``package.module:function``, for OAUTHBEARER.
+        extensions: SASL extensions (KIP-342), for OAUTHBEARER.
+        option: the option that holds the credentials, for messages.
+    """
+
+    mechanism: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token_provider: str = ""
+    extensions: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    option: str = _JAAS_OPTION
+
+
+def sasl_config(values: Mapping[str, Any], protocol: str) -> SaslConfig:
+    """Join the ``sasl.*`` properties.
+
+    Args:
+        values: checked values, by property.
+        protocol: ``security.protocol``, for messages.
+
+    Raises:
+        OptionError: the mechanism is not offered, or its credentials are missing, malformed or given twice.
+    """
+    mechanism = _mechanism(values["sasl.mechanism"], protocol)
+    entry = _jaas_entry(values["sasl.jaas.config"], mechanism)
+    if mechanism == "OAUTHBEARER":
+        return _oauth_config(values["sasl.oauthbearer.token.provider"], entry)
+    return _password_config(mechanism, values["sasl.username"], values["sasl.password"], entry)
+
+
+def _mechanism(given: str | None, protocol: str) -> str:
+    offered = ", ".join(_MODULES)
+    if not given:
+        raise OptionError(
+            f"is required with kafka.security.protocol={protocol}: one of {offered}",
+            option="kafka.sasl.mechanism",
+        )
+    if given.upper() not in _MODULES:
+        reason = _REFUSED.get(given.upper(), f"offered are {offered}")
+        raise OptionError(f"{given!r} is refused: {reason}", option="kafka.sasl.mechanism")
+    return given.upper()
+
+
+def _password_config(
+    mechanism: str, username: str | None, password: str | None, entry: JaasEntry | None
+) -> SaslConfig:
+    option = "kafka.sasl.username and kafka.sasl.password"
+    if entry and (username or password):
+        raise OptionError(f"clashes with {option}: give one or the others", option=_JAAS_OPTION)
+    if entry:
+        option = _JAAS_OPTION
+        username = entry.options.get("username")
+        password = entry.options.get("password")
+    if not username or not password:
+        raise OptionError(
+            f"{mechanism} needs a user and a password: {_MODULES[mechanism]} required "
+            "username=... password=...; or kafka.sasl.username and kafka.sasl.password",
+            option=option,
+        )
+    if entry and entry.options.get("tokenauth", "").lower() == "true":
+        raise OptionError(
+            "delegation tokens (tokenauth) are not supported; give a user and a password", option=option
+        )
+    return SaslConfig(mechanism, username, password, option=option)
+
+
+def _oauth_config(provider: str | None, entry: JaasEntry | None) -> SaslConfig:
+    option = "kafka.sasl.oauthbearer.token.provider"
+    module, _, function = (provider or "").partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *function.split(".")]):
+        raise OptionError(
+            "OAUTHBEARER needs it: package.module:function, a function without arguments "
+            "that returns a token",
+            option=option,
+        )
+    extensions = {
+        name.removeprefix("extension_"): value
+        for name, value in (entry.options if entry else {}).items()
+        if name.startswith("extension_")
+    }
+    return SaslConfig(
+        "OAUTHBEARER",
+        token_provider=f"{module}:{function}",
+        extensions=tuple(sorted(extensions.items())),
+        option=option,
+    )
+
+
+def _jaas_entry(written: str | None, mechanism: str) -> JaasEntry | None:
+    if not written or not written.strip():
+        return None
+    try:
+        entry = parse_jaas(written)
+    except ValueError as error:
+        raise OptionError(str(error), option=_JAAS_OPTION) from None
+    if entry.module_name != _MODULES[mechanism]:
+        raise OptionError(
+            f"names {entry.module_name}, "
+            f"but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}",
+            option=_JAAS_OPTION,
+        )
+    return entry
+
+
+@dataclass(frozen=True, slots=True)
+class JaasEntry:
+    """A login module and its options. The options hold secrets, so the repr leaves them out.
+
+    Attributes:
+        module: the Java class, for example ``org.apache.kafka.common.security.plain.PlainLoginModule``.
+        options: by name.
+    """
+
+    module: str
+    options: Mapping[str, str] = field(repr=False)
+
+    @property
+    def module_name(self) -> str:
+        """The class without its package: platforms that bundle Kafka rename the package."""
+        return self.module.rpartition(".")[2]
+
+
+def parse_jaas(written: str) -> JaasEntry:
+    """Read ``Module required name="value" ... ;`` as ``org.apache.kafka.common.security.JaasConfig`` does.
+
+    Raises:
+        ValueError: it is something else. The message shows no option's value.
+    """
+    tokens = _jaas_tokens(written)
+    if len(tokens) < 3 or tokens[-1] != (";", True):
+        raise ValueError(
+            'it must be: <login module> required name="value" ... ; (with the semicolon at the end)'
+        )
+    module, flag, *rest = tokens[:-1]
+    if module[1] or flag[1] or flag[0].lower() not in _JAAS_FLAGS:
+        raise ValueError(f"after the login module comes one of {', '.join(_JAAS_FLAGS)}")
+    return JaasEntry(module[0], _jaas_options(rest))
+
+
+def _jaas_options(tokens: list[tuple[str, bool]]) -> dict[str, str]:
+    if (";", True) in tokens:
+        raise ValueError("it must hold exactly one login module")
+    options = {}
+    for i in range(0, len(tokens), 3):
+        (name, is_mark), *rest = tokens[i : i + 3]
+        if is_mark or len(rest) != 2 or rest[0] != ("=", True) or rest[1][1]:
+            raise ValueError(f'its option number {i // 3 + 1} is not name="value"')
+        options[name] = rest[1][0]
+    return options
+
+
+def _jaas_tokens(written: str) -> list[tuple[str, bool]]:
+    """Return words and the marks = and ;. The bool is True for a mark, which tells it from a quoted one."""
+    tokens = []
+    position = 0
+    while position < len(written):
+        match = _JAAS_TOKEN.match(written, position)
+        if match is None:
+            raise ValueError("it has a quote that does not end")
+        position = match.end()
+        kind = match.lastgroup or ""
+        if kind in ("double", "single"):
+            tokens.append((_JAAS_ESCAPE.sub(_unescape, match[kind]), False))
+        elif kind != "blank":
+            tokens.append((match[kind], kind == "mark"))
+    return tokens
+
+
+def _unescape(match: re.Match[str]) -> str:
+    escaped = match[1]
+    if escaped.isdigit() and escaped < "8":
+        return chr(int(escaped, 8))
+    return _CONTROL_CHARACTERS.get(escaped, escaped)
