@@ -18,7 +18,7 @@ from headwater.connector.options import (
 )
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
-from headwater.enumerators.kafka.client.topic_partition import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, NoMatch, OffsetsInitializer
 from headwater.enumerators.kafka.subscription import (
     AssignedPartitions,
