@@ -27,7 +27,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.enumerators": [SYSTEMS],
     "headwater.enumerators.kafka": [
         ("client", "split"),
-        ("offsets_initializer", "subscription"),
+        ("offsets_initializer", "record_sizes", "subscription"),
         ("lookup_settings",),
         ("lookup",),
         ("enumerator",),
