@@ -9,6 +9,8 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["Distributions", "build", "install"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +57,6 @@ def install(wheel: Path, folder: Path) -> Path:
 
 
 def _run(*command: str, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert not done.returncode, done.stdout + done.stderr
     return done.stdout

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAM = """
@@ -125,7 +127,7 @@ def loaded() -> dict[str, set[str]]:
     ]
     found = {}
     for process in started:
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE_S)
         assert not process.returncode
         found.update(json.loads(output))
     return {step: set(modules) for step, modules in found.items()}
@@ -149,8 +151,8 @@ def test_decoding_does_not_load_pandas_which_takes_longer_than_everything_else()
         builder.append(offset, 1_000, b"key", b"value", [("header", b"x")])
     command = [sys.executable, "-c", DECODE, bytes(builder.build()).hex()]
     # The first one on a host compiles.
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=True)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=PATIENCE_S, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     *topics, _ = done.stdout.split(maxsplit=4)
     assert topics == ["orders", "orders", "returns", "returns"]
     assert not {"numba", "pandas"} & set(done.stdout.split())

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource
 import pyspark_headwater
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.errors import InstallationError
+from tests.patience import PATIENCE_S
 
 SESSION = """
 import json, sys
@@ -111,7 +112,7 @@ def run(python: Path, program: str, conf: dict[str, Any], folder: Path) -> Any:
     environment |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(python))
     command = [str(python), "main.py", json.dumps(conf)]
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr[-4_000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import headwater
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "typed" / "right_uses.py"
@@ -25,7 +26,7 @@ def test_mypy_accepts_a_right_program_and_refuses_each_wrong_line(python: Path, 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=PATIENCE_S,
         check=False,
     )
     said = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from tests.patience import PATIENCE_S
+
 if TYPE_CHECKING:
     from local_kafka import LocalKafka
 
@@ -26,7 +28,7 @@ def run(*arguments: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4_000:]

@@ -17,6 +17,7 @@ from examples.object_events_source import ObjectEvents, put_object
 from examples.paged_api_source import Items, PagedApi
 from examples.sqlite_source import SqliteTable, add_orders
 from headwater import testing
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -85,7 +86,7 @@ def test_each_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[st
 @pytest.mark.slow
 def test_a_source_of_main_runs_with_one_command_also_on_a_cluster() -> None:
     command = [sys.executable, "examples/sqlite_source.py", "local-cluster[1,2,1024]"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.stdout.splitlines() == ["1000 rows", "2000 rows"], done.stderr[-4_000:]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlparse
@@ -25,9 +25,10 @@ from headwater.connector.async_io.carry_over import CarryOver
 from headwater.core.errors import OptionError
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService
-from tests.connector.async_io.test_task import batches, wait_of
+from tests.connector.async_io.test_task import batches, never_if_zero, wait_of
 from tests.exactly_once.processes import Program
 from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,9 +37,19 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-async def takes_200_ms_if_zero(row: Any) -> tuple[int, int]:
-    await asyncio.sleep(0 if row.id else 0.2)
-    return row.id, 0
+def answers_zero_when_asked_again(times: int) -> Callable[[Any], Awaitable[tuple[int, int]]]:
+    """Return a function that does not answer for id 0 before it was asked so many times."""
+    asked = 0
+
+    async def function(row: Any) -> tuple[int, int]:
+        nonlocal asked
+        if row.id == 0:
+            asked += 1
+            if asked < times:
+                await asyncio.Event().wait()
+        return row.id, 0
+
+    return function
 
 
 @pytest.fixture
@@ -77,6 +88,11 @@ def written(folder: Path) -> Counter[int]:
     )
 
 
+def calls_of(service: SlowService, behaviour: str) -> Counter[str]:
+    """Return how often each id was asked."""
+    return Counter(key for asked, key in service.calls.elements() if asked == behaviour)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("rocksdb")
 def test_a_batch_does_not_wait_for_what_it_can_carry_over(
@@ -92,23 +108,23 @@ def test_a_batch_does_not_wait_for_what_it_can_carry_over(
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
     )
     query = writer.trigger(processingTime="200 milliseconds").start()
-    until(lambda: written(out).total() >= 10, "the rows that were answered", 60)
+    until(lambda: written(out).total() >= 10, "the rows that were answered")
     assert written(out).keys() == set(range(10)), "the others are not answered yet"
-    until(lambda: service.count("gated") >= 4, "the others to be asked again, though no new rows came", 60)
+    until(lambda: service.count("gated") >= 4, "the others to be asked again, though no new rows came")
     service.release()
-    until(lambda: written(out).total() >= 12, "the others", 60)
+    until(lambda: written(out).total() >= 12, "the others")
     query.stop()
     add_rows(folder, id=list(range(12, 20)), behaviour=["late"] * 8)
     query = writer.trigger(availableNow=True).start()
-    assert query.awaitTermination(60), "a query that ends by itself does so"
+    assert query.awaitTermination(PATIENCE_S), "a query that ends by itself does so"
     assert written(out) == Counter(range(20)), "and drains: nothing is carried over"
     assert service.count("late") == 8
-    assert service.count("slow") == 10
+    # Exactly ten, if none of them took longer than a batch waits.
+    assert service.count("slow") >= 10
 
 
 @pytest.mark.crash
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_killed_with_requests_in_flight_each_result_is_written_once(
     spark: SparkSession, spark_conf: dict[str, Any], service: SlowService, tmp_path: Path
 ) -> None:
@@ -135,31 +151,27 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     with Program(script, job, tmp_path / "driver.log") as driver:
 
         def await_alive(condition: Callable[[], bool], what: str) -> None:
-            until(lambda: (driver.check(), condition())[1], what, 90)  # type: ignore[func-returns-value]
+            until(lambda: (driver.check(), condition())[1], what)  # type: ignore[func-returns-value]
 
         await_alive(lambda: service.count("plain") == 19 and service.count("cached") == 4, "the calls")
         await_alive(lambda: written(tmp_path / "carried").total() == 19, "what is not carried over")
         await_alive(lambda: service.count("gated-carried") >= 2, "what is carried over to be asked again")
         driver.kill()
     assert written(tmp_path / "asked").total() == 0
+    before = calls_of(service, "carried")
+    assert before.keys() == {str(n) for n in range(20) if n != 5}
     service.release()
     add_rows(tmp_path / "in", id=[20])
     with Program(script, {**job, "trigger": {"availableNow": True}}, tmp_path / "driver.log") as driver:
-        driver.finish(120)
+        driver.finish(PATIENCE_S)
     everything = Counter(range(21))
     assert written(tmp_path / "asked") == everything
     assert written(tmp_path / "carried") == everything
-    calls = {
-        name: Counter(key for asked, key in service.calls.elements() if asked == name)
-        for name in ("plain", "cached", "carried")
-    }
-    assert calls["plain"] == Counter({**{str(n): 2 for n in range(20) if n != 5}, "20": 1}), (
+    assert calls_of(service, "plain") == Counter({**{str(n): 2 for n in range(20) if n != 5}, "20": 1}), (
         "without a cache the replay asks again"
     )
-    assert calls["cached"] == Counter(map(str, range(4))), "with one it does not"
-    assert calls["carried"] == Counter(str(n) for n in range(21) if n != 5), (
-        "what was committed is not replayed"
-    )
+    assert calls_of(service, "cached") == Counter(map(str, range(4))), "with one it does not"
+    assert calls_of(service, "carried") - before == Counter(["20"]), "what was committed is not replayed"
 
 
 class Handle:
@@ -193,13 +205,15 @@ class Handle:
 
 def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
     handle: Any = Handle()
-    processor = CarryOver(wait_of(takes_200_ms_if_zero, timeout_ms=None), 0.06)
+    processor = CarryOver(wait_of(answers_zero_when_asked_again(3), timeout_ms=None), 0.06)
     processor.init(handle)
     [rows] = pack(next(batches(0, size=3)))
     out = list(processor.handleInputRows(0, iter([Row(rows=rows)]), TimerValues(1000)))
     rounds = 1
     while handle.state:
-        assert [unpack(left)["id"].to_pylist() for (left,) in handle.state] == [[0]]
+        # On a busy machine others may be left beside it, and it may be asked once more.
+        left = [number for (rows,) in handle.state for number in unpack(rows)["id"].to_pylist()]
+        assert 0 in left or rounds > 2
         assert handle.timers == [1000 * rounds + 1]
         assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(
             0.06 * 2**rounds
@@ -207,6 +221,7 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
         handle.timers.clear()  # Spark removes those that fired
         rounds += 1
         out += processor.handleExpiredTimer(0, TimerValues(1000 * rounds), ExpiredTimerInfo(1))
+    assert rounds >= 3
     batch = pa.Table.from_batches([unpack(row.rows) for row in out])
     assert batch.column_names == ["id", "text", "number", "which"]
     assert sorted(batch["id"].to_numpy().tolist()) == [0, 1, 2]
@@ -214,7 +229,7 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
 
 def test_new_rows_take_the_place_of_a_timer() -> None:
     handle: Any = Handle()
-    processor = CarryOver(wait_of(takes_200_ms_if_zero, timeout_ms=None), 0.01)
+    processor = CarryOver(wait_of(never_if_zero, timeout_ms=None), 0.01)
     processor.init(handle)
     for now in (1000, 2000):
         [rows] = pack(next(batches(0, size=1)))

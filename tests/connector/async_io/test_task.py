@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,8 +20,9 @@ async def twice(row: Any) -> Any:
     return None if row.id % 10 == 0 else [(row.id, 1), (row.id, 2)] if row.id % 10 == 1 else (row.id, 1)
 
 
-async def late_if_zero(row: Any) -> tuple[int, int]:
-    await asyncio.sleep(0 if row.id else 60)
+async def never_if_zero(row: Any) -> tuple[int, int]:
+    if row.id == 0:
+        await asyncio.Event().wait()
     return row.id, 0
 
 
@@ -74,13 +74,11 @@ def test_ordered() -> None:
 
 
 def test_a_slow_call_does_not_hold_back_rows_that_are_done() -> None:
-    running = wait_of(late_if_zero, timeout_ms=None).run(batches(0))
-    began = time.monotonic()
+    running = wait_of(never_if_zero, timeout_ms=None).run(batches(0))
     out = 0
     while out < 99:
         out += next(running).num_rows
     running.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - began < 30
 
 
 def test_no_input_no_output() -> None:
@@ -93,18 +91,21 @@ def test_what_is_wrong_names_function_and_row() -> None:
         ContractError, match=r"wrong_type returned for id=7 a str that is no int64 as 'number'"
     ):
         list(wait_of(wrong_type, {"number": pa.int64()}).run(batches(0)))
-    with pytest.raises(AsyncCallError, match=r"late_if_zero failed for id=0, attempt 1: CallTimeoutError"):
-        list(wait_of(late_if_zero, timeout_ms=50).run(batches(0)))
+    with pytest.raises(AsyncCallError, match=r"never_if_zero failed for id=0, attempt 1: CallTimeoutError"):
+        list(wait_of(never_if_zero, timeout_ms=50).run(batches(0)))
     with pytest.raises(AsyncCallError, match=r"NoServer.open raised ConnectionError: refused"):
         list(wait_of(NoServer()).run(batches(0)))
 
 
 def test_unfinished_rows_are_handed_over_and_asked_again() -> None:
-    wait = wait_of(late_if_zero, timeout_ms=None)
+    wait = wait_of(never_if_zero, timeout_ms=None)
     with wait.opened() as task:
-        done = sum(batch.num_rows for batch in task.process(batches(0), patience_s=0.2))
+        done = [row["id"] for batch in task.process(batches(0), patience_s=0.2) for row in batch.to_pylist()]
         left = task.unfinished()
-    assert (done, left.to_pylist()) == (99, [{"id": 0, "text": "t0"}])  # type: ignore[union-attr]
+    assert left is not None
+    # On a busy machine more than the one may be left.
+    assert left.to_pylist()[0] == {"id": 0, "text": "t0"}
+    assert sorted(done + left["id"].to_pylist()) == list(range(100))
     with wait_of(twice).opened() as task:
         task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}))
         assert [batch["text"].to_pylist() for batch in task.process([], patience_s=60)] == [["t5"]]

@@ -25,6 +25,7 @@ from tests.connector.async_io.functions import (
 )
 from tests.connector.async_io.service import SlowService
 from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,7 +99,7 @@ def test_failures_retries_limits_and_the_split(spark: SparkSession, service: Slo
         df,
         Lookup(service.url),
         schema="name string",
-        timeout="1s",
+        timeout="3s",  # a busy machine answers the others within it
         retry=hw.async_io.RetryPolicy.exponential(3, 10),
         on_failure="error_column",
         metrics=metrics,
@@ -110,7 +111,7 @@ def test_failures_retries_limits_and_the_split(spark: SparkSession, service: Slo
     assert errors == {("fail", "ClientResponseError", 3), ("hang", "CallTimeoutError", 1)}
     assert (metrics.value.timeouts, metrics.value.retries, metrics.value.failures) == (6, 18, 12)
     assert service.count("flaky") == 12
-    until(lambda: not service.running["hang"], "the calls that timed out to be cancelled", 10)
+    until(lambda: not service.running["hang"], "the calls that timed out to be cancelled")
     out.unpersist()
     with pytest.warns(RuntimeWarning, match="not cached"):
         hw.split_failures(out)
@@ -157,7 +158,7 @@ def test_rows_that_are_done_do_not_wait_for_those_that_hang(
     df = spark.range(0, 40, 1, 1).selectExpr("id", "if(id % 4 = 0, 'hang', 'slow') behaviour")
     rows = hw.unordered_wait(df, Lookup(service.url), schema="name string").limit(3).collect()
     assert len(rows) == 3
-    until(lambda: not service.running["hang"], "the calls to end with their task", 30)
+    until(lambda: not service.running["hang"], "the calls to end with their task")
 
 
 def test_a_killed_task_leaves_no_call_behind(spark: SparkSession, service: SlowService) -> None:
@@ -172,10 +173,10 @@ def test_a_killed_task_leaves_no_call_behind(spark: SparkSession, service: SlowS
     before = service.count("hang")
     thread = InheritableThread(target=job)
     thread.start()
-    until(lambda: service.count("hang") == before + 4, "the calls", 60)
+    until(lambda: service.count("hang") == before + 4, "the calls")
     spark.sparkContext.cancelJobGroup("hanging")
-    thread.join(60)
-    until(lambda: not service.running["hang"], "the calls to end with their tasks", 30)
+    thread.join(PATIENCE_S)
+    until(lambda: not service.running["hang"], "the calls to end with their tasks")
 
 
 def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_reported(
@@ -211,8 +212,8 @@ def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_r
             .queryName("cached")
             .option("checkpointLocation", str(tmp_path / "checkpoint"))
         )
-        assert writer.trigger(availableNow=True).start().awaitTermination(60)
-        assert ended.wait(30)
+        assert writer.trigger(availableNow=True).start().awaitTermination(PATIENCE_S)
+        assert ended.wait(PATIENCE_S)
     finally:
         spark.streams.removeListener(listener)
     assert spark.table("cached").count() == 20

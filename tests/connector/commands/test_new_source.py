@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.connector.commands.new_source import main
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +22,7 @@ def test_the_skeleton_passes_its_own_tests(tmp_path: Path, capsys: pytest.Captur
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stdout[-4_000:]
     assert "27 passed" in done.stdout

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.commands.new_source import new_source
+from tests.patience import PATIENCE_S
 
 PROGRAM = """
 import json, sys
@@ -52,7 +53,7 @@ def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(
         str(installed),
         str(project),
     ]
-    subprocess.run(pip, check=True, timeout=60)
+    subprocess.run(pip, check=True, timeout=PATIENCE_S)
     lines.mkdir()
     for name, count in (("one", 5), ("two", 1)):
         (lines / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(count)))
@@ -66,7 +67,7 @@ def test_an_installed_source_is_found_by_its_name_on_driver_and_executors(
     }
     command = [sys.executable, "-c", PROGRAM, json.dumps(conf), str(lines)]
     done = subprocess.run(
-        command, cwd=lines, env=environment, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=lines, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr[-4_000:]
     expected = [["one.txt", f"one {number}"] for number in range(5)] + [["two.txt", "two 0"]]

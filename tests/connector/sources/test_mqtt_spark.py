@@ -19,6 +19,7 @@ from headwater.enumerators.mqtt.split import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient
 from local_mqtt import LocalMqtt
 from tests.exactly_once.barrier_driver import start
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(
             key_property=None,
         )
         sent += count
-        assert start(spark, job).awaitTermination(60)
+        assert start(spark, job).awaitTermination(PATIENCE_S)
         assert sorted(int(row.text) for row in spark.read.parquet(f"{tmp_path}/rows").collect()) == list(
             range(sent)
         )
@@ -87,7 +88,7 @@ def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(PATIENCE_S)
     assert sorted(seen) == sorted([*range(50), *range(50)])
 
 

@@ -13,6 +13,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[3]
 CLASS = "tests.connector.sources.user_source_program:Countdown"
 
@@ -22,7 +24,7 @@ def test_a_class_of_main_is_pickled_by_value_over_spark_connect(spark_conf: dict
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "tests/connector/sources/user_source_program.py", json.dumps(spark_conf)]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr[-4_000:]
     assert json.loads(done.stdout.splitlines()[-1]) == [list(range(20))] * 2

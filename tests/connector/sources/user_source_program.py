@@ -49,7 +49,7 @@ def main() -> None:
             .option("checkpointLocation", f"{folder}/checkpoint")
             .start(f"{folder}/rows", "parquet")
         )
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(300)
         streamed = spark.read.parquet(f"{folder}/rows").collect()
     print(json.dumps([sorted(row.number for row in rows) for rows in (batch.collect(), streamed)]))
     spark.stop()

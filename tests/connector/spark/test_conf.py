@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import headwater as hw
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 ZIP, PY4J = "python/lib/pyspark.zip", "python/lib/py4j-0.10.9.9-src.zip"
@@ -133,7 +134,12 @@ def test_with_the_recommended_settings_spark_compiles_no_pyspark(tmp_path: Path)
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=110
+        [sys.executable, str(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert not done.returncode, done.stderr
     planned, read = done.stdout.split()

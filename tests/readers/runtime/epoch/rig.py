@@ -57,8 +57,8 @@ def prepared(mode: AlignmentMode, **settings: Any) -> tuple[EpochReader, Iterato
     batches = iter(reader)
     assert rows_of([next(batches)]) == [("a", 0)]
     go.set()
-    until(lambda: backlog(reader) == 4, "four batches in the channel", 10)
-    until(lambda: is_cut(reader), "all barriers in their channels", 10)
+    until(lambda: backlog(reader) == 4, "four batches in the channel")
+    until(lambda: is_cut(reader), "all barriers in their channels")
     return reader, batches
 
 

@@ -85,9 +85,9 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
     reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    until(lambda: reader._trigger._rows == 2, "both pages of a to be counted", 10)
+    until(lambda: reader._trigger._rows == 2, "both pages of a to be counted")
     go.set()
-    until(lambda: is_cut(reader), "all barriers in their channels", 10)
+    until(lambda: is_cut(reader), "all barriers in their channels")
     for batch in batches:
         rows += rows_of([batch])
     assert sorted(rows) == [("a", 0), ("a", 1), *(("b", number) for number in range(6))]
@@ -116,7 +116,7 @@ def test_memory_stays_within_the_budget_and_one_batch_per_channel() -> None:
     reader = reading(library, "ab", threads=thread_per_split(2), budget_bytes=3 * one)
     batches = iter(reader)
     next(batches)
-    until(lambda: reader._partition.pool._waiting == 2, "both fetchers to wait for room", 10)
+    until(lambda: reader._partition.pool._waiting == 2, "both fetchers to wait for room")
     assert len(library.fetched) * one <= 3 * one + 4 * one
     list(batches)
     assert reader.metrics.peak_buffered_bytes <= 4 * one

@@ -116,7 +116,7 @@ def test_f1_all_methods_of_a_reader_but_wake_up_run_on_one_thread(threads: Start
     thread = threads(rig.fetcher)
     rig.fetcher.add_splits([start_of("a")])
     rig.fetcher.add_splits([start_of("b")])
-    until(lambda: rig.fetcher.is_idle and rig.partition._pipelined[0].backlog == 10, "the fetcher", 10)
+    until(lambda: rig.fetcher.is_idle and rig.partition._pipelined[0].backlog == 10, "the fetcher")
     rig.fetcher.stop()
     thread.join(10)
     assert rig.reader.thread is thread
@@ -154,7 +154,7 @@ def test_f3_a_split_that_is_added_wakes_a_running_fetch(threads: Start) -> None:
     rig.fetcher.add_splits([start_of("a")])
     assert entered.wait(10)
     rig.fetcher.add_splits([start_of("b")])
-    until(lambda: rig.partition._pipelined[0].backlog == 3, "the fetcher", 10)
+    until(lambda: rig.partition._pipelined[0].backlog == 3, "the fetcher")
 
 
 def test_f3_ids_are_assigned_before_the_reader_hears_of_them() -> None:
@@ -192,9 +192,9 @@ def test_f5_what_was_fetched_survives_a_wake_up_while_it_waits_for_room(threads:
     rig = Rig(Library({"a": pages(4), "b": pages(1)}), budget_bytes=1)
     threads(rig.fetcher)
     rig.fetcher.add_splits([start_of("a")])
-    until(lambda: rig.pool._waiting == 1, "the fetcher", 10)
+    until(lambda: rig.pool._waiting == 1, "the fetcher")
     rig.fetcher.add_splits([start_of("b")])
-    until(lambda: B in rig.fetcher.assigned, "the fetcher", 10)
+    until(lambda: B in rig.fetcher.assigned, "the fetcher")
     found: list[Any] = []
     while len([one for one in found if isinstance(one, tuple)]) < 5:
         found += rig.read()
@@ -280,7 +280,7 @@ def test_f14_a_reader_is_closed_once_on_the_fetchers_thread_also_while_paused(th
     thread = threads(rig.fetcher)
     rig.fetcher.add_splits([start_of("a")])
     rig.fetcher.pause_or_resume_splits([A], [])
-    until(lambda: rig.fetcher.assigned == (A,), "the fetcher", 10)
+    until(lambda: rig.fetcher.assigned == (A,), "the fetcher")
     rig.fetcher.stop()
     thread.join(10)
     assert rig.reader.closed == 1

@@ -66,7 +66,7 @@ def test_a_producer_that_waits_is_woken(how: str) -> None:
     pool.try_request(10)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1, cancelled.is_set)
-        until(lambda: pool._waiting == 1, "the thread to wait", 10)
+        until(lambda: pool._waiting == 1, "the thread to wait")
         if how == "recycle":
             pool.recycle(10)
         elif how == "close":
@@ -83,7 +83,7 @@ def test_a_wake_up_alone_changes_nothing() -> None:
     pool.try_request(10)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1)
-        until(lambda: pool._waiting == 1, "the thread to wait", 10)
+        until(lambda: pool._waiting == 1, "the thread to wait")
         pool.wake_up()
         assert not waiting.done()
         pool.recycle(10)

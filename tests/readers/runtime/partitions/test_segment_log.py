@@ -16,6 +16,7 @@ from headwater.core.errors import ContractError, FencedError, StateLocationError
 from headwater.core.state_location import LocalStateStore
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -187,6 +188,6 @@ def test_a_process_of_its_own_reads_the_log_after_a_checkpoint(tmp_path: Path) -
         text=True,
         check=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.stdout == "[[1, 2], [3]]\n"
