@@ -144,7 +144,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         if before is None:
             return None
         if self._settled is None or self._settled[0] != before.epoch:
-            completed = checkpoints.complete(before.epoch, len(before.places))
+            completed = checkpoints.complete(before.epoch, len(before.tasks))
             settled = settle(self._source, before, completed, self._wall_ms())
             self._due.take_up(settled, opened_here=before.epoch == self._opened)
             self._driver.notify_complete(
@@ -193,10 +193,10 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         restored = settled.restored if settled else ()
         if before is not None and not due and not (restored and not self._due.is_over):
             return None
-        # Rows in flight need a task that emits them, also where no split is due.
-        places: list[tuple[SplitPath, ...]] = deal(due, self._epochs.parallelism) or (
-            [()] if restored else []
-        )
+        tasks = deal(due, self._epochs.parallelism)
+        if not tasks and restored:
+            # Rows in flight need a task that emits them, also where no split is due.
+            tasks = [()]
         waiting = settled.due_ms if settled else {}
         return EpochOffset(
             epoch=EpochId(
@@ -207,9 +207,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             barrier=self._epochs.barrier if limited else Barrier(),
             splits=splits,
             starts=positions,
-            places=places,
-            restored=[tuple(restored[number :: len(places)]) for number in range(len(places))],
-            events=[self._context.events_for(place) for place in places],
+            tasks=tasks,
+            restored=[tuple(restored[number :: len(tasks)]) for number in range(len(tasks))],
+            events=[self._context.events_for(paths) for paths in tasks],
             due_ms={path: at_ms for path, at_ms in waiting.items() if path in splits and path not in due},
             state=enumerator.snapshot_state(),
         )
@@ -219,7 +219,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         # Encoded first: what the source cannot write is refused before anything is opened.
         encoded = self._codec.encode(plan)
         # Opened before the offset is returned, so before Spark logs it: the tasks of a logged epoch find it.
-        self._coordinator().trigger(plan.epoch, len(plan.places), nest(plan.starts))
+        self._coordinator().trigger(plan.epoch, len(plan.tasks), nest(plan.starts))
         self._opened = plan.epoch
         known = before.splits if before else {}
         self._driver.record_plan(

@@ -12,12 +12,15 @@ __all__ = ["DueSplits"]
 
 
 class DueSplits:
-    """Belongs to the driver's one thread.
+    """Remembers when each split had nothing more.
 
-    * A split with more to read is due. So is one whose place nobody read.
+    * A split with more to read is due. So is one whose task was not run.
     * A split that must not be asked before some time is due then, whatever the trigger.
     * A split that had nothing more is due a poll interval later; under AvailableNow not any more in this run,
       which ends when that is true of all.
+
+    Used by Spark's thread, and by the coordinator thread while Spark's thread waits for it: never by both at
+    once.
 
     Args:
         poll_interval_ms: how long after it was caught up a split is looked at again.
@@ -26,19 +29,22 @@ class DueSplits:
     """
 
     def __init__(self, poll_interval_ms: int, clock: Clock, wall_ms: Callable[[], int]) -> None:
-        self._poll_interval_ms, self._clock, self._wall_ms = poll_interval_ms, clock, wall_ms
+        self._poll_interval_ms = poll_interval_ms
+        self._clock = clock
+        self._wall_ms = wall_ms
         self._poll_at_ms: dict[SplitPath, int] = {}
         self._run: set[SplitPath] | None = None
         self._run_over = False
 
     @property
     def is_over(self) -> bool:
-        """Whether an AvailableNow run has come to its end: nobody looked at its last epoch."""
+        """Whether an AvailableNow run has come to its end because no task of its last epoch was run."""
         return self._run_over
 
     def begin_run(self) -> None:
         """An AvailableNow run begins: every split is looked at once more."""
-        self._run, self._run_over = set(), False
+        self._run = set()
+        self._run_over = False
         self._poll_at_ms.clear()
 
     def take_up(self, settlement: Settlement, *, opened_here: bool) -> None:
@@ -53,7 +59,7 @@ class DueSplits:
             return
         if self._run is not None:
             self._run |= settlement.caught_up
-            # A sink that does not look would be offered the same splits for ever.
+            # A sink that does not read the rows it is given would be offered the same splits for ever.
             self._run_over = not settlement.ran
         at_ms = self._clock.monotonic_ms() + self._poll_interval_ms
         self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, at_ms))

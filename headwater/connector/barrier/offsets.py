@@ -12,7 +12,7 @@
   of the same number in another timeline (a checkpoint that was rolled back, two sinks on one frame) has
   another folder;
 * ``starts``: of every live split, the position BEFORE this epoch: where it came to is in the manifests;
-* ``places``: which task reads which splits. What is live and in no place is not due;
+* ``places``: for each task, the splits that it reads. A live split that no task reads is not due;
 * ``due``: of splits that must not be asked yet, the driver's wall-clock time in ms at which they may;
 * ``restored``: for each task, the manifests whose rows in flight it emits first;
 * ``events``: for each task, what the enumerator sent to its reader;
@@ -49,10 +49,10 @@ class EpochId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ManifestRef:
-    """A manifest of an earlier epoch: the epoch's folder and the number of the place."""
+    """A manifest of an earlier epoch: the epoch's folder and the number of the task that wrote it."""
 
     folder: str
-    place: int
+    task: int
 
     @property
     def epoch_number(self) -> int:
@@ -68,7 +68,7 @@ class EpochOffset:
     barrier: Barrier
     splits: Mapping[SplitPath, Split]
     starts: Mapping[SplitPath, Any]
-    places: Sequence[tuple[SplitPath, ...]]
+    tasks: Sequence[tuple[SplitPath, ...]]
     restored: Sequence[tuple[ManifestRef, ...]]
     events: Sequence[tuple[JsonValue, ...]]
     due_ms: Mapping[SplitPath, int] = field(default_factory=dict)
@@ -85,12 +85,12 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             "nonce": offset.epoch.nonce,
             "barrier": offset.barrier.to_json(),
             "starts": nest(offset.starts),
-            "places": [[list(path) for path in place] for place in offset.places],
+            "places": [[list(path) for path in paths] for paths in offset.tasks],
         }
         if any(offset.restored):
-            fields["restored"] = [[[ref.folder, ref.place] for ref in place] for place in offset.restored]
+            fields["restored"] = [[[ref.folder, ref.task] for ref in refs] for refs in offset.restored]
         if any(offset.events):
-            fields["events"] = [list(place) for place in offset.events]
+            fields["events"] = [list(events) for events in offset.events]
         if offset.due_ms:
             fields["due"] = nest(offset.due_ms)
         return fields
@@ -98,16 +98,16 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
     def _from_json(self, raw: dict[str, Any]) -> EpochOffset:
         depth = self._source.path_depth
         starts: dict[SplitPath, Any] = flatten(raw["starts"], depth)
-        places = [tuple(tuple(path) for path in place) for place in raw["places"]]
-        none: list[list[Any]] = [[] for _ in places]
+        tasks = [tuple(tuple(path) for path in paths) for paths in raw["places"]]
+        none: list[list[Any]] = [[] for _ in tasks]
         return EpochOffset(
             epoch=EpochId(raw["query"], raw["epoch"], raw["nonce"]),
             barrier=Barrier.from_json(raw["barrier"]),
             splits=self._source.deserialize_splits(sorted(starts), raw.get("splits")),
             starts=starts,
-            places=places,
+            tasks=tasks,
             restored=[
-                tuple(ManifestRef(folder, place) for folder, place in refs)
+                tuple(ManifestRef(folder, task) for folder, task in refs)
                 for refs in raw.get("restored", none)
             ],
             events=[tuple(events) for events in raw.get("events", none)],

@@ -13,12 +13,14 @@ __all__ = ["deal", "epoch_tasks"]
 
 
 def deal(due: Sequence[SplitPath], most: int) -> list[tuple[SplitPath, ...]]:
-    """Deal splits to places, as evenly as may be.
+    """Deal splits to tasks, as evenly as may be: their numbers differ by one at the most.
 
-    The numbers of splits of any two places differ by one at the most.
+    Args:
+        due: the splits, in order.
+        most: the most tasks.
     """
-    places = min(most, len(due))
-    return [tuple(due[place::places]) for place in range(places)]
+    tasks = min(most, len(due))
+    return [tuple(due[number::tasks]) for number in range(tasks)]
 
 
 def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]:
@@ -27,14 +29,14 @@ def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]
         EpochTask(
             folder=offset.epoch.folder,
             place=number,
-            ranges=tuple(SplitRange(offset.splits[path], offset.starts[path], None) for path in place),
+            ranges=tuple(SplitRange(offset.splits[path], offset.starts[path], None) for path in paths),
             barrier=offset.barrier,
             mode=settings.mode,
             alignment_timeout_ms=settings.alignment_timeout_ms,
             budget_bytes=settings.budget_bytes,
-            restored=tuple((ref.folder, ref.place) for ref in offset.restored[number]),
+            restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
             events=offset.events[number],
             share_scans=settings.share_scans,
         )
-        for number, place in enumerate(offset.places)
+        for number, paths in enumerate(offset.tasks)
     ]

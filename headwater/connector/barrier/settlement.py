@@ -1,7 +1,4 @@
-"""What is live after an epoch.
-
-The positions before it and the manifests that came out of it, taken together in one step.
-"""
+"""The state of a query after an epoch: made of its offset and its manifests, in one step."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.connector.barrier.checkpoints import CompletedCheckpoint
+from headwater.connector.barrier.completed_checkpoint import CompletedCheckpoint
 from headwater.connector.barrier.offsets import EpochOffset, ManifestRef
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
@@ -30,10 +27,10 @@ class Settlement:
         positions: of each, the next record.
         caught_up: those that had nothing more.
         due_ms: of those that must not be asked yet, when they may: wall-clock time in ms.
-        not_run: splits whose place was sealed: they begin again where they began.
+        not_run: splits whose task was not run: they begin again where they began.
         restored: manifests with rows in flight, to be emitted in the next epoch.
-        events: of the readers, in order of places.
-        ran: whether any place was read.
+        events: of the readers, in the order of their tasks.
+        ran: whether any task was run.
         state: of the enumerator, as it was when the epoch was planned.
     """
 
@@ -67,46 +64,50 @@ def settle(
     Raises:
         ContractError: a split went backwards, or one was found under the name of another.
     """
-    work = _Work(source, offset, now_ms)
+    after = _StateAfter(source, offset, now_ms)
     for number, manifest in enumerate(completed.manifests):
         if manifest.state is None:
-            work.not_run += [offset.splits[path] for path in offset.places[number]]
-            work.restored += offset.restored[number]
+            # Nothing of it came to the sink: its splits and the rows that it was to restore wait as before.
+            after.not_run += [offset.splits[path] for path in offset.tasks[number]]
+            after.restored += offset.restored[number]
         else:
             written_ms = manifest.metrics.get("written_ms", now_ms)
             assert isinstance(written_ms, int)
-            work.take(manifest.state, written_ms)
+            after.take(manifest.state, written_ms)
             if manifest.state.in_flight:
-                work.restored.append(ManifestRef(completed.epoch.folder, number))
+                after.restored.append(ManifestRef(completed.epoch.folder, number))
     return Settlement(
-        work.splits,
-        work.positions,
-        frozenset(work.caught_up),
-        work.due_ms,
-        tuple(work.not_run),
-        tuple(sorted(work.restored)),
-        tuple(work.events),
-        any(manifest.state is not None for manifest in completed.manifests),
-        offset.state,
+        splits=after.splits,
+        positions=after.positions,
+        caught_up=frozenset(after.caught_up),
+        due_ms=after.due_ms,
+        not_run=tuple(after.not_run),
+        restored=tuple(sorted(after.restored)),
+        events=tuple(after.events),
+        ran=any(manifest.state is not None for manifest in completed.manifests),
+        state=offset.state,
     )
 
 
-class _Work:
-    """The settlement being made."""
+class _StateAfter:
+    """Begins as the state before an epoch, and takes the state of one task after the other."""
 
     def __init__(self, source: BarrierSource[Any, Any], offset: EpochOffset, now_ms: int) -> None:
-        self._source, self._now_ms = source, now_ms
-        self.splits, self.positions, self.due_ms = (
-            dict(offset.splits),
-            dict(offset.starts),
-            dict(offset.due_ms),
-        )
+        self._source = source
+        self._now_ms = now_ms
+        self.splits = dict(offset.splits)
+        self.positions = dict(offset.starts)
+        self.due_ms = dict(offset.due_ms)
         self.caught_up: set[SplitPath] = set()
         self.not_run: list[Split] = []
         self.restored: list[ManifestRef] = []
         self.events: list[JsonValue] = []
 
     def take(self, state: EpochState, written_ms: int) -> None:
+        """Take the state of a task that was run.
+
+        Progress comes before found splits: a split that is in both keeps the position that its progress says.
+        """
         for entry in state.progress:
             self._advance(entry, written_ms)
         for found in state.found:
@@ -117,8 +118,8 @@ class _Work:
         path = entry.split.path
         if path in self.positions and self._source.is_before(entry.position, self.positions[path]):
             raise ContractError(
-                f"source {self._source.name!r} went backwards: split {entry.split.split_id} was to be read from {self.positions[path]!r} and came to "
-                f"{entry.position!r}; nothing was changed"
+                f"source {self._source.name!r} went backwards: split {entry.split.split_id} was to be read from "
+                f"{self.positions[path]!r} and came to {entry.position!r}; nothing was changed"
             )
         self.due_ms.pop(path, None)
         if entry.status is SplitStatus.FINISHED:
@@ -128,6 +129,7 @@ class _Work:
         self._add(FoundSplit(entry.split, entry.position))
         self.positions[path] = entry.position
         if entry.not_before_ms is not None:
+            # What is left of the delay. Two clocks are compared: never more than the whole delay, never negative.
             left_ms = entry.not_before_ms - (self._now_ms - written_ms)
             self.due_ms[path] = self._now_ms + max(0, min(left_ms, entry.not_before_ms))
         elif entry.status is SplitStatus.CAUGHT_UP:
@@ -137,6 +139,7 @@ class _Work:
         path = found.split.path
         if self.splits.setdefault(path, found.split) != found.split:
             raise ContractError(
-                f"source {self._source.name!r} found {found.split!r} under the name of another split, {self.splits[path]!r}"
+                f"source {self._source.name!r} found {found.split!r} under the name of another split, "
+                f"{self.splits[path]!r}"
             )
         self.positions.setdefault(path, found.start)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.offsets import EpochId
-from headwater.connector.barrier.pending_checkpoint import Acknowledgement, PendingCheckpoint
 from headwater.connector.barrier.plan import deal
 from headwater.core.epoch import EpochState
 from headwater.core.errors import StateLocationError
@@ -231,18 +230,3 @@ def test_partitionable_state_repartitioning(splits: int, most: int) -> None:
     assert sorted(path for place in dealt for path in place) == due
     assert not dealt or max(map(len, dealt)) - min(map(len, dealt)) <= 1
     assert len(dealt) == min(splits, most)
-
-
-def test_a_pending_checkpoint_answers_whatever_comes() -> None:
-    pending: PendingCheckpoint[str] = PendingCheckpoint(2)
-    assert pending.acknowledge(0, "zero") is Acknowledgement.SUCCESS
-    assert pending.acknowledge(0, "again") is Acknowledgement.DUPLICATE
-    assert pending.acknowledge(5, "stray") is Acknowledgement.UNKNOWN
-    assert (pending.missing, pending.is_complete) == ([1], False)
-    assert pending.acknowledge(1, "one") is Acknowledgement.SUCCESS
-    assert (pending.is_complete, pending.states) == (True, {0: "zero", 1: "one"})
-    pending.discard()
-    pending.discard()
-    assert pending.acknowledge(1, "late") is Acknowledgement.DISCARDED
-    assert (pending.is_complete, pending.states) == (False, {})
-    assert PendingCheckpoint[str](0).is_complete
