@@ -82,7 +82,7 @@ class CallRunner:
             function.name,
             capacity=settings.capacity,
             queue=self._queue,
-            needs_call=self._needs_call,
+            needs_call=None if self._single_flight is None else self._needs_call,
             make=self._attempt if self._permits is None else self._attempt_with_permit,
             resting=self._deadlines.drop_idle_timer,
             failed=completions.fail,
@@ -113,11 +113,9 @@ class CallRunner:
     def _new_call(self, element: StreamElement) -> Call:
         settings = self._settings
         row = element.value
-        return Call(
-            element,
-            key=hashable_key(settings.key, row) if settings.key else None,
-            cache_key=hashable_key(settings.cache.key, row) if settings.cache else None,
-        )
+        key = hashable_key(settings.key, row) if settings.key else None
+        cache_key = hashable_key(settings.cache.key, row) if settings.cache else None
+        return Call(element, key, cache_key)
 
     def _accept(self, calls: list[Call]) -> None:
         self._queue.put(calls)
@@ -126,10 +124,9 @@ class CallRunner:
 
     def _needs_call(self, call: Call) -> bool:
         """Return whether a call is to be made. If its result is known, it is settled here."""
-        if call.settled:  # its time ran out while it waited
-            return False
-        # A further attempt is made by the call that leads its flight already.
-        return self._single_flight is None or call.attempts > 0 or self._lead(call, self._single_flight)
+        assert self._single_flight is not None
+        # A call that was attempted leads its flight already.
+        return call.attempts > 0 or self._lead(call, self._single_flight)
 
     def _lead(self, call: Call, flight: SingleFlight[Any]) -> bool:
         """Return whether a call leads a flight now: its result is not known and not being asked for."""

@@ -26,7 +26,7 @@ class Workers:
         name: the function's; names the tasks.
         capacity: workers at most. They start as they are needed, and rest when there is nothing to do.
         queue: the calls that wait.
-        needs_call: tells whether a call that was taken from the queue is to be made at all.
+        needs_call: tells whether a call that was taken from the queue is to be made at all. None: all are.
         make: makes one attempt of a call, in the worker whose task it is given. Raises only if the project
             has a bug, or when it is cancelled by `close`.
         resting: called each time that a worker finds nothing to do.
@@ -40,7 +40,7 @@ class Workers:
         *,
         capacity: int,
         queue: CallQueue,
-        needs_call: Callable[[Call], bool],
+        needs_call: Callable[[Call], bool] | None,
         make: Callable[[Call, asyncio.Task[None]], Awaitable[None]],
         resting: Callable[[], None],
         failed: Callable[[BaseException], None],
@@ -92,7 +92,9 @@ class Workers:
             if call is None:
                 calls = 0
                 await self._rest()
-            elif self._needs_call(call):
+            elif call.settled:  # its time ran out while it waited
+                continue
+            elif self._needs_call is None or self._needs_call(call):
                 await self._make(call, task)
                 calls += 1
             if calls >= _CALLS_PER_TURN:
