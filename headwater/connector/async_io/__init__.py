@@ -1,1 +1,26 @@
-"""Asynchronous I/O on DataFrames: FLIP-12's ``unorderedWait`` and ``orderedWait`` for Spark."""
+"""Asynchronous I/O on DataFrames: FLIP-12's ``unorderedWait`` and ``orderedWait`` for Spark.
+
+The operator itself is in ``headwater.readers.async_io``. In reading order:
+
+On the driver:
+
+* ``wait``: `unordered_wait`, `ordered_wait`, `keyed_wait`.
+* ``options``: what they take by name.
+* ``plan``: all of that checked, and what is sent to the tasks.
+* ``schemas``: which columns go in and which come out.
+* ``limits``: the limits of the whole operator, divided over its tasks.
+* ``pickling``: whether function and settings can be sent to the tasks.
+* ``metrics``: what all tasks counted.
+* ``failures``: `split_failures`.
+
+In a task:
+
+* ``task``: Arrow batches in, Arrow batches out.
+* ``input_rows``: rows on their way, as Python objects and in Arrow.
+* ``results``: what a function returned, as Arrow columns.
+* ``output_stream``: the way from the task to the JVM.
+
+Over micro-batches:
+
+* ``carry_over``: what a micro-batch does not finish, as Spark's state.
+"""

@@ -1,4 +1,4 @@
-"""Good rows and failed ones, apart."""
+"""`split_failures`: the rows that have a result, and the rows that failed."""
 
 from __future__ import annotations
 

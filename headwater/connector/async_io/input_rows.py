@@ -15,15 +15,20 @@ __all__ = ["InputRows"]
 
 _SHIFT = 10
 _PIECE = 1 << _SHIFT
-"""Rows of a piece. A row that waits keeps its piece, not its whole batch, from being forgotten."""
+"""Rows of a piece. A row that waits keeps its piece in memory, not its whole batch."""
 
 
 class InputRows:
-    """Owned by the task's thread; `describe` may be called from any.
+    """Input rows by the identity of the Python objects that the function gets.
 
-    The function's rows are `pyspark.sql.Row` objects. Their identity leads back to their places, so input
-    columns that the function does not ask for are never made into Python objects, and those that it gets come
-    out as they went in, bit by bit.
+    The function's rows are `pyspark.sql.Row` objects. Their identity (``id``) leads back to their places in
+    Arrow. So input columns that the function does not ask for are never made into Python objects, and those
+    that it gets come out exactly as they went in.
+
+    A *place* is a number: the number of the piece, shifted, and the index in the piece.
+
+    Owned by the task's thread. `describe` is called on the loop's thread too, without a lock: for a row whose
+    call runs, which is forgotten only after it came out.
 
     Args:
         columns: the names of the columns that the function gets.
@@ -31,33 +36,36 @@ class InputRows:
     """
 
     def __init__(self, columns: Sequence[str], key_columns: Sequence[str]) -> None:
-        self._columns, self._key_columns = list(columns), list(key_columns)
+        self._columns = list(columns)
+        self._key_columns = list(key_columns)
+        # Without `Row.__new__`, which checks its arguments one by one.
         self._make = partial(tuple.__new__, _row_type(columns))
         self._pieces: dict[int, pa.RecordBatch] = {}
         self._waiting: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self._next = 0
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def admit(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
         """Yield the rows of a batch, piece by piece."""
         for start in range(0, batch.num_rows, _PIECE):
             piece = batch.slice(start, _PIECE)
-            rows: list[Any] = list(
-                map(self._make, zip(*(piece.column(name).to_pylist() for name in self._columns), strict=True))
-            )
-            first = self._next << _SHIFT
-            self._pieces[self._next], self._waiting[self._next] = piece, len(rows)
-            self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
+            columns = [piece.column(name).to_pylist() for name in self._columns]
+            rows: list[Any] = list(map(self._make, zip(*columns, strict=True)))
+            number = self._next
             self._next += 1
+            self._pieces[number] = piece
+            self._waiting[number] = len(rows)
+            first = number << _SHIFT
+            self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
             yield rows
 
     def gather(self, rows: Sequence[Any]) -> pa.RecordBatch:
         """Return all input columns of some rows, in their order. A row may come more than once."""
         places = [self._places[id(row)] for row in rows]
-        offsets, pieces, offset = {}, [], 0
+        pieces: list[pa.RecordBatch] = []
+        # What turns a place in a piece into an index in all pieces together.
+        offsets: dict[int, int] = {}
+        offset = 0
         for number in sorted({place >> _SHIFT for place in places}):
             piece = self._pieces[number]
             pieces.append(piece)
@@ -78,14 +86,15 @@ class InputRows:
     def describe(self, row: Any) -> str:
         """Return what names a row: ``id=7, region='eu'``; without key columns nothing."""
         place = self._places[id(row)]
-        piece, index = self._pieces[place >> _SHIFT], place & (_PIECE - 1)
+        piece = self._pieces[place >> _SHIFT]
+        index = place & (_PIECE - 1)
         return ", ".join(f"{name}={piece.column(name)[index].as_py()!r}" for name in self._key_columns)
 
 
 def _row_type(columns: Sequence[str]) -> type[Row]:
-    """Return a `Row` with its fields in the class.
+    """Return a `Row` class with its fields in the class, where a name allows it as attributes.
 
-    Quick to make, and quick to read as attributes where a name allows it.
+    It is quick to make and quick to read: Spark's own looks for each attribute in a list of names.
     """
     names = [
         name

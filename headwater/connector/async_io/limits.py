@@ -7,14 +7,14 @@ holds when the cluster grows.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import RateLimit
 
-__all__ = ["Share", "default_parallelism"]
+__all__ = ["TaskLimits", "default_parallelism", "divided_limits"]
 
 
 def default_parallelism(df: DataFrame) -> int:
@@ -32,46 +32,55 @@ def default_parallelism(df: DataFrame) -> int:
         ) from error
 
 
-class Share:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLimits:
     """One task's share of the limits.
 
     Attributes:
         tasks: partitions at most; None if nothing is limited.
         capacity: calls at the same time.
-        rate_limit: calls in a second.
+        rate_limit: calls in a second; None if they are not limited.
+    """
+
+    tasks: int | None
+    capacity: int
+    rate_limit: RateLimit | None
+
+
+def divided_limits(
+    *,
+    capacity: int,
+    max_concurrent_requests: int | None = None,
+    rate_limit: RateLimit | None = None,
+    parallelism: int,
+) -> TaskLimits:
+    """Divide the limits of an operator over its tasks.
 
     Args:
         capacity: calls at the same time that one task makes without limits.
         max_concurrent_requests: calls at the same time of all tasks, or None.
         rate_limit: of all tasks, or None.
-        parallelism: tasks at the same time; not looked at without limits.
+        parallelism: tasks at the same time; without limits it does not matter.
 
     Raises:
         OptionError: a limit or the parallelism is below 1.
     """
+    _check_positive(max_concurrent_requests, "max_concurrent_requests")
+    _check_positive(parallelism, "parallelism")
+    tasks: int | None = None
+    if max_concurrent_requests is not None:
+        tasks = min(parallelism, max_concurrent_requests)
+        capacity = min(capacity, max_concurrent_requests // tasks)
+    if rate_limit is not None:
+        tasks = tasks or parallelism
+        rate_limit = replace(
+            rate_limit,
+            requests_per_s=rate_limit.requests_per_s / tasks,
+            burst=max(1, rate_limit.burst // tasks),
+        )
+    return TaskLimits(tasks=tasks, capacity=capacity, rate_limit=rate_limit)
 
-    def __init__(
-        self,
-        capacity: int,
-        max_concurrent_requests: int | None,
-        rate_limit: RateLimit | None,
-        parallelism: int,
-    ) -> None:
-        for value, option in (
-            (max_concurrent_requests, "max_concurrent_requests"),
-            (parallelism, "parallelism"),
-        ):
-            if value is not None and value < 1:
-                raise OptionError(f"must be at least 1, is {value}", option=option)
-        self.tasks: int | None = None
-        self.capacity, self.rate_limit = capacity, rate_limit
-        if max_concurrent_requests is not None:
-            self.tasks = min(parallelism, max_concurrent_requests)
-            self.capacity = min(capacity, max_concurrent_requests // self.tasks)
-        if rate_limit is not None:
-            self.tasks = self.tasks or parallelism
-            requests_per_s, burst = (
-                rate_limit.requests_per_s / self.tasks,
-                max(1, rate_limit.burst // self.tasks),
-            )
-            self.rate_limit = replace(rate_limit, requests_per_s=requests_per_s, burst=burst)
+
+def _check_positive(value: int | None, option: str) -> None:
+    if value is not None and value < 1:
+        raise OptionError(f"must be at least 1, is {value}", option=option)

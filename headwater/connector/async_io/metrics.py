@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
-
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import SparkSession
 
@@ -26,7 +23,7 @@ class _Sum(AccumulatorParam[MetricsSnapshot]):
 
 
 class AsyncMetrics:
-    """Requests, retries, timeouts, cache hits and latencies of an operator, added up over its tasks by a Spark accumulator.
+    """Requests, retries, timeouts, cache hits and latencies of an operator, added up over its tasks.
 
     ::
 
@@ -35,8 +32,9 @@ class AsyncMetrics:
         ...
         print(metrics)    # for example in onQueryProgress of a StreamingQueryListener
 
-    A task's counts arrive when it ends; those of a task that failed are lost, those of a task that runs twice
-    count twice. One object may be given to several operators: it then counts them all.
+    It is a Spark accumulator. A task's counts arrive when it ends; those of a task that failed are lost,
+    those of a task that runs twice count twice. One object may be given to several operators: it then counts
+    them all.
 
     Args:
         spark: a classic session; Spark Connect has no accumulators.
@@ -59,18 +57,11 @@ class AsyncMetrics:
         """What the tasks that ended so far counted, since this object was made. On the driver."""
         return self._accumulator.value
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, float]:
         """Return the counts and the percentiles as plain values, for a metrics exporter. On the driver."""
         snapshot = self.value
-        counts = {
-            field.name: getattr(snapshot, field.name)
-            for field in fields(snapshot)
-            if field.name != "latencies"
-        }
-        return {
-            **counts,
-            **{f"p{round(share * 100)}_ms": snapshot.percentile_ms(share) for share in (0.5, 0.95, 0.99)},
-        }
+        percentiles = {f"{name}_ms": ms for name, ms in snapshot.percentiles_ms().items()}
+        return {**snapshot.counts(), **percentiles}
 
     def add(self, counted: MetricsSnapshot) -> None:
         """Take what a task counted. In the task, once, at its end."""

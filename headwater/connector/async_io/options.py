@@ -1,4 +1,4 @@
-"""What a user may say about an operator."""
+"""What `unordered_wait`, `ordered_wait` and `keyed_wait` take by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AsyncOptions"]
 
 
 class AsyncOptions(TypedDict, total=False):
-    """What `unordered_wait`, `ordered_wait` and `keyed_wait` take by name, beside what stands in their signatures. All are optional.
+    """The options of an operator, beside what stands in the signatures. All are optional.
 
     Attributes:
         columns: the input columns that the function gets; the default is all.

@@ -1,7 +1,4 @@
-"""The way from a task to the JVM.
-
-Rows are handed on while others are waited for, and an end on the other side is noticed.
-"""
+"""The way from a task to the JVM: hands rows on without delay, and notices when the JVM has ended."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ _HUNG_UP = select.POLLHUP | getattr(select, "POLLRDHUP", 0)  # the second is Lin
 def flush_output() -> None:
     """Send what was yielded so far to the JVM.
 
-    To be called by the generator that Spark's Python worker writes from, after a ``yield``.
+    To be called after each ``yield`` by the generator whose batches Spark's Python worker writes.
 
-    The worker fills a buffer of ``spark.buffer.size`` before it sends anything, so a slow call would hold
-    back all that is done: a ``limit`` or a ``show`` would wait for it too. The worker's stream is found in
-    the frame of its writer; where there is none, Spark decides alone.
+    The worker fills a buffer of ``spark.buffer.size`` before it sends anything. So a slow call would hold
+    back all rows that are done, and a ``limit`` or a ``show`` would wait for it too. The worker's stream is
+    found in the stack frame of its writer; where there is none, nothing is flushed.
     """
     stream = _worker_stream()
     if stream is not None:
@@ -29,13 +26,13 @@ def flush_output() -> None:
 
 
 def check_reader() -> None:
-    """Notice that nobody reads any longer: a ``limit`` has its rows.
+    """Raise if the JVM reads no more rows, because a ``limit`` has all of its rows, for example.
 
-    To be called now and then by what the generator waits in.
+    To be called now and then while the generator waits. Without it calls would run on until the next row or
+    their timeout.
 
     Raises:
-        BrokenPipeError: the JVM has hung up; without it calls would run on until the next row or their
-            timeout.
+        BrokenPipeError: the JVM has closed the connection.
     """
     stream = _worker_stream()
     if stream is not None:

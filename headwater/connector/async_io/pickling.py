@@ -1,4 +1,4 @@
-"""Whether what is sent to the tasks can be sent, found out before Spark does, and with the culprit's name."""
+"""Whether what is sent to the tasks can be pickled: asked before Spark does, to name what cannot."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def check_picklable(value: Any, name: str) -> None:
     error = _error(value)
     if error is None:
         return
-    culprits = [
-        attribute for attribute, held in getattr(value, "__dict__", {}).items() if _error(held) is not None
-    ]
+    attributes = getattr(value, "__dict__", {})
+    culprits = [attribute for attribute, held in attributes.items() if _error(held) is not None]
     where = f": its attribute {', '.join(map(repr, culprits))}" if culprits else ""
     raise OptionError(
-        f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). Make clients, locks and loops in open(), not in __init__",
+        f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). "
+        "Make clients, locks and loops in open(), not in __init__",
         option="function",
     ) from error
 
@@ -37,6 +37,6 @@ def check_picklable(value: Any, name: str) -> None:
 def _error(value: Any) -> Exception | None:
     try:
         cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
-    except Exception as error:  # noqa: BLE001 - pickling runs code of anybody
+    except Exception as error:  # noqa: BLE001 - pickling runs the code of any class
         return error
     return None

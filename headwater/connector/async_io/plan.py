@@ -1,9 +1,9 @@
-"""What a user said about an operator, checked, and what is sent to the tasks."""
+"""What a user said about an operator, checked on the driver, and what is sent to the tasks."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from headwater.connector.async_io.limits import Share, default_parallelism
+from headwater.connector.async_io.limits import TaskLimits, default_parallelism, divided_limits
 from headwater.connector.async_io.options import AsyncOptions
 from headwater.connector.async_io.pickling import check_picklable
 from headwater.connector.async_io.schemas import (
@@ -37,9 +37,9 @@ from headwater.readers.async_io.settings import (
 __all__ = ["Planned", "milliseconds", "plan"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Planned:
-    """An operator, ready to be put into a plan.
+    """An operator, ready to be put into Spark's plan.
 
     Attributes:
         wait: what is sent to the tasks.
@@ -60,7 +60,7 @@ def plan(
     schema: str | StructType,
     timeout: str | None,
     capacity: int,
-    options: Mapping[str, Any],
+    options: AsyncOptions,
 ) -> Planned:
     """Check everything that can be checked on the driver.
 
@@ -72,18 +72,19 @@ def plan(
     columns, key_columns = _columns(df, mode, options)
     on_failure = _on_failure(options.get("on_failure", "fail"))
     error_column = options.get("error_column", "error") if on_failure is OnFailure.ERROR_COLUMN else None
-    result, keep_input = result_schema(schema, error_column), options.get("keep_input", True)
-    share = _share(df, capacity, options)
+    result = result_schema(schema, error_column)
+    keep_input = options.get("keep_input", True)
+    limits = _task_limits(df, capacity, options)
     settings = AsyncSettings(
         mode=mode,
         key=itemgetter(*map(columns.index, key_columns)) if mode is OutputMode.KEYED else None,
-        capacity=share.capacity,
+        capacity=limits.capacity,
         queue_size=options.get("queue_size"),
         timeout_ms=milliseconds(timeout, "timeout") if timeout is not None else None,
         retry=options.get("retry"),
         on_failure=on_failure,
         batching=options.get("batching"),
-        rate_limit=share.rate_limit,
+        rate_limit=limits.rate_limit,
         circuit_breaker=options.get("circuit_breaker"),
         cache=_cache(df, columns, options.get("cache")),
         block_warning_ms=milliseconds(options.get("block_warning", "1s"), "block_warning"),
@@ -100,7 +101,8 @@ def plan(
         metrics=options.get("metrics"),
     )
     _check_sendable(wait)
-    return Planned(wait, output_schema(df, result, error_column, keep_input=keep_input), share.tasks)
+    output = output_schema(df, result, error_column, keep_input=keep_input)
+    return Planned(wait=wait, output=output, tasks=limits.tasks)
 
 
 def milliseconds(value: str, option: str) -> int:
@@ -117,7 +119,7 @@ def milliseconds(value: str, option: str) -> int:
         ) from error
 
 
-def _columns(df: DataFrame, mode: OutputMode, options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _columns(df: DataFrame, mode: OutputMode, options: AsyncOptions) -> tuple[list[str], list[str]]:
     """Return the columns that the function gets, and those that name a row."""
     columns = check_columns(df, options.get("columns", df.columns), "columns")
     if not columns:
@@ -135,39 +137,38 @@ def _check_sendable(wait: AsyncWait) -> None:
     check_picklable(wait.settings, "a setting")
 
 
-def _check_names(options: Mapping[str, Any]) -> None:
-    for name in options:
-        if name not in AsyncOptions.__annotations__:
-            near = nearest(name, list(AsyncOptions.__annotations__))
-            raise OptionError(
-                f"is not known; {f'did you mean {near!r}?' if near else ', '.join(AsyncOptions.__annotations__)}",
-                option=name,
-            )
+def _check_names(names: Iterable[str]) -> None:
+    known = list(AsyncOptions.__annotations__)
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else ", ".join(known)
+            raise OptionError(f"is not known; {hint}", option=name)
 
 
-def _on_failure(value: Any) -> OnFailure:
+def _on_failure(value: str) -> OnFailure:
     try:
         return OnFailure(value)
     except ValueError:
-        raise OptionError(
-            f"must be one of {', '.join(each.value for each in OnFailure)}, and is {value!r}",
-            option="on_failure",
-        ) from None
+        known = ", ".join(each.value for each in OnFailure)
+        raise OptionError(f"must be one of {known}, and is {value!r}", option="on_failure") from None
 
 
-def _share(df: DataFrame, capacity: int, options: Mapping[str, Any]) -> Share:
-    limit, rate_limit = options.get("max_concurrent_requests"), options.get("rate_limit")
+def _task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLimits:
+    limit = options.get("max_concurrent_requests")
+    rate_limit = options.get("rate_limit")
     parallelism = options.get("parallelism")
     if parallelism is None:
+        # Spark is asked only where it matters: Spark Connect does not know.
         parallelism = default_parallelism(df) if limit is not None or rate_limit is not None else 1
-    return Share(capacity, limit, rate_limit, parallelism)
+    return divided_limits(
+        capacity=capacity, max_concurrent_requests=limit, rate_limit=rate_limit, parallelism=parallelism
+    )
 
 
 def _cache(df: DataFrame, columns: Sequence[str], cache: CacheSettings | None) -> CacheSettings | None:
     unhashable = [name for name in columns if not is_hashable(df.schema[name].dataType)]
     if cache is not None and cache.key is whole_row and unhashable:
-        raise OptionError(
-            f"needs a key of its own: {', '.join(map(repr, unhashable))} cannot be part of one",
-            option="cache",
-        )
+        names = ", ".join(map(repr, unhashable))
+        raise OptionError(f"needs a key of its own: {names} cannot be part of one", option="cache")
     return cache

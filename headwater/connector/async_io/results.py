@@ -19,7 +19,7 @@ ERROR_TYPE = pa.struct([("class", pa.string()), ("message", pa.string()), ("atte
 def flatten(outputs: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
     """Return rows and results side by side, one result each.
 
-    A row with many results comes as often, one without any not at all.
+    A row comes as often as it has results: a row without any does not come at all.
     """
     rows: list[Any] = []
     results: list[Any] = []
@@ -47,10 +47,13 @@ class ResultColumns:
     def __init__(
         self, schema: pa.Schema, function: str, describe: Callable[[Any], str], error_column: str | None
     ) -> None:
-        self._schema, self._names, self._function, self._describe = schema, schema.names, function, describe
+        self._schema = schema
+        self._names = schema.names
+        self._function = function
+        self._describe = describe
         self._nulls = (None,) * len(self._names)
-        self.schema = schema if error_column is None else schema.append(pa.field(error_column, ERROR_TYPE))
         self._has_errors = error_column is not None
+        self.schema = schema if error_column is None else schema.append(pa.field(error_column, ERROR_TYPE))
 
     def build(self, rows: Sequence[Any], results: Sequence[Any]) -> list[pa.Array[Any]]:
         """Return the columns of the results of some rows, one result a row.
@@ -58,23 +61,17 @@ class ResultColumns:
         Raises:
             ContractError: a result is no row of the schema.
         """
-        # Nothing to be said about any of them.
-        plain = set(map(type, results)) == {tuple} and set(map(len, results)) == {len(self._names)}
-        values = (
-            results
-            if plain
-            else [self._values(row, result) for row, result in zip(rows, results, strict=True)]
-        )
+        values = results
+        # Most functions return tuples of the right length: then no result needs a look of its own.
+        if set(map(type, results)) != {tuple} or set(map(len, results)) != {len(self._names)}:
+            values = [self._values(row, result) for row, result in zip(rows, results, strict=True)]
         columns = list(zip(*values, strict=True)) or [()] * len(self._names)
         arrays = [
             self._array(field, column, rows) for field, column in zip(self._schema, columns, strict=True)
         ]
         if self._has_errors:
-            arrays.append(
-                pa.array(
-                    [_error(result) if type(result) is Failure else None for result in results], ERROR_TYPE
-                )
-            )
+            errors = [_error(result) if type(result) is Failure else None for result in results]
+            arrays.append(pa.array(errors, ERROR_TYPE))
         return arrays
 
     def _values(self, row: Any, result: Any) -> Sequence[Any]:
@@ -95,11 +92,8 @@ class ResultColumns:
         except (KeyError, ValueError):
             raise self._broken(row, f"a {kind.__name__} with the columns {_names_of(result)}") from None
         if len(result) != len(self._names):
-            has = (
-                f"the columns {_names_of(result)}"
-                if kind is dict or hasattr(result, "_fields")
-                else f"{len(result)} values"
-            )
+            named = kind is dict or hasattr(result, "_fields")
+            has = f"the columns {_names_of(result)}" if named else f"{len(result)} values"
             raise self._broken(row, f"a {kind.__name__} with {has}")
         return values
 
@@ -109,7 +103,7 @@ class ResultColumns:
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             for row, value in zip(rows, column, strict=True):
                 if (kind := _error_of(value, field)) is not None:
-                    # Not the error's own words: they hold the value, which may be nobody's business.
+                    # Not the error's own words: they hold the value, which may be confidential.
                     raise self._broken(
                         row, f"a {type(value).__name__} that is no {field.type} as {field.name!r} ({kind})"
                     ) from None
@@ -117,11 +111,10 @@ class ResultColumns:
         return array
 
     def _broken(self, row: Any, was: str) -> ContractError:
-        named = self._describe(row)
+        row_name = self._describe(row)
+        which = f" for {row_name}" if row_name else ""
         expected = ", ".join(f"{field.name} {field.type}" for field in self._schema)
-        return ContractError(
-            f"{self._function} returned{f' for {named}' if named else ''} {was}; its schema is {expected}"
-        )
+        return ContractError(f"{self._function} returned{which} {was}; its schema is {expected}")
 
 
 def _error_of(value: Any, field: pa.Field[Any]) -> str | None:
@@ -133,9 +126,10 @@ def _error_of(value: Any, field: pa.Field[Any]) -> str | None:
 
 
 def _names_of(result: Any) -> str:
-    names = (
-        result.keys() if isinstance(result, dict) else getattr(result, "__fields__", None) or result._fields
-    )
+    if isinstance(result, dict):
+        names = list(result)
+    else:
+        names = getattr(result, "__fields__", None) or result._fields
     return ", ".join(map(repr, names)) or "none"
 
 

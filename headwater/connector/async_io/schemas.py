@@ -77,7 +77,8 @@ def output_schema(
         names = [*df.columns, *(field.name for field in fields)]
         if twice := _twice(names):
             raise OptionError(
-                f"clashes with the input: {_text(twice)} would be there twice; rename the result's, drop the input's, or say keep_input=False",
+                f"clashes with the input: {_text(twice)} would be there twice; "
+                "rename the result's, drop the input's, or say keep_input=False",
                 option="schema",
             )
         fields = [*df.schema.fields, *fields]

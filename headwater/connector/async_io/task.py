@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncWait:
-    """What is sent to the tasks: all that there is to know about an operator. Opens nothing until `opened`.
+    """What is sent to the tasks: all that they need to know about an operator. Opens nothing until `opened`.
 
     Attributes:
         function: the user's.
@@ -57,12 +57,7 @@ class AsyncWait:
         Raises:
             AsyncCallError: the function's `open` raised.
         """
-        context = TaskContext.get()
-        name = (
-            f"partition {context.partitionId()} of stage {context.stageId()}, attempt {context.attemptNumber()}"
-            if context
-            else ""
-        )
+        name = _task_name()
         rows = InputRows(self.columns, self.key_columns)
         settings = replace(self.settings, describe_row=rows.describe if self.key_columns else None)
         operator = AsyncWaitOperator(
@@ -72,6 +67,7 @@ class AsyncWait:
             with operator:
                 yield AsyncWaitTask(self, operator, rows)
         finally:
+            # After the operator is closed: calls that were cancelled are counted too.
             if self.metrics is not None:
                 self.metrics.add(operator.metrics)
             log.info("%s, %s: %s", operator.name, name, operator.metrics)
@@ -93,13 +89,15 @@ class AsyncWaitTask:
     """An operator at work. Made by `AsyncWait.opened`."""
 
     def __init__(self, wait: AsyncWait, operator: AsyncWaitOperator, rows: InputRows) -> None:
-        self._wait, self._operator, self._rows = wait, operator, rows
+        self._wait = wait
+        self._operator = operator
+        self._rows = rows
         self._results = ResultColumns(wait.result_schema, operator.name, rows.describe, wait.error_column)
 
     def process(
         self, batches: Iterable[pa.RecordBatch], patience_s: float | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield output batches, as many rows as are done together, none held back for long by a slow call.
+        """Yield output batches: rows that are done together, none of them held back for long by a slow call.
 
         Args:
             batches: pulled one by one, as there is room.
@@ -122,12 +120,24 @@ class AsyncWaitTask:
 
     def _batch(self, outputs: Sequence[Any]) -> pa.RecordBatch | None:
         rows, results = flatten(outputs)
-        batch = None
-        if rows:
-            columns, schema = self._results.build(rows, results), self._results.schema
-            if self._wait.kept:
-                given = self._rows.gather(rows).select(list(self._wait.kept))
-                columns, schema = [*given.columns, *columns], pa.schema([*given.schema, *schema])
-            batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+        batch = self._joined(rows, results) if rows else None
+        # All of them, those without a result too; and last, since `gather` and errors need their places.
         self._rows.forget([row for row, _ in outputs])
         return batch
+
+    def _joined(self, rows: Sequence[Any], results: Sequence[Any]) -> pa.RecordBatch:
+        columns = self._results.build(rows, results)
+        schema = self._results.schema
+        if self._wait.kept:
+            given = self._rows.gather(rows).select(list(self._wait.kept))
+            columns = [*given.columns, *columns]
+            schema = pa.schema([*given.schema, *schema])
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _task_name() -> str:
+    context = TaskContext.get()
+    if context is None:
+        return ""
+    partition = f"partition {context.partitionId()} of stage {context.stageId()}"
+    return f"{partition}, attempt {context.attemptNumber()}"

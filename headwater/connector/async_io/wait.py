@@ -80,11 +80,13 @@ def unordered_wait(
     if carry_over is None:
         return _mapped(df, planned)
 
-    from headwater.connector.async_io.carry_over import carrying_over
+    from headwater.connector.async_io.carry_over.processor import carrying_over
     from headwater.connector.async_io.plan import milliseconds
 
     carry_over_ms = milliseconds(carry_over, "carry_over")
-    return carrying_over(df, planned, carry_over_ms) if df.isStreaming else _mapped(df, planned)
+    if not df.isStreaming:
+        return _mapped(df, planned)
+    return carrying_over(df, planned, carry_over_ms)
 
 
 def ordered_wait(
@@ -100,18 +102,10 @@ def ordered_wait(
 
     A slow call holds back others.
     """
-    return _mapped(
-        df,
-        _planned(
-            df,
-            function,
-            OutputMode.ORDERED,
-            schema=schema,
-            timeout=timeout,
-            capacity=capacity,
-            options=options,
-        ),
+    planned = _planned(
+        df, function, OutputMode.ORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
+    return _mapped(df, planned)
 
 
 def keyed_wait(
@@ -143,23 +137,27 @@ def keyed_wait(
     """
     if not keys:
         raise OptionError("must name at least one column", option="keys")
+    options["key_columns"] = keys
     planned = _planned(
-        df,
-        function,
-        OutputMode.KEYED,
-        schema=schema,
-        timeout=timeout,
-        capacity=capacity,
-        options={**options, "key_columns": keys},
+        df, function, OutputMode.KEYED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
     return _mapped(df.repartition(*(df[f"`{key}`"] for key in keys)), planned)
 
 
-def _planned(df: DataFrame, function: Any, mode: OutputMode, **given: Any) -> Planned:
-    # Loads pyarrow, which a session that never uses it need not have.
+def _planned(
+    df: DataFrame,
+    function: Any,
+    mode: OutputMode,
+    *,
+    schema: str | StructType,
+    timeout: str | None,
+    capacity: int,
+    options: AsyncOptions,
+) -> Planned:
+    # Imported late: it loads pyarrow, which a session that never uses this need not have.
     from headwater.connector.async_io.plan import plan
 
-    return plan(df, function, mode, **given)
+    return plan(df, function, mode, schema=schema, timeout=timeout, capacity=capacity, options=options)
 
 
 def _mapped(df: DataFrame, planned: Planned) -> DataFrame:

@@ -68,5 +68,5 @@ def test_rows_come_out_as_they_went_in_and_nothing_is_kept(seed: int, sizes: lis
         assert gathered["class"].to_pylist() == [f"c{row.id}" for row in out]
         assert gathered["left out"].to_pylist() == [{"n": row.id} for row in out]
         rows.forget(out)
-    assert len(rows) == 0
+    assert not rows._places
     assert not rows._pieces

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import headwater as hw
-from headwater.connector.async_io.limits import Share
+from headwater.connector.async_io.limits import divided_limits
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import RateLimit
 
@@ -178,11 +178,11 @@ def test_a_stream_that_is_split_is_warned_of(spark: SparkSession) -> None:
 def test_shares_never_add_up_to_more_than_the_limit(
     capacity: int, limit: int | None, parallelism: int, tasks: int | None, share: int
 ) -> None:
-    divided = Share(capacity, limit, None, parallelism)
+    divided = divided_limits(capacity=capacity, max_concurrent_requests=limit, parallelism=parallelism)
     assert (divided.tasks, divided.capacity) == (tasks, share)
     assert limit is None or divided.capacity * (divided.tasks or 0) <= limit
 
 
 def test_the_rate_is_divided_too() -> None:
-    divided = Share(100, None, RateLimit(requests_per_s=10, burst=6), 4)
+    divided = divided_limits(capacity=100, rate_limit=RateLimit(requests_per_s=10, burst=6), parallelism=4)
     assert (divided.tasks, divided.rate_limit) == (4, RateLimit(requests_per_s=2.5, burst=1))

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headwater.connector.async_io.buckets import bucket_keys, bucket_of, pack, packed, unpack, unpacked
+from headwater.connector.async_io.carry_over.buckets import (
+    bucket_keys,
+    bucket_of,
+    pack,
+    packed,
+    unpack,
+    unpacked,
+)
 from headwater.core.errors import OptionError
 
 if TYPE_CHECKING:

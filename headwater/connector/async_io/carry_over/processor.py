@@ -1,8 +1,8 @@
-"""Requests in flight as state: what a micro-batch does not finish is asked again in the next.
+"""The operator as a stateful processor: unfinished inputs go from one micro-batch to the next.
 
-FLIP-12 stores the inputs of its queue in every checkpoint. Here the checkpoint is the micro-batch: it waits a
-while, what is then not out goes into Spark's state (transformWithState, RocksDB), committed with the batch,
-and comes back in the next one, woken by a timer if there are no new rows.
+FLIP-12 stores the inputs of its queue in every checkpoint. Here the checkpoint is the micro-batch. It waits a
+while; the inputs that are then not out go into Spark's state (transformWithState, RocksDB), which is
+committed with the batch. They come back in the next batch, which a timer starts if there are no new rows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,17 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from headwater.connector.async_io.buckets import bucket_keys, bucket_of, pack, packed, unpack, unpacked
+from headwater.connector.async_io.carry_over.buckets import (
+    bucket_keys,
+    bucket_of,
+    pack,
+    packed,
+    unpack,
+    unpacked,
+)
+from headwater.connector.async_io.carry_over.triggers import DRAINS, watch_triggers
 from headwater.connector.async_io.limits import default_parallelism
 from headwater.connector.async_io.task import AsyncWait
-from headwater.connector.async_io.triggers import DRAINS, watch_triggers
 from headwater.core.errors import MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
@@ -62,12 +69,15 @@ def carrying_over(df: DataFrame, planned: Planned, carry_over_ms: int) -> DataFr
 
 
 class CarryOver(StatefulProcessor):
-    """One key is one bucket, asked by one task.
+    """One key is one bucket of rows, asked by one task.
 
     Made on the driver, pickled to the tasks; Spark calls it in the task's thread.
 
-    A row that was carried over n times is waited for 2^n times as long: so a call that takes longer than the
+    A row that was carried over n times is waited for 2^n times as long. So a call that takes longer than the
     wait ends all the same, by its result or by its timeout, and only a row that hangs makes a batch long.
+
+    The state of a key is the list ``unfinished``: each item is Arrow's bytes of some input rows, in the
+    format of `buckets.pack`, with one more column that counts how often a row was carried over.
 
     Args:
         wait: the operator.
@@ -75,14 +85,16 @@ class CarryOver(StatefulProcessor):
     """
 
     def __init__(self, wait: AsyncWait, patience_s: float) -> None:
-        self._wait, self._patience_s = wait, patience_s
+        self._wait = wait
+        self._patience_s = patience_s
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._unfinished = handle.getListState("unfinished", "rows binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
-        for timer in list(self._handle.listTimers()):  # else it would fire in this batch, too
+        # The timer of the batch before: it would fire in this batch too, and ask the same rows twice.
+        for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
         fresh = (_with_rounds(unpack(bytes(row.rows))) for row in rows)
         yield from self._ask(fresh, timerValues.getCurrentProcessingTimeInMs())
@@ -101,17 +113,20 @@ class CarryOver(StatefulProcessor):
     def _ask(self, fresh: Iterable[pa.RecordBatch], now_ms: int) -> Iterator[Row]:
         carried = [unpack(bytes(rows)) for (rows,) in self._unfinished.get()]
         with self._wait.opened() as task:
+            # Before the new rows: they have waited longest.
             for batch in carried:
                 task.restore(batch)
             for batch in task.process(fresh, self._patience(carried)):
                 for rows in pack(batch):
                     yield Row(rows=rows)
+            # While the operator is open: closing cancels what is unfinished.
             unfinished = task.unfinished()
         self._store(unfinished, now_ms)
 
     def _patience(self, carried: list[pa.RecordBatch]) -> float | None:
         context = TaskContext.get()
         if context is not None and context.getLocalProperty(DRAINS) == "true":
+            # There may be no next batch: wait until all is out.
             return None
         rounds: int = max((pc.max(batch.column(_ROUNDS)).as_py() for batch in carried), default=0)
         return float(self._patience_s * 2 ** min(rounds, _MOST_DOUBLINGS))
@@ -120,11 +135,11 @@ class CarryOver(StatefulProcessor):
         if unfinished is None:
             self._unfinished.clear()
             return
-        at = unfinished.schema.get_field_index(_ROUNDS)
-        once_more = unfinished.set_column(
-            at, _ROUNDS, pc.add(unfinished.column(at), pa.scalar(1, pa.int32()))
-        )
-        self._unfinished.put([(rows,) for rows in pack(once_more)])
+        index = unfinished.schema.get_field_index(_ROUNDS)
+        rounds = pc.add(unfinished.column(index), pa.scalar(1, pa.int32()))
+        carried = unfinished.set_column(index, _ROUNDS, rounds)
+        self._unfinished.put([(rows,) for rows in pack(carried)])
+        # The earliest time there is: the next batch asks again, whether there are new rows or not.
         self._handle.registerTimer(now_ms + 1)
 
 

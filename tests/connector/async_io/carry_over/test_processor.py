@@ -20,8 +20,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 import headwater as hw
-from headwater.connector.async_io.buckets import pack, unpack
-from headwater.connector.async_io.carry_over import CarryOver
+from headwater.connector.async_io.carry_over.buckets import pack, unpack
+from headwater.connector.async_io.carry_over.processor import CarryOver
 from headwater.core.errors import OptionError
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService

@@ -1,4 +1,4 @@
-"""Whether a query goes on for ever, told to its tasks. Spark does not tell them."""
+"""Whether a query ends by itself, told to its tasks, which Spark does not tell."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from headwater.core.errors import OptionError
 __all__ = ["DRAINS", "watch_triggers"]
 
 DRAINS = "spark.sql.headwater.asyncIO.drains"
-"""A local property of the tasks of queries that end: ``true``."""
+"""A local property, ``true`` in the tasks of queries that end by themselves."""
 
 log = logging.getLogger(__name__)
 _watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 
 def watch_triggers(spark: SparkSession) -> None:
-    """Have the tasks of this session's queries know whether their query ends by itself (AvailableNow, Once).
+    """From now on tell the tasks of this session's queries whether their query ends (AvailableNow, Once).
 
     Idempotent.
 
@@ -43,11 +43,10 @@ def watch_triggers(spark: SparkSession) -> None:
 
 
 class _TriggerListener(StreamingQueryListener):
-    """Spark calls `onQueryStarted` in the query's thread, before its first batch, and waits for it.
+    """Sets what the tasks see in the SQL settings of a query's session.
 
-    The session of the query is its own, and Spark hands its SQL settings to the tasks. Batches without new
-    rows are switched off where the trigger ends the query: with them, Spark runs empty batches for ever as
-    long as there may be timers.
+    Spark calls `onQueryStarted` in the query's thread before its first batch, and waits for it. Each query
+    has a session of its own, whose SQL settings Spark hands to the tasks.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -60,10 +59,11 @@ class _TriggerListener(StreamingQueryListener):
             if query.trigger().getClass().getSimpleName().startswith(("AvailableNow", "OneTime")):
                 conf = query.sparkSessionForStream().conf()
                 conf.set(DRAINS, "true")
+                # Else Spark runs empty batches for ever, as long as there may be timers.
                 conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
         except Exception:
             log.exception(
-                "the trigger of query %s cannot be seen: its inputs are carried over even if it ends by itself",
+                "the trigger of query %s is unknown: its inputs are carried over even if it ends by itself",
                 event.id,
             )
 

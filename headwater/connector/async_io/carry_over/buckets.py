@@ -1,6 +1,6 @@
-"""Rows packed for a shuffle and for state.
+"""Rows packed for the shuffle and for the state: few values with exact types, one bucket for each task.
 
-Few values, exact types, one bucket for each task that is to ask.
+The state holds packed rows: what `unpack` reads must stay as it is.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     For ``mapInArrow``; the last column of the input is the key.
     """
     for batch in batches:
-        key_column, rows = (
-            batch.column(batch.num_columns - 1),
-            batch.select(list(range(batch.num_columns - 1))),
-        )
+        last = batch.num_columns - 1
+        key_column = batch.column(last)
+        rows = batch.select(list(range(last)))
         keys: list[int] = []
         payloads: list[bytes] = []
         for key in pc.unique(key_column):
@@ -77,13 +76,17 @@ def bucket_of(df: DataFrame, columns: Sequence[str], keys: Sequence[int]) -> Col
             "must hold a column that is no map: rows are divided among tasks by their values",
             option="columns",
         )
-    return F.element_at(
-        F.array(*map(F.lit, keys)), F.pmod(F.xxhash64(*hashed), F.lit(len(keys))).cast("int") + 1
-    )
+    bucket = F.pmod(F.xxhash64(*hashed), F.lit(len(keys))).cast("int")
+    return F.element_at(F.array(*map(F.lit, keys)), bucket + 1)  # element_at counts from 1
 
 
 def bucket_keys(buckets: int, partitions: int) -> list[int]:
-    """Return so many keys of which Spark puts each into another of its shuffle partitions, if there are as many: tasks then wait side by side."""
+    """Return keys that Spark puts into shuffle partitions of their own, so that tasks wait side by side.
+
+    Args:
+        buckets: how many keys.
+        partitions: how many shuffle partitions there are; no more keys than that are returned.
+    """
     keys: list[int] = []
     taken: set[int] = set()
     key = 0
@@ -98,7 +101,9 @@ def bucket_keys(buckets: int, partitions: int) -> list[int]:
 def _has_hash(kind: DataType) -> bool:
     if isinstance(kind, StructType):
         return all(_has_hash(field.dataType) for field in kind)
-    return _has_hash(kind.elementType) if isinstance(kind, ArrayType) else not isinstance(kind, MapType)
+    if isinstance(kind, ArrayType):
+        return _has_hash(kind.elementType)
+    return not isinstance(kind, MapType)
 
 
 def _hash_of(key: int) -> int:
