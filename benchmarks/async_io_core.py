@@ -2,8 +2,8 @@
 
 ``python benchmarks/async_io_core.py``.
 
-Each line is the median of some rounds in which the variants take turns, so that whatever else the machine
-does hits all of them. CPU seconds are the process's own: on a busy machine they tell more than the clock.
+Each line is the median of some rounds in which the variants take turns, so that other load on the machine
+hits all of them. CPU seconds are the process's own: on a busy machine they tell more than the clock.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ async def plain(call: Callable[[int], Awaitable[int]], rows: int) -> int:
 
     A task per row, a semaphore, a timeout, results as they complete.
     """
-    semaphore, done = asyncio.Semaphore(CAPACITY), 0
+    semaphore = asyncio.Semaphore(CAPACITY)
+    done = 0
 
     async def one(row: int) -> None:
         nonlocal done
@@ -116,7 +117,8 @@ def variants(scale: float) -> list[Variant]:
 
 def measure(variant: Variant) -> tuple[float, float]:
     """Return rows per second, and rows per CPU second."""
-    clock, cpu = time.perf_counter(), time.process_time()
+    clock = time.perf_counter()
+    cpu = time.process_time()
     done = variant.run(variant.rows)
     assert done == variant.rows
     return variant.rows / (time.perf_counter() - clock), variant.rows / (time.process_time() - cpu)

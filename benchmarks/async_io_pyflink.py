@@ -53,12 +53,10 @@ class Operation(AsyncOperation):  # type: ignore[misc]
     """PyFlink's, made of a function instead of what a JVM sends."""
 
     def __init__(self, call: Any, *, ordered: bool) -> None:
-        self.class_name, self.async_invoke_func, self.timeout_func, self._timeout = (
-            "Function",
-            call,
-            fail_at_timeout,
-            TIMEOUT_S,
-        )
+        self.class_name = "Function"
+        self.async_invoke_func = call
+        self.timeout_func = fail_at_timeout
+        self._timeout = TIMEOUT_S
         self._retry_enabled = False
         self._exception: Exception | None = None
         queue = OrderedStreamElementQueue if ordered else UnorderedStreamElementQueue
@@ -103,7 +101,8 @@ def main() -> None:
     medians = {}
     for name, most, call, ordered in VARIANTS:
         if name.startswith(args.only):
-            rows, samples = max(100, int(most * args.scale)), []
+            rows = max(100, int(most * args.scale))
+            samples = []
             for _ in range(args.repeat):
                 began = time.perf_counter()
                 done = Operation(call, ordered=ordered).run(rows)

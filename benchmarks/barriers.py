@@ -1,8 +1,9 @@
 """What an epoch costs beside the reading.
 
-Claim and manifest of a task, and recovery of an epoch with very many splits. No Spark, no broker.
+Measures the claim and the manifest of a task, and the recovery of an epoch with very many splits. Needs
+neither Spark nor a broker.
 
-python benchmarks/barriers.py [--folder /some/local/disk]
+    python benchmarks/barriers.py [--folder /some/local/disk]
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ROUNDS: Final = 50
 
 
 class NothingToRead:
-    """A dataflow that is through at once: every split is read to its next page."""
+    """A dataflow that ends at once: every split is read to its next page."""
 
     def __init__(self, task: EpochTask) -> None:
         self._ranges: tuple[SplitRange[Any, Any], ...] = task.ranges
@@ -89,9 +90,10 @@ def query(folder: Path, splits: int, places: int) -> tuple[HttpSource, BarrierCo
 
 
 def tasks(folder: Path) -> list[float]:
-    """Return the milliseconds of each task that claims its place, reads nothing and publishes, with one split."""
+    """Return the milliseconds of each task, of one split, that claims, reads nothing and publishes."""
     source, driver, store = query(folder, 1, 1)
-    start, found = driver.initial_offset(), []
+    start = driver.initial_offset()
+    found = []
     for _ in range(ROUNDS):
         end = driver.plan_next(start, limited=True)
         (task,) = driver.tasks(start, end)
@@ -102,12 +104,13 @@ def tasks(folder: Path) -> list[float]:
 
 
 def recoveries(folder: Path) -> list[float]:
-    """Return the milliseconds from a restart to the first row of the next epoch could come.
+    """Return the milliseconds from a restart until the first row of the next epoch could come.
 
-    Settle, plan, and the first task's claim.
+    That is: to settle, to plan, and the first task's claim.
     """
     source, driver, store = query(folder, SPLITS, 8)
-    start, found = driver.initial_offset(), []
+    start = driver.initial_offset()
+    found = []
     for _ in range(10):
         end = driver.plan_next(start, limited=True)
         for task in driver.tasks(start, end):

@@ -1,4 +1,4 @@
-"""What every benchmark is given: a broker, sizes, and a way to say how far it is."""
+"""What every benchmark is given: a broker, sizes, and a way to show progress."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ QUICK = Scale(
 
 
 class Step(Protocol):
-    """Tells the person who waits that one step is done, and what came of it."""
+    """Shows that one step is done, and what came of it."""
 
     def __call__(self, done: str, /) -> None: ...
 
@@ -79,7 +79,7 @@ class Bench:
     """What a benchmark works with.
 
     Attributes:
-        kafka: a broker that runs; whoever needs a topic makes it.
+        kafka: a broker that runs, without topics: each benchmark makes its own.
         scale: how much.
         jars: of the JVM source.
         step: to be called as often as the benchmark's ``steps`` says.

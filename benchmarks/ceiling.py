@@ -61,14 +61,16 @@ class CeilingReader(BatchReader):
 
 def _hand_over(source: KafkaSource, piece: Range) -> Iterator[pa.RecordBatch]:
     """Fetch a range, the next request always on its way, and yield as many rows as came."""
-    config, position = source.lookup.client, piece.start
+    config = source.lookup.client
+    position = piece.start
     with closing(BrokerConnection(_leader(config, piece.split).address, config)) as connection:
         connection.send(_request(config, piece.split, position))
         while position < piece.stop:
             fetched = RecordSet(connection.receive().decode_views().responses[0].partitions[0].records)
             made = _prebuilt(source, piece.split, position, fetched)
             following = min(next_offset(fetched, piece.split.split_id) or position, piece.stop)
-            rows, position = following - position, following
+            rows = following - position
+            position = following
             if position < piece.stop:
                 connection.send(_request(config, piece.split, position))
             yield from (made.slice(0, min(rows - begin, _MOST_ROWS)) for begin in range(0, rows, _MOST_ROWS))

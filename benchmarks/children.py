@@ -1,7 +1,4 @@
-"""A Python process of its own for every measurement that needs one.
-
-Nothing is warm that should be cold, no setting leaks.
-"""
+"""A new Python process for each measurement that needs one: cold caches, and settings of its own."""
 
 from __future__ import annotations
 
@@ -65,7 +62,10 @@ def run_in_child(task: Callable[..., Iterator[Any]], **arguments: object) -> Ite
 
 
 def child_environment() -> dict[str, str]:
-    """Return the environment in which Spark's Python processes find headwater and the benchmarks, and have the same interpreter and clock."""
+    """Return the environment of a child, and of the Python processes that its Spark starts.
+
+    They find headwater and the benchmarks, and have the same interpreter and time zone.
+    """
     path = [str(ROOT), str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,

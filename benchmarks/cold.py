@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["run", "steps"]
 
 ROWS = 10_000
-BATCH, STREAM = "spark.read", "spark.readStream"
-DEFAULT, RECOMMENDED = "", " with recommended settings"
+BATCH = "spark.read"
+STREAM = "spark.readStream"
+DEFAULT = ""
+RECOMMENDED = " with recommended settings"
 CONTESTANTS = ((JVM, DEFAULT), (EMPTY, DEFAULT), (HEADWATER, DEFAULT), (HEADWATER, RECOMMENDED))
 _TIMEOUT_S = 120
 
@@ -45,9 +47,14 @@ def run(bench: Bench) -> Section:
             for subject, conf in CONTESTANTS:
                 began = time.perf_counter()
                 results = run_in_child(
-                    first_batch, subject=subject, kind=kind, recommended=conf == RECOMMENDED, bootstrap=bench.kafka.bootstrap_servers, topic=topic,
+                    first_batch,
+                    subject=subject,
+                    kind=kind,
+                    recommended=conf == RECOMMENDED,
+                    bootstrap=bench.kafka.bootstrap_servers,
+                    topic=topic,
                     jars=list(bench.jars) if subject == JVM else [],
-                )  # fmt: skip
+                )
                 next(results)
                 seconds = time.perf_counter() - began
                 list(results)
@@ -99,7 +106,8 @@ def _into_noop(frame: DataFrame) -> None:
 
 def _section(figures: Sequence[Figure], scale: Scale) -> Section:
     names = [subject + conf for subject, conf in CONTESTANTS]
-    rows, targets = [], []
+    rows = []
+    targets = []
     for kind in (BATCH, STREAM):
         medians = {name: median_of(figures, kind, name) for name in names}
         rows.append((f"`{kind}`", *(f"{median:.1f}" for median in medians.values())))
@@ -115,9 +123,10 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
     return Section(
         "cold",
         "First batch after a cold start, seconds",
-        f"New Python process, new Spark, {ROWS:,} records of 100 B into `noop`: everything from the start of `python` to the end of the first "
-        f"batch. Median of {scale.rounds}; the kernel has been compiled on this host before. The empty Python source reads nothing: Spark itself "
-        "takes so long. The recommended settings are `hw.recommended_conf()` and `hw.recommended_environment()`.",
+        f"New Python process, new Spark, {ROWS:,} records of 100 B into `noop`: everything from the start of "
+        f"`python` to the end of the first batch. Median of {scale.rounds}; the kernel has been compiled on "
+        "this host before. The empty Python source reads nothing: Spark itself takes so long. The "
+        "recommended settings are `hw.recommended_conf()` and `hw.recommended_environment()`.",
         ("", *names),
         rows,
         figures,

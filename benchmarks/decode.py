@@ -3,9 +3,9 @@
 
 ``python benchmarks/decode.py``.
 
-Record sets of about a megabyte, as a Fetch response holds them, in batches of 16 KiB, go through the emitter;
-every Arrow batch is dropped when the next one is asked for, as Spark does. Cases take turns, round after
-round, so that a noisy neighbour hits all of them; medians count.
+Record sets of about a megabyte in batches of 16 KiB, as a Fetch response holds them, go through the emitter.
+Every Arrow batch is dropped when the next one is asked for, as Spark does. Cases take turns, round after
+round, so that other load on the machine hits all of them. Medians are shown.
 """
 
 from __future__ import annotations
@@ -56,11 +56,9 @@ class Case:
 
     def run(self) -> tuple[int, float]:
         """Decode everything once; return rows and seconds."""
-        emitter, state, rows = (
-            KafkaRecordEmitter(self.columns, check_crcs=self.check_crcs),
-            SplitState(SplitRange(_SPLIT, 0, 1 << 62)),
-            0,
-        )
+        emitter = KafkaRecordEmitter(self.columns, check_crcs=self.check_crcs)
+        state = SplitState(SplitRange(_SPLIT, 0, 1 << 62))
+        rows = 0
         began = time.thread_time()
         for data in self.sets:
             for batch in emitter.emit(RecordSet(data), state):
@@ -87,10 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{'':34}{'M rows/s':>10}{'ns/row':>8}{'MB/s in':>9}{'us/set':>8}")
     for case in cases:
         seconds = statistics.median(samples[case.name])
-        count, size = rows[case.name], sum(map(len, case.sets))
-        print(
-            f"{case.name:34}{count / seconds / 1e6:10.1f}{seconds / count * 1e9:8.0f}{size / seconds / 1e6:9.0f}{seconds / len(case.sets) * 1e6:8.0f}"
-        )
+        count = rows[case.name]
+        size = sum(map(len, case.sets))
+        rates = f"{count / seconds / 1e6:10.1f}{seconds / count * 1e9:8.0f}{size / seconds / 1e6:9.0f}"
+        print(f"{case.name:34}{rates}{seconds / len(case.sets) * 1e6:8.0f}")
     return 0
 
 
@@ -127,14 +125,14 @@ def _order(n: int, rng: random.Random) -> bytes:
 
 def record_sets(value: Callable[[int], bytes], set_bytes: int, *, zstd: bool = False) -> list[bytes]:
     """Return record sets whose uncompressed size is about ``set_bytes``, one following the other."""
-    sets, offset = [], 0
+    sets = []
+    offset = 0
     for _ in range(_SETS):
-        batches, size = b"", 0
+        batches = b""
+        size = 0
         while size < set_bytes:
-            builder, count = (
-                DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, min(_BATCH_BYTES, set_bytes)),
-                0,
-            )
+            builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, min(_BATCH_BYTES, set_bytes))
+            count = 0
             while builder.append(
                 count,
                 1_700_000_000_000 + (offset + count) // 10,

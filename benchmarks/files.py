@@ -35,12 +35,14 @@ if TYPE_CHECKING:
 __all__ = ["main", "memory", "planning", "throughput"]
 
 WANTED = {"csv": 1.5, "json": 1.2, "text": 0.4, "parquet": 0.5}
-OURS, THEIRS = "headwater", "Spark's own"
+OURS = "headwater"
+THEIRS = "Spark's own"
 NEW_FILES = 100
 SEEN_FILES = (20_000, 200_000, 1_000_000)
 DDL = "id bigint, user string, amount double, ok boolean, ts timestamp, city string"
 _QUERY = """select id, concat('user-', id % 100000) user, (id % 100000) / 7 amount, id % 3 = 0 ok,
-    timestamp_seconds(1700000000 + id) ts, element_at(array('Oslo', 'Lima', 'Pune', 'Bern', 'Accra'), int(id % 5) + 1) city
+    timestamp_seconds(1700000000 + id) ts,
+    element_at(array('Oslo', 'Lima', 'Pune', 'Bern', 'Accra'), int(id % 5) + 1) city
     from range(0, {rows}, 1, 8)"""
 
 
@@ -135,13 +137,15 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
         coordinator = PlannedCoordinator(
             source, configured.limits, replace(configured.hints, parallelism=2), configured.backoff
         )
-        start, read = coordinator.initial_offset(), 0
+        start = coordinator.initial_offset()
+        read = 0
         while read < seen:
             start = coordinator.plan_next(start, limited=True)
             read += len(cast("JsonObject", start.get("starts", {})))
         for _ in range(rounds):
             outside.add(NEW_FILES)
-            began_listing, end = time.perf_counter(), start
+            began_listing = time.perf_counter()
+            end = start
             while end is start:
                 began = time.perf_counter()
                 end = coordinator.plan_next(start, limited=True)
@@ -182,7 +186,8 @@ class _Folder:
     """A folder on the local disk."""
 
     def __init__(self, folder: str, files: int) -> None:
-        self._folder, self._count = Path(folder), 0
+        self._folder = Path(folder)
+        self._count = 0
         self._folder.mkdir()
         self.add(files)
 
@@ -244,20 +249,16 @@ def _show_throughput(found: list[tuple[str, str, float]], rows: int) -> None:
 
 
 def _show_planning(seen_files: list[int], real: int, folder: str) -> None:
-    print(
-        f"\n### Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`), milliseconds, median\n"
-    )
-    print(
-        "| files seen before | listing | plan | until found and planned | state in the offset, bytes |\n|---:|---|---:|---:|---:|"
-    )
+    what = f"Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`)"
+    print(f"\n### {what}, milliseconds, median\n")
+    print("| files seen before | listing | plan | until found and planned | state in the offset, bytes |")
+    print("|---:|---|---:|---:|---:|")
     cases = [(seen, None) for seen in seen_files] + ([(real, f"{folder}/real")] if real else [])
     for seen, where in cases:
         found = list(run_in_child(planning, seen=seen, folder=where, rounds=15))
         plan, all_of_it, state = (statistics.median(sample[at] for sample in found) for at in range(3))
-        print(
-            f"| {seen:,} | {'local disk' if where else 'simulated'} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} |",
-            flush=True,
-        )
+        listing = "local disk" if where else "simulated"
+        print(f"| {seen:,} | {listing} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} |", flush=True)
 
 
 def _show_memory(folder: str) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the hand-over inside a task, without Spark and without an outside.
+"""Measures the hand-over inside a task, without Spark and without an outside service.
 
 ``python benchmarks/handover.py``.
 
@@ -53,7 +53,8 @@ def one_thread(buffers: int) -> float:
     partition: PipelinedResultPartition[pa.RecordBatch] = PipelinedResultPartition(
         _ID, 1, BufferPool(1 << 26)
     )
-    view, size_bytes = partition.create_view(0, lambda: None), _BATCH.nbytes
+    view = partition.create_view(0, lambda: None)
+    size_bytes = _BATCH.nbytes
     began = time.perf_counter()
     for _ in range(buffers):
         partition.add(0, _BATCH, size_bytes)
@@ -98,7 +99,8 @@ class PacedReader(BarrierSplitReader[NumberSplit, JsonValue]):
     """The same batch again and again, at most ``rows_per_s`` of it; 0: as fast as can be."""
 
     def __init__(self, batches: int, rows_per_s: float) -> None:
-        self._batches, self._pause_s = batches, _ROWS / rows_per_s if rows_per_s else 0.0
+        self._batches = batches
+        self._pause_s = _ROWS / rows_per_s if rows_per_s else 0.0
         self._at: dict[SplitPath, int] = {}
         self._due = 0.0
 
@@ -154,7 +156,7 @@ def epoch(
 
 
 def peak(threads: int, budget_batches: int) -> tuple[float, float]:
-    """Return the most that lay between fetchers and a consumer slower than they are, and what is allowed, in batches."""
+    """Return how many batches lay at most between fetchers and a slower consumer, and how many may."""
     reader = EpochReader(
         PacedSource(40),
         [SplitRange(NumberSplit(str(index)), 0, None) for index in range(threads)],
@@ -168,7 +170,11 @@ def peak(threads: int, budget_batches: int) -> tuple[float, float]:
 
 
 def snapshot(mode: AlignmentMode, batches: int, splits: int) -> tuple[float, float, int]:
-    """Return the seconds of an epoch at a million rows a second, those that its snapshot took as text, and the text's bytes."""
+    """Read an epoch at a million rows a second, then write its snapshot as text.
+
+    Returns:
+        The seconds of the epoch, the seconds of the snapshot, and the bytes of the text.
+    """
     seconds, reader, source = epoch(batches, 1e6, splits, threads=ONE_THREAD, mode=mode)
     began = time.perf_counter()
     state = reader.state()
@@ -191,9 +197,8 @@ def shapes(batches: int, rounds: int) -> None:
     for name, shape, splits in named:
         run = partial(epoch, batches, 0, splits, threads=shape)
         seconds = median(lambda run=run: run()[0], rounds)  # type: ignore[misc]
-        print(
-            f"  {name:32}{seconds / batches * 1e6:8.1f} us per batch{batches * _ROWS / seconds / 1e6:10.1f} M rows/s"
-        )
+        rate = f"{batches * _ROWS / seconds / 1e6:10.1f} M rows/s"
+        print(f"  {name:32}{seconds / batches * 1e6:8.1f} us per batch{rate}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@
 
 Reader and emitter take turns on one thread, as in a task of the planned mode: once directly, once with each
 answer of a fetch put into a partition and taken out again. Fetches come from memory; variants take turns, and
-medians of CPU time count.
+medians of CPU time are shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Loop:
     """One task's loop, and the partition that lies in between, or not."""
 
     def __init__(self, sets: Sequence[bytes], columns: Sequence[str]) -> None:
-        self._sets, self._columns = sets, columns
+        self._sets = sets
+        self._columns = columns
         self._partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
             ResultPartitionId("fetched", "0"), 1, BufferPool(1 << 26)
         )
@@ -58,10 +59,8 @@ class Loop:
         return self._run(self._hand_over)
 
     def _run(self, take: Callable[[Fetched], None]) -> float:
-        self._state, self._emitter = (
-            SplitState(SplitRange(_SPLIT, 0, 1 << 62)),
-            KafkaRecordEmitter(self._columns),
-        )
+        self._state = SplitState(SplitRange(_SPLIT, 0, 1 << 62))
+        self._emitter = KafkaRecordEmitter(self._columns)
         began = time.thread_time()
         for data in self._sets:
             take(RecordsWithSplitIds({_SPLIT.path: [RecordSet(data)]}))
@@ -94,9 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         loop.direct()
         samples = [(loop.direct(), loop.through_a_partition()) for _ in range(rounds)]
         direct, through = (statistics.median(sample[kind] for sample in samples) * 1e6 for kind in (0, 1))
-        print(
-            f"record sets of {name:8}{direct:8.1f} us per fetch, through a partition{through:8.1f} us ({through / direct - 1:+.1%})"
-        )
+        partition = f"through a partition{through:8.1f} us ({through / direct - 1:+.1%})"
+        print(f"record sets of {name:8}{direct:8.1f} us per fetch, {partition}")
     return 0
 
 

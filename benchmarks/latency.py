@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "steps"]
 
-PARTITIONS, RATE = 4, 1_000
-DEFAULT, RECOMMENDED = "default settings", "recommended_conf()"
+PARTITIONS = 4
+RATE = 1_000
+DEFAULT = "default settings"
+RECOMMENDED = "recommended_conf()"
 CONTESTANTS = tuple((subject, conf) for conf in (DEFAULT, RECOMMENDED) for subject in (JVM, HEADWATER))
-_FIRST_BATCH_S, _LAST_BATCH_S = 120, 10
+_FIRST_BATCH_S = 120
+_LAST_BATCH_S = 10
 
 
 def steps(scale: Scale) -> int:
@@ -35,18 +38,27 @@ def steps(scale: Scale) -> int:
 
 
 def run(bench: Bench) -> Section:
-    """Produce at a steady pace, and let one query after the other listen, each in a process and a Spark of its own."""
-    scale, topic = bench.scale, bench.kafka.create_topic("latency", PARTITIONS)
+    """Produce at a steady pace, and let one query after the other listen.
+
+    Each has a process and a Spark of its own.
+    """
+    scale = bench.scale
+    topic = bench.kafka.create_topic("latency", PARTITIONS)
     samples: dict[tuple[str, str], list[float]] = {}
     phases: dict[str, list[dict[str, float]]] = {}
     with Pacer(bench.kafka.bootstrap_servers, topic, PARTITIONS, RATE):
         for _ in range(scale.latency_turns):
             for subject, conf in CONTESTANTS:
                 (found,) = run_in_child(
-                    listen, subject=subject, recommended=conf == RECOMMENDED, bootstrap=bench.kafka.bootstrap_servers, topic=topic,
-                    jars=list(bench.jars) if subject == JVM else [], warm_s=scale.latency_warm_s,
+                    listen,
+                    subject=subject,
+                    recommended=conf == RECOMMENDED,
+                    bootstrap=bench.kafka.bootstrap_servers,
+                    topic=topic,
+                    jars=list(bench.jars) if subject == JVM else [],
+                    warm_s=scale.latency_warm_s,
                     measure_s=scale.latency_s // scale.latency_turns,
-                )  # fmt: skip
+                )
                 samples.setdefault((conf, subject), []).extend(found["latencies_ms"])
                 phases.setdefault(f"{subject}, {conf}", []).append(found["phases_ms"])
                 bench.step(f"{subject}, {conf}: p50 {percentile(found['latencies_ms'], 50):.0f} ms")
@@ -54,8 +66,15 @@ def run(bench: Bench) -> Section:
 
 
 def listen(
-    *, subject: str, recommended: bool, bootstrap: str, topic: str, jars: list[str], warm_s: float, measure_s: float
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+    *,
+    subject: str,
+    recommended: bool,
+    bootstrap: str,
+    topic: str,
+    jars: list[str],
+    warm_s: float,
+    measure_s: float,
+) -> Iterator[dict[str, Any]]:
     """In a process of its own.
 
     Run a query, and yield the latency of every record produced in ``measure_s`` seconds, once it is warm.
@@ -76,9 +95,8 @@ def listen(
         begin_ms = time.time() * 1000
         time.sleep(measure_s)
         arrivals.wait_until(begin_ms + measure_s * 1000, _LAST_BATCH_S)
-        progress = [dict(batch.durationMs) for batch in query.recentProgress if batch.numInputRows][
-            -int(measure_s) :
-        ]
+        progress = [dict(batch.durationMs) for batch in query.recentProgress if batch.numInputRows]
+        progress = progress[-int(measure_s) :]
         query.stop()
     spark.stop()
     phases = {name: statistics.median(batch.get(name, 0) for batch in progress) for name in progress[-1]}
@@ -122,7 +140,8 @@ def _section(samples: dict[tuple[str, str], list[float]], scale: Scale, phases: 
         for (conf, subject), found in samples.items()
         for percent in (50, 99)
     ]
-    rows, targets = [], []
+    rows = []
+    targets = []
     for conf in (DEFAULT, RECOMMENDED):
         for percent in (50, 99):
             case = f"{conf}, p{percent}"
@@ -132,8 +151,9 @@ def _section(samples: dict[tuple[str, str], list[float]], scale: Scale, phases: 
     return Section(
         "latency",
         "Micro-batch latency, milliseconds",
-        f"From `send` in the producer to the end of an action in `foreachBatch`: {RATE:,} records a second over {PARTITIONS} partitions, no trigger "
-        f"interval, {scale.latency_s} s for each after {scale.latency_warm_s} s of warm-up, each query in a Spark of its own.",
+        f"From `send` in the producer to the end of an action in `foreachBatch`: {RATE:,} records a second "
+        f"over {PARTITIONS} partitions, no trigger interval, {scale.latency_s} s for each after "
+        f"{scale.latency_warm_s} s of warm-up, each query in a Spark of its own.",
         ("settings", JVM, HEADWATER, "ratio"),
         rows,
         figures,

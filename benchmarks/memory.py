@@ -26,7 +26,8 @@ __all__ = ["MeasuredDataSource", "run", "steps"]
 MOST_MIB = 150
 IDLE = "nothing: imports only"
 IMPORTS = ("pyspark", "pyarrow", "numba")
-_FOLDER, _IDLE = "BENCHMARK_MEMORY_FOLDER", "BENCHMARK_MEMORY_IDLE"
+_FOLDER = "BENCHMARK_MEMORY_FOLDER"
+_IDLE = "BENCHMARK_MEMORY_IDLE"
 
 
 def steps(_: Scale) -> int:
@@ -59,10 +60,11 @@ def run(bench: Bench) -> Section:
 def worker_mib(bootstrap: str, topic: str, idle: bool) -> Iterator[list[float]]:
     """In a process of its own: read a topic twice, and yield the peak of each Python worker.
 
-    Or how much it has when it only imports.
+    If ``idle``, the workers only import what reading needs, and it yields what they have then.
     """
     with tempfile.TemporaryDirectory(prefix="benchmark-memory-") as folder:
-        os.environ[_FOLDER], os.environ[_IDLE] = folder, "1" if idle else ""
+        os.environ[_FOLDER] = folder
+        os.environ[_IDLE] = "1" if idle else ""
         spark = spark_session(hw.recommended_conf())
         spark.dataSource.register(MeasuredDataSource)
         reader = (
@@ -79,7 +81,7 @@ def worker_mib(bootstrap: str, topic: str, idle: bool) -> Iterator[list[float]]:
 class MeasuredDataSource(HeadwaterDataSource):
     """Headwater, which notes at the end of each task how much memory its process has needed so far.
 
-    Or reads nothing.
+    If the environment says so, it only imports what reading needs, and reads nothing.
     """
 
     @classmethod
@@ -126,7 +128,8 @@ def _section(figures: Sequence[Figure]) -> Section:
     return Section(
         "memory",
         "Memory of a Python worker, MiB",
-        f"Peak resident memory of the largest worker after two batch reads, against a worker that imported {', '.join(IMPORTS)} and read nothing.",
+        "Peak resident memory of the largest worker after two batch reads, against a worker that imported "
+        f"{', '.join(IMPORTS)} and read nothing.",
         ("read", "peak", "above the imports"),
         rows,
         figures,

@@ -16,9 +16,10 @@ _TICK_S = 0.005
 
 
 class Pacer:
-    """Sends records of 100 bytes at a steady rate, to each partition in turn (acks=1), from a thread of its own, for as long as its context lasts.
+    """Sends records of 100 bytes at a steady rate, for as long as its context lasts.
 
-    The timestamp of a record is the moment of its ``send``, in whole milliseconds.
+    They go to each partition in turn, with acks=1, from a thread of its own. The timestamp of a record is the
+    moment of its ``send``, in whole milliseconds.
 
     Args:
         bootstrap: ``bootstrap.servers``.
@@ -31,7 +32,9 @@ class Pacer:
         self._producer = KafkaProducer(
             bootstrap_servers=bootstrap, acks=1, enable_idempotence=False, linger_ms=0
         )
-        self._topic, self._partitions, self._rate = topic, partitions, rate
+        self._topic = topic
+        self._partitions = partitions
+        self._rate = rate
         self._ended = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="pacer", daemon=True)
@@ -48,7 +51,9 @@ class Pacer:
             raise BenchmarkError("the producer failed") from self._failure
 
     def _run(self) -> None:
-        began, sent, value = time.monotonic(), 0, bytes(100)
+        began = time.monotonic()
+        sent = 0
+        value = bytes(100)
         try:
             while not self._ended.wait(_TICK_S):
                 due = int((time.monotonic() - began) * self._rate)
@@ -60,5 +65,5 @@ class Pacer:
                         timestamp_ms=time.time_ns() // 1_000_000,
                     )
                 sent = due
-        except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
+        except BaseException as error:  # noqa: BLE001 - raised where the context ends
             self._failure = error

@@ -25,7 +25,9 @@ RESOLVE = """
 import sys
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
-launch_gateway(SparkConf(loadDefaults=False).set("spark.jars.packages", sys.argv[1]).set("spark.jars.ivy", sys.argv[2])).shutdown()
+conf = SparkConf(loadDefaults=False)
+conf.set("spark.jars.packages", sys.argv[1]).set("spark.jars.ivy", sys.argv[2])
+launch_gateway(conf).shutdown()
 """
 
 
@@ -64,13 +66,13 @@ def _from_spark(folder: Path) -> None:
         shutil.copy(jar, folder)
     if not list(folder.glob("*spark-sql-kafka*.jar")):
         raise BenchmarkError(
-            f"Spark's resolver did not find spark-sql-kafka-0-10_2.13:{pyspark.__version__}; is Maven Central reachable?"
+            f"Spark's resolver did not find spark-sql-kafka-0-10_2.13:{pyspark.__version__}; "
+            "is Maven Central reachable?"
         )
 
 
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BenchmarkError(
-            f"{' '.join(command[:4])} failed; is Maven Central reachable?\n{(done.stdout + done.stderr)[-2000:]}"
-        )
+        said = (done.stdout + done.stderr)[-2000:]
+        raise BenchmarkError(f"{' '.join(command[:4])} failed; is Maven Central reachable?\n{said}")

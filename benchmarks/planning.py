@@ -28,7 +28,9 @@ __all__ = ["run", "steps"]
 
 MOST_MS = 100
 TOPIC = "wide"
-PLAN, TASKS, BOTH = "latestOffset", "partitions", "both"
+PLAN = "latestOffset"
+TASKS = "partitions"
+BOTH = "both"
 _NEW_ROWS = 100
 
 

@@ -68,7 +68,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Section:
-    """All that one benchmark has to say.
+    """The report of one benchmark.
 
     Attributes:
         name: of the benchmark.
@@ -104,15 +104,14 @@ def percentile(samples: Sequence[float], percent: int) -> float:
 
 def as_markdown(sections: Sequence[Section], environment: Mapping[str, Any]) -> str:
     """Return the report."""
-    machine, versions = environment["machine"], environment["versions"]
-    lines = [
-        f"Measured on {environment['date'][:10]} with `{environment['command']}`: {machine['cores']} cores ({machine['processor']}), "
-        f"{machine['memory_gb']:.0f} GB; "
-        + ", ".join(
-            f"{name} {versions[name]}" for name in ("headwater", "pyspark", "kafka", "java", "python")
-        )
-        + ". Medians.",
-    ]
+    machine = environment["machine"]
+    versions = environment["versions"]
+    tools = ", ".join(
+        f"{name} {versions[name]}" for name in ("headwater", "pyspark", "kafka", "java", "python")
+    )
+    host = f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gb']:.0f} GB"
+    command = f"Measured on {environment['date'][:10]} with `{environment['command']}`"
+    lines = [f"{command}: {host}; {tools}. Medians."]
     for section in sections:
         lines += ["", f"### {section.title}", "", section.about, "", *_table(section.header, section.rows)]
         if section.targets:

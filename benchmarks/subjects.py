@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CEILING", "EMPTY", "HEADWATER", "JVM", "read_batch", "read_stream", "spark_session"]
 
-JVM, HEADWATER, CEILING, EMPTY = "JVM source", "headwater", "ceiling", "empty Python source"
+JVM = "JVM source"
+HEADWATER = "headwater"
+CEILING = "ceiling"
+EMPTY = "empty Python source"
 _FORMATS = {JVM: "kafka", HEADWATER: "headwater", CEILING: "headwater-ceiling", EMPTY: "headwater-empty"}
 
 

@@ -64,15 +64,21 @@ def run(bench: Bench) -> Section:
         )
         bench.step(f"{bench.scale.topics[name]:,} records in the topic {name}")
     samples: dict[tuple[str, str], list[float]] = {}
-    for result in run_in_child(
-        measure, bootstrap=bench.kafka.bootstrap_servers, topics=topics, rows=dict(bench.scale.topics), warmups=bench.scale.warmups,
-        rounds=bench.scale.rounds, jars=list(bench.jars),
-    ):  # fmt: skip
+    results = run_in_child(
+        measure,
+        bootstrap=bench.kafka.bootstrap_servers,
+        topics=topics,
+        rows=dict(bench.scale.topics),
+        warmups=bench.scale.warmups,
+        rounds=bench.scale.rounds,
+        jars=list(bench.jars),
+    )
+    for result in results:
         if result["measured"]:
             samples.setdefault((result["case"], result["subject"]), []).append(result["rows_per_s"])
-        bench.step(
-            f"{result['case']}, {result['subject']}: {result['rows_per_s'] / 1e6:.2f} M rows/s{'' if result['measured'] else ' (warming up)'}"
-        )
+        rate = f"{result['rows_per_s'] / 1e6:.2f} M rows/s"
+        warming = "" if result["measured"] else " (warming up)"
+        bench.step(f"{result['case']}, {result['subject']}: {rate}{warming}")
     # In the order of the table, not in that of the first measured turn.
     return _section(
         [
@@ -123,7 +129,8 @@ def measure(
 
 
 def _section(figures: Sequence[Figure], scale: Scale) -> Section:
-    rows, targets = [], []
+    rows = []
+    targets = []
     for case in CASES:
         jvm, ours, most = (median_of(figures, case.name, subject) for subject in SUBJECTS)
         rows.append(
@@ -144,14 +151,15 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
     return Section(
         "throughput",
         "Batch read, million rows a second",
-        f"`spark.read` of a topic with 4 partitions into the `noop` sink, `local[2]`, broker on the same two cores, all seven columns unless the row "
-        f"says otherwise; median of {scale.rounds} rounds in turn in one Spark with `hw.recommended_conf()`. The ceiling fetches the same bytes, "
-        "decodes nothing and hands over a batch that was made before.",
+        "`spark.read` of a topic with 4 partitions into the `noop` sink, `local[2]`, broker on the same two "
+        f"cores, all seven columns unless the row says otherwise; median of {scale.rounds} rounds in turn in "
+        "one Spark with `hw.recommended_conf()`. The ceiling fetches the same bytes, decodes nothing and hands "
+        "over a batch that was made before.",
         ("records", JVM, HEADWATER, "ratio", CEILING, "of the ceiling"),
         rows,
         figures,
         targets,
-    )  # fmt: skip
+    )
 
 
 def _millions(rows_per_s: float) -> str:

@@ -4,8 +4,8 @@
     redis-server &
     python examples/async_io_redis_cache.py redis://localhost:6379
 
-The second run asks nobody. Any store will do: a `SharedCache` is two methods, and what they raise costs only
-the saving.
+The second run does not ask the service at all. Any store will do: a `SharedCache` is two methods. If they
+raise, the service is asked instead.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class RedisCache(hw.async_io.SharedCache):
     redis: Redis
 
     def __init__(self, url: str, prefix: str, ttl_s: int) -> None:
-        self.url, self.prefix, self.ttl_s = url, prefix, ttl_s
+        self.url = url
+        self.prefix = prefix
+        self.ttl_s = ttl_s
 
     async def open(self) -> None:
         self.redis = Redis.from_url(self.url)

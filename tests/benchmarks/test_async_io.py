@@ -1,7 +1,4 @@
-"""The benchmark of asynchronous I/O runs, on next to nothing: every variant answers every row.
-
-No time is looked at.
-"""
+"""The benchmark of asynchronous I/O runs, on a few rows: every variant answers every row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The benchmarks run, on next to nothing.
+"""The benchmarks run, on a few rows.
 
-Every step is taken, every subject reads what it should, the report is written. No time is looked at.
+Every step is taken, every subject reads what it should, the report is written. Times do not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files benchmark runs, on next to nothing. No time is looked at."""
+"""The files benchmark runs, on a few files. Times do not count."""
 
 from __future__ import annotations
 

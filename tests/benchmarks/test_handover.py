@@ -1,4 +1,4 @@
-"""The benchmark of the hand-over runs; what it measures is not looked at."""
+"""The benchmark of the hand-over runs. Times do not count."""
 
 from __future__ import annotations
 

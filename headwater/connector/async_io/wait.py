@@ -57,8 +57,8 @@ def unordered_wait(
             ``async def`` function of a row; or a ``def`` function of a row, which runs on threads. A row is a
             `pyspark.sql.Row`, its nested values as pyarrow's ``to_pylist`` makes them. A result is a dict, a
             tuple or a Row; a list of these for many rows; None or an empty list for none.
-        schema: the result columns, as DDL or StructType. They may all be null, whatever it says. A datetime
-            without a zone is taken for UTC.
+        schema: the result columns, as DDL or StructType. All of them may be null, even where it says ``not
+            null``. A datetime without a zone is taken for UTC.
         timeout: from the start of a row's first attempt, over all attempts. None: no timeout.
         capacity: calls that a task makes at the same time.
         carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; what is then

@@ -159,7 +159,7 @@ class AsyncWaitOperator:
         Raises:
             AsyncCallError: a call failed and the failure policy is to fail; raised as soon as the outputs
                 that were due are out.
-            ContractError: the function broke its contract, whatever the policy.
+            ContractError: the function broke its contract; the failure policy does not matter.
         """
         now = self._host.loop.time
         deadline = now() + timeout_s

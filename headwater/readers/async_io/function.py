@@ -1,7 +1,8 @@
 """What a user writes: how to ask the service about a row. FLIP-12's ``AsyncFunction`` in its forms.
 
-A *row* is whatever the driver of the operator feeds; it should be immutable. A *result* is what becomes of
-it: one row (a dict, a tuple, any object), many (a list of rows), or none (``None`` or an empty list).
+A *row* is any object that the driver of the operator feeds; it should be immutable. A *result* is what the
+function returns for it: one row (a dict, a tuple, any object), many (a list of rows), or none (``None`` or an
+empty list).
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ class ResultFuture(Protocol):
         """The call failed; it is asked again if the retry policy says so."""
 
     def cancelled(self) -> bool:
-        """Return whether nobody waits any longer (timeout, or the task ends).
+        """Return whether the result is not waited for any longer (timeout, or the task ends).
 
-        A client that can give up a request may do so.
+        A client that can cancel a request may do so.
         """
 
 
@@ -114,7 +115,7 @@ class AsyncFunction(Function, ABC):
     async def async_invoke(self, row: Row) -> Result:
         """Return the result for a row.
 
-        Called once per attempt; up to ``capacity`` calls run at once, all on the loop thread.
+        Called once per attempt; up to ``capacity`` calls run at once, all on the loop's thread.
 
         Must not block: a call that does stops all others (pass a plain ``def``, or a `BlockingFunction`, for
         clients that block). At its timeout, or when the task ends, ``asyncio.CancelledError`` is raised at

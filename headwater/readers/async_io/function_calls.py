@@ -1,4 +1,4 @@
-"""The calls of an opened function: whatever its form, something to await."""
+"""The calls of an opened function: something to await, for all forms of functions."""
 
 from __future__ import annotations
 

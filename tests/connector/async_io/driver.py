@@ -30,7 +30,8 @@ def main() -> None:
     for key, value in job["conf"].items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    url, folder = job["url"], job["folder"]
+    url = job["url"]
+    folder = job["folder"]
     cache = hw.async_io.CacheSettings(key=customer, shared=HttpCache(url))
     by_customer = Lookup(url, "cached", "customer_name")
     plain = rows(spark, f"{folder}/in", "plain", "gated")

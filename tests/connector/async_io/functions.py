@@ -35,7 +35,9 @@ class _Client:
     session: aiohttp.ClientSession
 
     def __init__(self, url: str, behaviour: str = "slow", column: str = "name") -> None:
-        self.url, self.behaviour, self.column = url, behaviour, column
+        self.url = url
+        self.behaviour = behaviour
+        self.column = column
 
     async def open(self, context: OpenContext) -> None:
         self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=context.capacity))

@@ -79,7 +79,8 @@ class SlowService:
         return f"http://{host}:{port}"
 
     async def _answer(self, request: web.Request) -> web.Response:
-        behaviour, key = request.match_info["behaviour"], request.match_info["key"]
+        behaviour = request.match_info["behaviour"]
+        key = request.match_info["key"]
         self.calls[behaviour, key] += 1
         self.running[behaviour] += 1
         self.peak[behaviour] = max(self.peak[behaviour], self.running[behaviour])

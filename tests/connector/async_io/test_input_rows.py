@@ -1,4 +1,4 @@
-"""Rows find back to their places, in whatever order they come out."""
+"""Rows find back to their places, in any order in which they come out."""
 
 from __future__ import annotations
 

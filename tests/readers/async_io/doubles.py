@@ -85,7 +85,8 @@ class ManualHost(LoopHost):
 
     def close(self) -> None:
         self.settle()
-        tasks, timers = asyncio.all_tasks(self.loop), self.loop.timers()
+        tasks = asyncio.all_tasks(self.loop)
+        timers = self.loop.timers()
         self.loop.close()
         assert not tasks, "a task is left"
         assert not timers, "a timer is left"

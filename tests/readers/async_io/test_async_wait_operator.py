@@ -21,7 +21,8 @@ from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 
-ORDERED, UNORDERED = OutputMode.ORDERED, OutputMode.UNORDERED
+ORDERED = OutputMode.ORDERED
+UNORDERED = OutputMode.UNORDERED
 both_modes = pytest.mark.parametrize("mode", [ORDERED, UNORDERED])
 
 

@@ -1,4 +1,4 @@
-"""Rows are taken as there is room, and whatever ends the task leaves nothing behind."""
+"""Rows are taken as there is room, and the end of a task leaves nothing behind, whether it failed or not."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ class Bulk(AsyncBatchFunction):
 
     def __init__(self, answer: Callable[[Any], Any] = lambda row: f"{row}!", delay_s: float = 0.0) -> None:
         self.asked: list[list[Any]] = []
-        self.answer, self.delay_s = answer, delay_s
+        self.answer = answer
+        self.delay_s = delay_s
 
     async def async_invoke_batch(self, rows: Sequence[Any]) -> Sequence[Any]:
         self.asked.append(list(rows))

@@ -189,7 +189,8 @@ class Shared(SharedCache):
 
 class TestSharedCache:
     def test_it_is_asked_before_the_service_and_told_afterwards(self, host: ManualHost) -> None:
-        shared, service = Shared(), Service()
+        shared = Shared()
+        service = Service()
         shared.stored = {"a": "known", "n": None}
         settings = CacheSettings(key=first_letter, shared=shared)
         with operator_of(service, host, cache=settings) as operator:
@@ -206,7 +207,8 @@ class TestSharedCache:
     def test_a_broken_one_costs_only_the_saving(
         self, host: ManualHost, caplog: pytest.LogCaptureFixture
     ) -> None:
-        shared, service = Shared(), Service()
+        shared = Shared()
+        service = Service()
         shared.broken = True
         with (
             caplog.at_level(logging.ERROR),
@@ -221,7 +223,8 @@ class TestSharedCache:
         assert "the shared cache cannot be written" in caplog.text
 
     def test_results_that_are_not_believed_are_not_stored(self, host: ManualHost) -> None:
-        shared, service = Shared(), Service()
+        shared = Shared()
+        service = Service()
         retry = RetryPolicy.fixed(2, 10, on_result=lambda result: result is None)
         with operator_of(
             service, host, cache=CacheSettings(key=first_letter, shared=shared), retry=retry

@@ -24,7 +24,9 @@ def test_tokens_come_one_by_one_after_the_burst() -> None:
     gaps=st.lists(st.floats(0, 3), min_size=1, max_size=40), rate=st.integers(1, 20), burst=st.integers(1, 5)
 )
 def test_no_window_has_more_starts_than_its_tokens(gaps: list[float], rate: int, burst: int) -> None:
-    limiter, now, starts = RateLimiter(RateLimit(requests_per_s=rate, burst=burst)), 0.0, []
+    limiter = RateLimiter(RateLimit(requests_per_s=rate, burst=burst))
+    now = 0.0
+    starts = []
     for gap in gaps:
         now += gap
         starts.append(now + limiter.reserve(now))

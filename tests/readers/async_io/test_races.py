@@ -16,7 +16,9 @@ from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPoli
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 
-ORDERED, UNORDERED, KEYED = OutputMode.ORDERED, OutputMode.UNORDERED, OutputMode.KEYED
+ORDERED = OutputMode.ORDERED
+UNORDERED = OutputMode.UNORDERED
+KEYED = OutputMode.KEYED
 
 
 class TestRaces:
@@ -57,7 +59,8 @@ class TestRaces:
             assert operator.poll() == [(1, "1?"), (2, "2!")]
 
     def test_a_call_that_ignores_its_cancellation_keeps_its_slot(self, host: ManualHost) -> None:
-        running, peak = 0, 0
+        running = 0
+        peak = 0
 
         class Stubborn(AsyncFunction):
             async def async_invoke(self, row: int) -> int:
@@ -140,7 +143,7 @@ class TestRaces:
 def test_every_row_comes_out_once_in_its_order(
     data: st.DataObject, count: int, mode: OutputMode, capacity: int
 ) -> None:
-    """Whatever answers, fails, is asked again or times out, and when."""
+    """In all orders in which calls are answered, fail, are asked again or time out."""
     delays = data.draw(st.lists(st.sampled_from([0.0, 0.1, 0.5, 5.0]), min_size=count, max_size=count))
     failing = data.draw(st.sets(st.integers(0, count - 1)))
     running: dict[int, int] = defaultdict(int)

@@ -92,7 +92,8 @@ def test_the_first_completion_wins(mode: Mode) -> None:
 
 def test_completion_order_ordered() -> None:
     queue = OrderedStreamElementQueue(4)
-    r1, r2 = put(queue, "r1"), put(queue, "r2")
+    r1 = put(queue, "r1")
+    r2 = put(queue, "r2")
     put(queue, Watermark(1))
     r4 = put(queue, "r4")
     queue.complete(r2, None)
@@ -106,11 +107,14 @@ def test_completion_order_ordered() -> None:
 
 def test_completion_order_unordered() -> None:
     queue = UnorderedStreamElementQueue(8)
-    r1, r2 = put(queue, "r1"), put(queue, "r2")
+    r1 = put(queue, "r1")
+    r2 = put(queue, "r2")
     put(queue, Watermark(1))
-    r3, r4 = put(queue, "r3"), put(queue, "r4")
+    r3 = put(queue, "r3")
+    r4 = put(queue, "r4")
     put(queue, Watermark(2))
-    r5, r6 = put(queue, "r5"), put(queue, "r6")
+    r5 = put(queue, "r5")
+    r6 = put(queue, "r6")
 
     queue.complete(r3, None)
     assert pop(queue) == []

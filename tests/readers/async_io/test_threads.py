@@ -73,7 +73,10 @@ def test_a_plain_function_runs_on_threads_as_many_as_the_capacity() -> None:
 
 
 def test_a_thread_past_its_timeout_keeps_its_slot_until_it_returns() -> None:
-    release, running, peak, lock = threading.Event(), 0, 0, threading.Lock()
+    release = threading.Event()
+    running = 0
+    peak = 0
+    lock = threading.Lock()
     both = threading.Barrier(2)  # the calls of the first two rows, before their time is over
 
     class Blocks(BlockingFunction):
@@ -127,7 +130,7 @@ def test_a_client_that_calls_back_from_its_own_threads() -> None:
     assert out == [(n, None if n % 2 else n) for n in range(40)]
 
 
-def test_a_client_can_see_that_nobody_waits_any_longer_and_may_answer_late() -> None:
+def test_a_client_can_see_that_its_result_is_not_waited_for_and_may_answer_late() -> None:
     futures: list[ResultFuture] = []
 
     class Silent(CallbackFunction):
@@ -163,7 +166,9 @@ def test_operators_of_a_process_share_one_loop_which_ends_with_the_last() -> Non
 
 
 def test_posts_from_many_threads_all_arrive() -> None:
-    host, seen, done = acquire_loop(), [], threading.Event()
+    host = acquire_loop()
+    seen = []
+    done = threading.Event()
 
     def note(n: int) -> None:
         seen.append(n)

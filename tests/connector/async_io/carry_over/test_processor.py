@@ -98,7 +98,8 @@ def calls_of(service: SlowService, behaviour: str) -> Counter[str]:
 def test_a_batch_does_not_wait_for_what_it_can_carry_over(
     spark: SparkSession, service: SlowService, tmp_path: Path
 ) -> None:
-    folder, out = tmp_path / "in", tmp_path / "out"
+    folder = tmp_path / "in"
+    out = tmp_path / "out"
     add_rows(folder, id=list(range(12)), behaviour=["slow"] * 10 + ["gated"] * 2)
     df = spark.readStream.schema("id long, behaviour string").parquet(str(folder))
     carried = hw.unordered_wait(df, Lookup(service.url), schema="name string", carry_over="200ms")
