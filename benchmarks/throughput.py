@@ -153,8 +153,8 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
         "Batch read, million rows a second",
         "`spark.read` of a topic with 4 partitions into the `noop` sink, `local[2]`, broker on the same two "
         f"cores, all seven columns unless the row says otherwise; median of {scale.rounds} rounds in turn in "
-        "one Spark with `hw.recommended_conf()`. The ceiling fetches the same bytes, decodes nothing and hands "
-        "over a batch that was made before.",
+        "one Spark with `hw.recommended_conf()`. The ceiling fetches the same bytes, decodes nothing and "
+        "hands over a batch that was made before.",
         ("records", JVM, HEADWATER, "ratio", CEILING, "of the ceiling"),
         rows,
         figures,
