@@ -73,6 +73,7 @@ class AsyncWaitOperator:
         self._given_host = host
         self._on_wait = on_wait
         self._metrics = Metrics()
+        # In keyed mode too: the calls of a key are made in sequence, so they also complete in sequence.
         is_ordered = self._settings.mode is OutputMode.ORDERED
         new_queue = OrderedStreamElementQueue if is_ordered else UnorderedStreamElementQueue
         self._queue = new_queue(self._settings.queue_capacity)
@@ -180,7 +181,7 @@ class AsyncWaitOperator:
         """Yield outputs until all are out, or the time is over; what is then left is in `values`.
 
         Args:
-            timeout_s: None: until all are out.
+            timeout_s: None: as long as it takes.
             linger_s: no output that is due waits longer than this.
             at_least: outputs at a time, if they come within ``linger_s``.
 
