@@ -212,10 +212,8 @@ class AsyncWaitOperator:
     ) -> Generator[list[Output], None, None]:
         """Feed all batches and yield outputs as in `drain`, until all are out.
 
-        Each batch is taken from the iterable only when there is room.
-
         Args:
-            batches: rows in their order.
+            batches: rows in their order. Each batch is taken from the iterable only when there is room.
             linger_s: as in `drain`.
             at_least: as in `drain`.
             patience_s: how long to wait for room while nothing comes out, and at the end for results. When it
