@@ -46,6 +46,13 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("spark",),
         ("commands",),
     ],
+    "headwater.connector.async_io": [
+        ("failures", "input_rows", "metrics", "output_stream", "pickling", "results", "schemas"),
+        ("limits", "options", "task"),
+        ("plan",),
+        ("carry_over",),
+        ("wait",),
+    ],
     "headwater.connector.sources": [
         ("configured", "simple", "source_options"),
         ("files", "http", "kafka", "mqtt", "user_sources"),
