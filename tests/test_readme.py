@@ -43,8 +43,3 @@ def test_the_python_blocks_run_one_after_the_other(
     spark.streams.removeListener(names["lag"])
     assert "100" in capsys.readouterr().out
     assert spark.read.parquet(str(tmp_path / "rows")).count() == 100
-
-
-def test_every_file_that_it_names_exists() -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
-        assert (Path(__file__).parent.parent / target).exists(), target

@@ -140,8 +140,8 @@ Spark's own Kafka source, with the same names and meanings. Only these are diffe
   `assign`.
 
 `kafka.bootstrap.servers` is required. Everything that begins with `kafka.` is described in
-[kafka-properties.md](kafka-properties.md). What a changed option means for an existing checkpoint stands in
-[design.md](design.md), section 3.
+[kafka-properties.md](kafka-properties.md). What a changed option means for an existing checkpoint is in
+[guarantees.md](guarantees.md#what-a-changed-option-means).
 """
 
 
