@@ -19,7 +19,7 @@ from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitReque
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source
-from headwater.core.split import Path, Split, SplitRange
+from headwater.core.split import Split, SplitPath, SplitRange
 
 __all__ = [
     "Barrier",
@@ -35,7 +35,6 @@ __all__ = [
     "FoundSplit",
     "FromOptions",
     "JsonValue",
-    "Path",
     "PlannedSource",
     "PlannedSplitEnumerator",
     "RecordEmitter",
@@ -44,6 +43,7 @@ __all__ = [
     "Split",
     "SplitEnumerator",
     "SplitEnumeratorContext",
+    "SplitPath",
     "SplitRange",
     "SplitReader",
     "SplitRequest",

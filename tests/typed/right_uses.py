@@ -203,7 +203,7 @@ class Shelf(hw.contracts.Split):
     label: str
 
     @property
-    def path(self) -> hw.contracts.Path:
+    def path(self) -> hw.contracts.SplitPath:
         return (self.label,)
 
 
@@ -222,7 +222,7 @@ class Enumerator(hw.contracts.PlannedSplitEnumerator[Shelf, int]):
     def refresh(self, checkpoint: hw.contracts.Checkpoint[Shelf, int] | None) -> None:
         print(checkpoint.positions if checkpoint else "new")
 
-    def heads(self) -> Mapping[hw.contracts.Path, int]:
+    def heads(self) -> Mapping[hw.contracts.SplitPath, int]:
         return {("a",): 3}
 
     def handle_split_request(self, request: hw.contracts.SplitRequest) -> None:
@@ -293,8 +293,8 @@ class Shelves(hw.contracts.PlannedSource[range, Shelf, int], hw.contracts.FromOp
         return [split.label for split in splits]
 
     def deserialize_splits(
-        self, paths: Iterable[hw.contracts.Path], definitions: hw.contracts.JsonValue
-    ) -> Mapping[hw.contracts.Path, Shelf]:
+        self, paths: Iterable[hw.contracts.SplitPath], definitions: hw.contracts.JsonValue
+    ) -> Mapping[hw.contracts.SplitPath, Shelf]:
         return {path: Shelf(path[0]) for path in paths}
 
     def rows_between(self, start: int, stop: int) -> int:
@@ -366,8 +366,8 @@ class Epochs(hw.contracts.BarrierSource[Shelf, int]):
         return [split.label for split in splits]
 
     def deserialize_splits(
-        self, paths: Iterable[hw.contracts.Path], definitions: hw.contracts.JsonValue
-    ) -> Mapping[hw.contracts.Path, Shelf]:
+        self, paths: Iterable[hw.contracts.SplitPath], definitions: hw.contracts.JsonValue
+    ) -> Mapping[hw.contracts.SplitPath, Shelf]:
         return {path: Shelf(path[0]) for path in paths}
 
 
