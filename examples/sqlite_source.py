@@ -1,7 +1,4 @@
-"""An incremental SQLite table by key range.
-
-``python examples/sqlite_source.py`` makes a table, reads it as a stream, adds rows, and reads on.
-"""
+"""An incremental SQLite table by key range: it is read as a stream, grows, and is read on."""
 
 import sqlite3
 import sys
@@ -21,9 +18,7 @@ class SqliteTable(hw.SimpleSource, hw.Heads):
     name = "sqlite"
     schema = pa.schema((("id", pa.int64()), ("item", pa.string())))
     OPTIONS = (
-        hw.options.Option(
-            "database", hw.options.text, None, "The file, which every executor can open.", required=True
-        ),
+        hw.options.Option("database", hw.options.text, None, "A file on each executor.", required=True),
         hw.options.Option("table", hw.options.text, "orders", "The table, with the columns id and item."),
     )
 
@@ -32,42 +27,30 @@ class SqliteTable(hw.SimpleSource, hw.Heads):
 
     def head(self, split: hw.NamedSplit) -> int:
         with closing(sqlite3.connect(self.options["database"])) as database:
-            return int(
-                database.execute(f'SELECT coalesce(max(id), -1) + 1 FROM "{split.name}"').fetchone()[0]
-            )
+            return int(database.execute(f'SELECT max(id) + 1 FROM "{split.name}"').fetchone()[0] or 0)
 
     def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
+        query = f'SELECT id, item FROM "{split.name}" WHERE id >= ? AND id < ? ORDER BY id'
         with closing(sqlite3.connect(self.options["database"])) as database:
-            rows = database.execute(
-                f'SELECT id, item FROM "{split.name}" WHERE id >= ? AND id < ? ORDER BY id', (position, stop)
-            )
+            rows = database.execute(query, (position, stop))
             while page := rows.fetchmany(10_000):
                 yield hw.Page(page, page[-1][0] + 1)
 
 
 def add_orders(database: str, first: int, stop: int) -> None:
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT)")
-        connection.executemany(
-            "INSERT INTO orders VALUES (?, ?)", ((number, f"item {number}") for number in range(first, stop))
-        )
+    with closing(sqlite3.connect(database)) as orders, orders:
+        orders.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT)")
+        orders.executemany("INSERT INTO orders VALUES (?, ?)", [(n, f"item {n}") for n in range(first, stop)])
 
 
 def main(spark: SparkSession) -> None:
     folder = tempfile.mkdtemp()
     hw.register(spark, SqliteTable)
     for first in (0, 1_000):
-        add_orders(f"{folder}/orders.db", first, first + 1_000)
-        orders = (
-            spark.readStream.format("sqlite")
-            .option("database", f"{folder}/orders.db")
-            .option("maxRowsPerTrigger", 1_000)
-            .load()
-        )
-        writer = orders.writeStream.trigger(availableNow=True).option(
-            "checkpointLocation", f"{folder}/checkpoint"
-        )
-        writer.format("parquet").start(f"{folder}/rows").awaitTermination()
+        add_orders(f"{folder}/db", first, first + 1_000)
+        stream = spark.readStream.format("sqlite").options(database=f"{folder}/db", maxRowsPerTrigger=1_000)
+        writer = stream.load().writeStream.trigger(availableNow=True).format("parquet")
+        writer.option("checkpointLocation", f"{folder}/checkpoint").start(f"{folder}/rows").awaitTermination()
         print(f"{spark.read.parquet(f'{folder}/rows').count()} rows")
 
 
