@@ -29,7 +29,8 @@ from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.core.state_location import LocalStateStore
-from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask
 
 MOST_TASK_MS: Final = 15
 MOST_RECOVERY_S: Final = 1

@@ -28,16 +28,15 @@ from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue, dumps
-from headwater.core.split import Path as SplitPath
-from headwater.core.split import SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
 from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
 from headwater.readers.runtime.partitions.events import EndOfPartition
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 from tests.pages import PageSource
+from tests.readings import epoch_task, read_task
 
 __all__ = ["main"]
 
@@ -132,8 +131,8 @@ class PacedReader(BarrierSplitReader[NumberSplit, JsonValue]):
 class PacedSource(PageSource):
     """Splits of so many batches."""
 
-    def __init__(self, batches: int, rows_per_s: float = 0.0) -> None:
-        super().__init__()
+    def __init__(self, batches: int, rows_per_s: float = 0.0, threads: int = 1) -> None:
+        super().__init__(threads=threads)
         self._settings = batches, rows_per_s
 
     def create_reader(self) -> BarrierSplitReader[NumberSplit, JsonValue]:
@@ -141,29 +140,27 @@ class PacedSource(PageSource):
 
 
 def epoch(
-    batches: int, rows_per_s: float, splits: int = 1, **settings: Any
+    batches: int, rows_per_s: float, splits: int = 1, threads: int = 1, **settings: Any
 ) -> tuple[float, EpochReader, PacedSource]:
     """Read one epoch; return its seconds, its reader and its source."""
-    source = PacedSource(batches // splits, rows_per_s)
+    source = PacedSource(batches // splits, rows_per_s, threads)
     starts: list[SplitRange[Any, Any]] = [
         SplitRange(NumberSplit(str(index)), 0, None) for index in range(splits)
     ]
     began = time.perf_counter()
-    reader = EpochReader(source, starts, Barrier(rows=batches * _ROWS), **settings)
+    reader = read_task(source, epoch_task(starts, Barrier(rows=batches * _ROWS), **settings))
     for _ in reader:
         pass
     return time.perf_counter() - began, reader, source
 
 
 def peak(threads: int, budget_batches: int) -> tuple[float, float]:
-    """Return how many batches lay at most between fetchers and a slower consumer, and how many may."""
-    reader = EpochReader(
-        PacedSource(40),
-        [SplitRange(NumberSplit(str(index)), 0, None) for index in range(threads)],
-        Barrier(),
-        threads=thread_per_split(threads),
-        budget_bytes=budget_batches * _BATCH.nbytes,
-    )
+    """Return the most that lay between fetchers and a slow consumer, and what is allowed, in batches."""
+    starts: list[SplitRange[Any, Any]] = [
+        SplitRange(NumberSplit(str(index)), 0, None) for index in range(threads)
+    ]
+    task = epoch_task(starts, budget_bytes=budget_batches * _BATCH.nbytes)
+    reader = read_task(PacedSource(40, threads=threads), task)
     for _ in reader:
         time.sleep(0.0005)
     return reader.metrics.peak_buffered_bytes / _BATCH.nbytes, budget_batches + threads
@@ -175,7 +172,7 @@ def snapshot(mode: AlignmentMode, batches: int, splits: int) -> tuple[float, flo
     Returns:
         The seconds of the epoch, the seconds of the snapshot, and the bytes of the text.
     """
-    seconds, reader, source = epoch(batches, 1e6, splits, threads=ONE_THREAD, mode=mode)
+    seconds, reader, source = epoch(batches, 1e6, splits, mode=mode)
     began = time.perf_counter()
     state = reader.state()
     size_bytes = len(dumps(state.to_json(source)))
@@ -187,15 +184,10 @@ def median(run: Callable[[], float], rounds: int) -> float:
     return statistics.median(run() for _ in range(rounds))
 
 
-def shapes(batches: int, rounds: int) -> None:
+def epochs(batches: int, rounds: int) -> None:
     print("an epoch as fast as it can be, rows of 100 bytes in batches of 1,000:")
-    named: list[tuple[str, ThreadShape, int]] = [
-        ("task's own thread", INLINE, 1),
-        ("one thread", ONE_THREAD, 1),
-        ("four threads", thread_per_split(4), 4),
-    ]
-    for name, shape, splits in named:
-        run = partial(epoch, batches, 0, splits, threads=shape)
+    for name, threads in (("one thread", 1), ("four threads", 4)):
+        run = partial(epoch, batches, 0, threads, threads)
         seconds = median(lambda run=run: run()[0], rounds)  # type: ignore[misc]
         rate = f"{batches * _ROWS / seconds / 1e6:10.1f} M rows/s"
         print(f"  {name:32}{seconds / batches * 1e6:8.1f} us per batch{rate}")
@@ -212,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, run in (("one thread", one_thread), ("two threads", two_threads)):
         seconds = median(partial(run, settings.buffers), settings.rounds)
         print(f"  {name:32}{seconds * 1e6:8.1f} us per buffer")
-    shapes(settings.batches, settings.rounds)
+    epochs(settings.batches, settings.rounds)
     print("peak between fetchers and a slow consumer, asked: at most the budget and one batch per channel")
     for threads, budget in ((1, 4), (4, 4), (4, 16)):
         found, allowed = peak(threads, budget)

@@ -34,8 +34,8 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     ],
     "headwater.readers": [("async_io",), ("runtime",), SYSTEMS],
     "headwater.readers.runtime": [
-        ("source_reader", "partitions"),
-        ("fetchers", "staging"),
+        ("batch_schema", "partitions"),
+        ("fetchers", "source_reader", "staging"),
         ("epoch",),
     ],
     "headwater.connector": [

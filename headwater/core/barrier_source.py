@@ -33,15 +33,11 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
 
     @property
     def fetcher_threads(self) -> int:
-        """How many threads of a task fetch, each with a split reader of its own.
+        """How many splits a task reads at once, at least 1.
 
-        0: the task's own thread does, between two batches.
+        Each is read by a thread of its own, with a split reader of its own, to its end in this epoch; then
+        the thread takes the next one.
         """
-        return 1
-
-    @property
-    def splits_per_thread(self) -> int | None:
-        """How many splits a thread reads at a time; None: all there are, for a client that multiplexes."""
         return 1
 
     @property

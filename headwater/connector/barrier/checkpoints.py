@@ -17,7 +17,7 @@ from headwater.core.source import Source
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import ClaimWatch
 from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, decode_manifest
-from headwater.readers.runtime.epoch.places import Place
+from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
 __all__ = ["CheckpointCoordinator"]
 
@@ -149,7 +149,7 @@ class CheckpointCoordinator:
 
     def _collect(self, epoch: EpochId, tasks: int) -> CompletedCheckpoint:
         began_ms = self._clock.monotonic_ms()
-        slots = [Place(self._store, epoch.folder, number) for number in range(tasks)]
+        slots = [TaskSlot(self._store, epoch.folder, number) for number in range(tasks)]
         watches = [ClaimWatch(slot, self._clock) for slot in slots]
         manifests: dict[int, Manifest] = {}
         poll_ms = _FIRST_POLL_MS
@@ -174,20 +174,18 @@ class CheckpointCoordinator:
             self._clock.wait(threading.Event(), poll_ms)
             poll_ms = min(2 * poll_ms, _MOST_POLL_MS)
 
-    def _published(self, slots: list[Place]) -> dict[int, Manifest]:
+    def _published(self, slots: list[TaskSlot]) -> dict[int, Manifest]:
         """Return what is published, by task. Reads several at once: object stores answer late."""
         if len(slots) < 2:
             found = [slot.manifest() for slot in slots]
         else:
             with ThreadPoolExecutor(_READERS, "headwater-manifests") as pool:
-                found = list(pool.map(Place.manifest, slots))
+                found = list(pool.map(TaskSlot.manifest, slots))
         return {
             slot.number: self._decoded(slot, data)
             for slot, data in zip(slots, found, strict=True)
             if data is not None
         }
 
-    def _decoded(self, slot: Place, data: bytes) -> Manifest:
-        return decode_manifest(
-            data, self._source, f"place {slot.number} of epoch {slot.epoch} in {self._store}"
-        )
+    def _decoded(self, slot: TaskSlot, data: bytes) -> Manifest:
+        return decode_manifest(data, self._source, f"{slot} in {self._store}")

@@ -28,7 +28,7 @@ def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]
     return [
         EpochTask(
             folder=offset.epoch.folder,
-            place=number,
+            number=number,
             ranges=tuple(SplitRange(offset.splits[path], offset.starts[path], None) for path in paths),
             barrier=offset.barrier,
             mode=settings.mode,

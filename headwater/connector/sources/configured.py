@@ -129,7 +129,8 @@ class ConfiguredBarrierSource(ConfiguredSource):
 
     def read_task(self, task: Any) -> Generator[pa.RecordBatch, None, None]:
         from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
-        from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+        from headwater.readers.runtime.epoch.read_epoch import read_epoch
+        from headwater.readers.runtime.epoch.task import EpochTask
 
         if not isinstance(task, EpochTask):
             raise ContractError(f"a task that was not planned in barrier mode: {task!r}")

@@ -1,7 +1,4 @@
-"""The loop of a task.
-
-Fetch, emit, advance (Flink's ``SourceReaderBase``, as far as a range with a known end needs it).
-"""
+"""A task in planned mode: fetch, emit, advance (FLIP-27 ``SourceReaderBase`` for ranges with an end)."""
 
 from __future__ import annotations
 
@@ -11,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.core.emitter import RecordEmitter, SplitState
+from headwater.core.emitter import SplitState
 from headwater.core.errors import ContractError
-from headwater.core.reader import SplitReader
 from headwater.core.source import Source
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.batch_schema import check_schema
 
-__all__ = ["check_schema", "read_ranges"]
+__all__ = ["read_ranges"]
 
 
 def read_ranges(
@@ -25,11 +22,11 @@ def read_ranges(
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of these ranges.
 
-    Each record once, splits in any order, the records of a split in theirs.
+    Each record comes once, the splits in any order, the records of a split in theirs. Of several ranges of
+    one split each is read after the one before.
 
     Runs on an executor, inside one task, on its thread. Everything is closed when the iterator ends, also
-    when it is left early (LIMIT) or fails. A range of a split that another range of this task reads too is
-    read after it.
+    when it is left early (LIMIT) or fails.
 
     Raises:
         SourceError: what reader and emitter raise.
@@ -37,63 +34,38 @@ def read_ranges(
             were there; or a batch does not have the source's schema.
     """
     for wave in _waves(ranges):
-        with closing(source.create_reader()) as reader:
-            yield from _read(
-                source,
-                reader,
-                source.create_emitter(),
-                {piece.split.path: SplitState(piece) for piece in wave},
-                wave,
-            )
+        yield from _read(source, wave)
 
 
-def _read(
-    source: Source[Any, Any, Any],
-    reader: SplitReader[Any, Any, Any],
-    emitter: RecordEmitter[Any, Any, Any],
-    states: dict[Path, SplitState[Any, Any]],
-    ranges: Sequence[SplitRange[Any, Any]],
-) -> Iterator[pa.RecordBatch]:
+def _read(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
-    reader.handle_splits_changes(ranges)
-    while states:
-        fetched = reader.fetch()
-        for path, records in fetched.records.items():
-            if path not in states:
-                raise ContractError(
-                    f"SplitReader.fetch returned records of split {'-'.join(path)}, which it was not given or has finished"
-                )
-            for record in records:
-                for batch in emitter.emit(record, states[path]):
-                    yield check_schema(source, schema, batch, path)
-        for path in fetched.finished:
-            del states[path]
-    for batch in emitter.flush():
-        yield check_schema(source, schema, batch, ())
-
-
-def check_schema(
-    source: Source[Any, Any, Any], schema: pa.Schema, batch: pa.RecordBatch, path: Path
-) -> pa.RecordBatch:
-    """Return a batch that has the schema of its source.
-
-    Spark would read another one as garbage, or fail without saying whose it is.
-
-    Raises:
-        ContractError: it has another one.
-    """
-    if not batch.schema.equals(schema):
-        whose = f"split {'-'.join(path)} of source {source.name!r}" if path else f"source {source.name!r}"
-        raise ContractError(
-            f"RecordEmitter.emit: a batch of {whose} has not the schema that Source.schema says:\n{batch.schema}\nis not\n{schema}"
-        )
-    return batch
+    emitter = source.create_emitter()
+    states = {piece.split.path: SplitState(piece) for piece in ranges}
+    with closing(source.create_reader()) as reader:
+        reader.handle_splits_changes(ranges)
+        while states:
+            fetched = reader.fetch()
+            for path, records in fetched.records.items():
+                if path not in states:
+                    raise ContractError(
+                        f"SplitReader.fetch returned records of split {'-'.join(path)}, which it was not "
+                        "given or has finished"
+                    )
+                for record in records:
+                    for batch in emitter.emit(record, states[path]):
+                        yield check_schema(source, schema, batch, path)
+            # After the records: a split is finished behind its last one.
+            for path in fetched.finished:
+                del states[path]
+        for batch in emitter.flush():
+            yield check_schema(source, schema, batch, ())
 
 
 def _waves(ranges: Sequence[SplitRange[Any, Any]]) -> list[list[SplitRange[Any, Any]]]:
     """Group ranges so that no split comes twice in a group, keeping the order of a split's ranges."""
     waves: list[list[SplitRange[Any, Any]]] = []
-    seen: dict[Path, int] = {}
+    seen: dict[SplitPath, int] = {}
     for piece in ranges:
         at = seen.get(piece.split.path, -1) + 1
         seen[piece.split.path] = at

@@ -12,7 +12,8 @@ from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject, canonical
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask
 from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_reader, rows_of
 
 POLL_MS = 1_000

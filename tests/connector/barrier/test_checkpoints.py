@@ -12,9 +12,9 @@ from headwater.connector.barrier.plan import deal
 from headwater.core.epoch import EpochState
 from headwater.core.errors import StateLocationError
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.claims import STALE_MS, Claim, Entrance
+from headwater.readers.runtime.epoch.claims import STALE_MS, Claim, ClaimProtocol
 from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, encode_manifest
-from headwater.readers.runtime.epoch.places import Place
+from headwater.readers.runtime.epoch.task_slot import TaskSlot
 from tests.epoch_doubles import LogSource, MainThreadClock
 
 FIRST, SECOND = EpochId("q", 1, "a"), EpochId("q", 2, "b")
@@ -30,11 +30,11 @@ class Desk:
             self.store, self.source, timeout_ms=TIMEOUT_MS, retained=retained, clock=self.clock
         )
 
-    def place(self, epoch: EpochId, number: int) -> Place:
-        return Place(self.store, epoch.folder, number)
+    def place(self, epoch: EpochId, number: int) -> TaskSlot:
+        return TaskSlot(self.store, epoch.folder, number)
 
     def claim(self, epoch: EpochId, number: int) -> Claim:
-        claim = Entrance(self.place(epoch, number), self.clock).step()
+        claim = ClaimProtocol(self.place(epoch, number), self.clock).try_acquire()
         assert isinstance(claim, Claim)
         return claim
 
@@ -118,7 +118,7 @@ def test_checkpoint_timeout_isolated(desk: Desk) -> None:
     desk.acknowledge(FIRST, 1, "one")
     assert desk.came_to(FIRST, 2) == [None, "one"]
     assert TIMEOUT_MS <= desk.clock.monotonic_ms() < TIMEOUT_MS + 1_000
-    assert claim.place.publish(desk.manifest("late")) == SEALED
+    assert claim.slot.publish(desk.manifest("late")) == SEALED
 
 
 def test_a_task_that_is_still_publishing_is_waited_for(desk: Desk) -> None:

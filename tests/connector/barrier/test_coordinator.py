@@ -12,7 +12,8 @@ from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.core.epoch import Barrier
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask
 from tests.connector.barrier.epoch_queries import POLL_MS, Query
 from tests.doubles import NumberSplit
 from tests.epoch_doubles import Logs, LogSource, MainThreadClock, open_plain_reader, rows_of
@@ -151,7 +152,7 @@ def test_a_late_publisher_of_a_sealed_place_is_fenced_and_its_rows_come_in_the_n
     rows = read_epoch(query.source, query.tasks()[0], query.store, open_plain_reader, query.clock)
     next(rows)
     query.batch()
-    with pytest.raises(Exception, match="published place 0"):
+    with pytest.raises(Exception, match="published task 0"):
         list(rows)
     query.drain()
     assert sorted(query.rows) == query.outside.everything()

@@ -22,7 +22,8 @@ from headwater.core.source import Boundedness
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.manifests import decode_manifest
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
-from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask
 
 MOST_EPOCHS = 200
 

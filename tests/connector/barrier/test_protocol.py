@@ -33,7 +33,8 @@ from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.readers.runtime.epoch.claims import Claim
-from headwater.readers.runtime.epoch.task import EpochTask, read_epoch
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.task import EpochTask
 from tests.epoch_doubles import Logs, LogSource, open_plain_reader, rows_of
 
 T = TypeVar("T")
@@ -189,8 +190,8 @@ class Protocol(RuleBasedStateMachine):
     def run_what_is_left(self) -> None:
         """Run every task that has not succeeded, to its end."""
         for task in self.tasks():
-            if task.place not in self.done:
-                self.start_attempt(task.place, None, True)
+            if task.number not in self.done:
+                self.start_attempt(task.number, None, True)
         for attempt in list(self.attempts):
             while self.is_current(attempt) and attempt in self.attempts:
                 self.step(attempt)
@@ -214,7 +215,7 @@ class Protocol(RuleBasedStateMachine):
         if self.is_current(attempt) and attempt.claims:
             published = rows_of(self.read_again(attempt.task))
             assert published[: len(attempt.rows)] == attempt.rows
-            self.done.setdefault(attempt.task.place, []).append(published)
+            self.done.setdefault(attempt.task.number, []).append(published)
 
     @rule(which=st.integers(0, 5))
     @precondition(lambda self: self.attempts)
@@ -309,7 +310,7 @@ class Protocol(RuleBasedStateMachine):
         except (StopIteration, CrashError, FencedError, WouldWaitError) as end:
             self.attempts.remove(attempt)
             if isinstance(end, StopIteration) and self.is_current(attempt):
-                self.done.setdefault(attempt.task.place, []).append(attempt.rows)
+                self.done.setdefault(attempt.task.number, []).append(attempt.rows)
         else:
             attempt.rows += rows_of([batch])
         finally:

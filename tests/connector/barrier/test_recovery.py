@@ -13,7 +13,7 @@ import pytest
 from headwater.core.errors import ContractError, OffsetError, StateLocationError
 from headwater.core.jsons import JsonObject
 from headwater.core.state_location import LocalStateStore
-from headwater.readers.runtime.epoch.task import read_epoch
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
 from tests.connector.barrier.epoch_queries import Query
 from tests.doubles import NumberSplit
 from tests.epoch_doubles import Logs, open_plain_reader
@@ -93,7 +93,7 @@ def test_a_manifest_that_was_cut_short_is_an_error_and_nothing_is_written_over_i
     name = next(name for name in query.store._objects if name.endswith(".manifest"))
     query.store._objects[name] = query.store._objects[name][:-7]
     held = dict(query.store._objects)
-    with pytest.raises(StateLocationError, match=r"place 0 .* is cut short or was changed"):
+    with pytest.raises(StateLocationError, match=r"task 0 .* is cut short or was changed"):
         query.plan()
     with pytest.raises(StateLocationError, match="is cut short or was changed"):
         query.read(query.tasks()[0])

@@ -30,7 +30,7 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from tests.readings import epoch_task, read_task
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -109,7 +109,7 @@ def start(url: str) -> SplitRange[HttpSplit, Any]:
 def run(
     source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], stop_at: EpochState | None = None
 ) -> tuple[list[Any], EpochState]:
-    reader = EpochReader(source, starts, barrier, stop_at=stop_at)
+    reader = read_task(source, epoch_task(starts, barrier), stop_at=stop_at)
     rows = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
     return rows, reader.state()
 

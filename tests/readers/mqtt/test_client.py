@@ -16,8 +16,8 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.mqtt.split import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from local_mqtt import LocalMqtt
+from tests.readings import epoch_task, read_task
 
 POLL_MS = 30_000
 
@@ -51,9 +51,8 @@ def read(
     stop_at: EpochState | None = None,
     barrier: Barrier = Barrier(),  # noqa: B008
 ) -> tuple[list[Any], EpochState]:
-    reader = EpochReader(
-        source, [SplitRange(MqttSessionSplit(source.client_ids[0]), start, None)], barrier, stop_at=stop_at
-    )
+    starts = [SplitRange(MqttSessionSplit(source.client_ids[0]), start, None)]
+    reader = read_task(source, epoch_task(starts, barrier), stop_at=stop_at)
     rows = [json.loads(row["payload"])["id"] for batch in reader for row in batch.to_pylist()]
     return rows, reader.state()
 

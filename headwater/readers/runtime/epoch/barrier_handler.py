@@ -33,8 +33,8 @@ class Cut(enum.Enum):
 class BarrierHandler:
     """Flink's ``CheckpointBarrierHandler`` for one epoch. One thread, no I/O, no waiting.
 
-    A channel whose barrier was read gives nothing more by itself (`PipelinedSubpartition`): that is the
-    blocking of an aligned barrier.
+    A channel whose barrier was read gives nothing more (`PipelinedSubpartition`): that is the blocking of an
+    aligned barrier.
 
     Args:
         channels: how many there are.
@@ -45,13 +45,22 @@ class BarrierHandler:
     """
 
     def __init__(
-        self, channels: int, mode: AlignmentMode, timeout_ms: int | None, clock: Clock, metrics: EpochMetrics
+        self,
+        channels: int,
+        mode: AlignmentMode,
+        *,
+        timeout_ms: int | None,
+        clock: Clock,
+        metrics: EpochMetrics,
     ) -> None:
         self._pending = set(range(channels))
-        self._mode, self._clock, self._metrics = mode, clock, metrics
+        self._mode = mode
         self._timeout_ms = timeout_ms if mode is AlignmentMode.ALIGNED else None
+        self._clock = clock
+        self._metrics = metrics
         self._first_ms: int | None = None
-        self._is_cut = self._is_over = False
+        self._is_cut = False
+        self._is_over = False
 
     @property
     def pending(self) -> frozenset[int]:
@@ -63,7 +72,7 @@ class BarrierHandler:
         return self._overtake() if self._mode is AlignmentMode.UNALIGNED else Cut.NOTHING
 
     def on_barrier(self, channel: int, triggered_ms: int) -> Cut:
-        """A barrier was read. A second one of the same channel, or one after its end, means nothing."""
+        """A barrier was read. A second one of the same channel, or one after its end, changes nothing."""
         return self._arrived(channel, triggered_ms)
 
     def on_end_of_partition(self, channel: int) -> Cut:
@@ -73,7 +82,7 @@ class BarrierHandler:
     def on_time(self, triggered_ms: int) -> Cut:
         """Time has passed since the trigger.
 
-        After the time-out of the alignment the barrier overtakes, wherever it is.
+        After the time-out of the alignment the barrier overtakes, however far it has come.
         """
         return self._overtake() if self.left_ms(triggered_ms) == 0 else Cut.NOTHING
 
@@ -103,7 +112,6 @@ class BarrierHandler:
 
     def _complete(self, cut: Cut) -> Cut:
         self._is_over = True
-        self._metrics.alignment_ms = (
-            0 if self._first_ms is None else self._clock.monotonic_ms() - self._first_ms
-        )
+        if self._first_ms is not None:
+            self._metrics.alignment_ms = self._clock.monotonic_ms() - self._first_ms
         return cut

@@ -1,7 +1,4 @@
-"""Asynchronous I/O between fetching and emitting.
-
-What was fetched is the input of calls, and what they answer are the rows.
-"""
+"""Asynchronous calls inside a task: what was fetched is their input, and what they answer are the rows."""
 
 from __future__ import annotations
 
@@ -11,24 +8,32 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.core.barrier_source import BarrierSource
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure
 
-__all__ = ["AsyncCalls"]
+__all__ = ["AsyncCalls", "calls_of"]
 
 _POLL_S = 0.05
+"""How long a full operator is waited for before it is fed again."""
+
+
+def calls_of(source: BarrierSource[Any, Any]) -> AsyncCalls | None:
+    """Return the calls through which all rows of a source go, None if it has no asynchronous function."""
+    function = source.create_async_function()
+    return None if function is None else AsyncCalls(*function, source.schema())
 
 
 class AsyncCalls:
-    """Requests go in, rows come out, many are in flight. The task's thread.
+    """Requests go in, rows come out, many are in flight. Belongs to the task's thread.
 
     Args:
         function: an asynchronous function of a request (a dict with the columns of the fetched row) that
             returns one row of the source's schema as a dict, several as a list, or None.
-        settings: see there. A call that failed for good fails the task, or is dropped.
+        settings: of the operator. A call that failed for good fails the task, or is dropped.
         schema: of the source.
     """
 
@@ -60,12 +65,12 @@ class AsyncCalls:
         self._waiting.extend(requests)
 
     def make_room(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows until every request that was put has been asked: the back-pressure on fetchers."""
+        """Yield rows until every request that was put has been made: the back-pressure on fetchers."""
         while self._waiting:
             yield from self.poll(_POLL_S)
 
     def poll(self, timeout_s: float = 0.0) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are there, waiting for the first at most so long."""
+        """Yield the rows that are there, waiting for the first one at most so long."""
         if self._is_open:
             outputs = self._operator.poll(timeout_s)
             self._feed()
@@ -74,14 +79,14 @@ class AsyncCalls:
     def drain(self, timeout_ms: int | None) -> Iterator[pa.RecordBatch]:
         """Yield rows until nothing is in flight, or the time is over.
 
-        All requests have been asked by then.
+        To be called after `make_room`: every request has been made.
         """
         if self._is_open:
             for outputs in self._operator.drain(None if timeout_ms is None else timeout_ms / 1000):
                 yield from self._rows(outputs)
 
     def unanswered(self) -> list[JsonValue]:
-        """Return the requests whose rows did not come out: what a snapshot stores."""
+        """Return the requests whose rows have not come out: what a snapshot stores."""
         return [*(self._operator.values() if self._is_open else ()), *self._waiting]
 
     def close(self) -> None:
@@ -98,6 +103,9 @@ class AsyncCalls:
         for output in outputs:
             assert isinstance(output, tuple)
             result = output[1]
-            rows += result if isinstance(result, list) else [] if result is None else [result]
+            if isinstance(result, list):
+                rows += result
+            elif result is not None:
+                rows.append(result)
         if rows:
             yield pa.RecordBatch.from_pylist(rows, schema=self._schema)

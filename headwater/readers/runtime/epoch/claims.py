@@ -1,7 +1,6 @@
-"""Claims.
+"""Claims: of all attempts at one task of an epoch, one decides what the epoch holds.
 
-Of all attempts that read one place of an epoch (retries, speculation, the two scans of a self-join), one
-decides what the epoch holds.
+There are several attempts when Spark retries or speculates, and when a query scans the source twice.
 """
 
 from __future__ import annotations
@@ -15,30 +14,32 @@ from typing import Final
 from headwater.core.clock import Clock
 from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import dumps
-from headwater.readers.runtime.epoch.places import Place
 from headwater.readers.runtime.epoch.process_identity import is_dead, this_process
+from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
-__all__ = ["BEAT_MS", "STALE_MS", "Claim", "ClaimWatch", "Entrance"]
+__all__ = ["BEAT_MS", "STALE_MS", "Claim", "ClaimProtocol", "ClaimWatch"]
 
 BEAT_MS: Final = 2_000
 """How often an attempt gives a sign of life."""
 
 STALE_MS: Final = 15_000
-"""An attempt that gave none for so long, on the watcher's own clock, is taken for dead.
+"""An attempt that gave no sign of life for so long is taken for dead.
 
-Hosts' clocks are never compared.
+The time is measured on the watcher's own clock. Clocks of two hosts are never compared.
 """
 
-_FIRST_POLL_MS, _MOST_POLL_MS = 5, 250
+_FIRST_POLL_MS: Final = 5
+_MOST_POLL_MS: Final = 250
 
 log = logging.getLogger(__name__)
 
 
 class ClaimWatch:
-    """Follows the claims on one place, from outside: is anybody at work there? One thread."""
+    """Follows the claims on one slot from outside: is an attempt at work there? Used by one thread."""
 
-    def __init__(self, place: Place, clock: Clock) -> None:
-        self._place, self._clock = place, clock
+    def __init__(self, slot: TaskSlot, clock: Clock) -> None:
+        self._slot = slot
+        self._clock = clock
         self._number = 0
         self._claim = b""
         self._beat: bytes | None = None
@@ -46,41 +47,45 @@ class ClaimWatch:
 
     def newest(self) -> int:
         """Return the number of the newest claim, 0 if there is none."""
-        while (claim := self._place.claim(self._number + 1)) is not None:
-            self._number, self._claim, self._beat = self._number + 1, claim, None
+        while (claim := self._slot.claim(self._number + 1)) is not None:
+            self._number += 1
+            self._claim = claim
+            self._beat = None
             self._since_ms = self._clock.monotonic_ms()
         return self._number
 
     def at_work(self) -> bool:
         """Whether the newest claim's attempt may still be reading.
 
-        It has neither given up, nor is its process dead, nor silent for too long.
+        It has not given up, its process is not known to be dead, and it has not been silent for too long.
         """
         number = self.newest()
-        if not number or self._place.over(number) is not None:
+        if not number or self._slot.over(number) is not None:
             return False
         try:
             if is_dead(json.loads(self._claim)["process"]):
                 return False
         except (ValueError, KeyError, TypeError):
             return False  # cut short by a loss of power, which ended its writer too
-        beat = self._place.beat(number)
+        beat = self._slot.beat(number)
         if beat != self._beat:
-            self._beat, self._since_ms = beat, self._clock.monotonic_ms()
+            self._beat = beat
+            self._since_ms = self._clock.monotonic_ms()
         return self._clock.monotonic_ms() - self._since_ms < STALE_MS
 
 
 class Claim:
-    """The right to read a place and to say what the epoch holds, until somebody takes over.
+    """The right to read a task and to say what its epoch holds, until another attempt takes over.
 
     Args:
-        place: what is claimed.
-        number: first claim 1, each take-over one more.
+        slot: what is claimed.
+        number: 1 for the first claim, one more for each that took over.
         clock: time.
     """
 
-    def __init__(self, place: Place, number: int, clock: Clock) -> None:
-        self.place, self.number = place, number
+    def __init__(self, slot: TaskSlot, number: int, clock: Clock) -> None:
+        self.slot = slot
+        self.number = number
         self._clock = clock
         self._beats = 0
         self._fenced = threading.Event()
@@ -88,21 +93,22 @@ class Claim:
         self._thread: threading.Thread | None = None
 
     def check(self) -> None:
-        """Return if nobody has taken over, as far as is known. Asks nobody: called before each batch.
+        """Return if no other attempt has taken over, as far as the last beat knows.
+
+        Called before each batch, so it asks the store nothing. An attempt that has not noticed yet is stopped
+        when it publishes: the first manifest counts.
 
         Raises:
-            FencedError: somebody has.
+            FencedError: another attempt has taken over.
         """
         if self._fenced.is_set():
-            raise FencedError(
-                f"another attempt has taken over place {self.place.number} of epoch {self.place.epoch}: this one gave no sign of life"
-            )
+            raise FencedError(f"another attempt has taken over {self.slot}: this one gave no sign of life")
 
     def beat(self) -> None:
-        """Give a sign of life, and look whether somebody has taken over."""
+        """Give a sign of life, and look whether another attempt has taken over."""
         self._beats += 1
-        self.place.put_beat(self.number, b"%d" % self._beats)
-        if self.place.claim(self.number + 1) is not None:
+        self.slot.put_beat(self.number, b"%d" % self._beats)
+        if self.slot.claim(self.number + 1) is not None:
             self._fenced.set()
 
     def keep_alive(self) -> None:
@@ -116,59 +122,65 @@ class Claim:
         """Stop beating.
 
         Args:
-            reason: why the attempt gives up without a manifest, so that nobody waits for it; None if it
-                published one.
+            reason: why the attempt gives up without a manifest, so that others need not wait until it is
+                stale; None if it published one.
         """
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        # After the last beat: a later sign of life would contradict it.
         if reason is not None:
-            self.place.put_over(self.number, reason.encode())
+            self.slot.put_over(self.number, reason.encode())
 
     def _beat_until_ended(self) -> None:
         while not self._clock.wait(self._ended, BEAT_MS) and not self._fenced.is_set():
             try:
                 self.beat()
             except StateLocationError as error:
+                # A store that is away for a while makes the attempt stale at worst.
                 log.warning("no sign of life this time: %s", error)
 
 
-class Entrance:
-    """How an attempt comes to a place.
+class ClaimProtocol:
+    """How an attempt comes to read a task.
 
-    It reads first, or it waits for whoever does, or it follows a manifest. One thread.
+    It claims the slot, waits for the attempt that did, or follows a manifest. Used by one thread.
     """
 
-    def __init__(self, place: Place, clock: Clock) -> None:
-        self._place, self._clock = place, clock
-        self._watch = ClaimWatch(place, clock)
+    def __init__(self, slot: TaskSlot, clock: Clock) -> None:
+        self._slot = slot
+        self._clock = clock
+        self._watch = ClaimWatch(slot, clock)
+        # Unlike the claim of every other attempt, so that put-if-absent tells whose claim counts.
         self._attempt = dumps({"attempt": secrets.token_hex(8), "process": this_process()}).encode()
 
-    def enter(self) -> Claim | bytes:
+    def acquire(self) -> Claim | bytes:
         """Return the claim if this attempt is to read, or the manifest that it has to follow.
 
         Waits while another attempt reads.
         """
-        never, poll_ms = threading.Event(), _FIRST_POLL_MS
-        while (entered := self.step()) is None:
+        never = threading.Event()
+        poll_ms = _FIRST_POLL_MS
+        while (acquired := self.try_acquire()) is None:
             self._clock.wait(never, poll_ms)
             poll_ms = min(2 * poll_ms, _MOST_POLL_MS)
-        return entered
+        return acquired
 
-    def step(self) -> Claim | bytes | None:
-        """Look once; None means: another attempt is at work, look again later."""
-        if (manifest := self._place.manifest()) is not None:
+    def try_acquire(self) -> Claim | bytes | None:
+        """Look once. None: another attempt is at work, look again later."""
+        # The manifest first: once there is one, no claim counts any more.
+        if (manifest := self._slot.manifest()) is not None:
             return manifest
         if self._watch.at_work():
             return None
         number = self._watch.newest() + 1
-        if number > 1 and (snapshot := self._place.snapshot()) is not None:
-            return self._place.publish(snapshot)
-        if self._place.put_claim(number, self._attempt) != self._attempt:
+        # An attempt that died may have left an early snapshot. It becomes the manifest, and is followed.
+        if number > 1 and (snapshot := self._slot.snapshot()) is not None:
+            return self._slot.publish(snapshot)
+        # Of several attempts that come to this line at once, one finds its own claim stored.
+        if self._slot.put_claim(number, self._attempt) != self._attempt:
             return None
         if number > 1:
-            log.warning(
-                "attempt %d takes over place %d of epoch %s", number, self._place.number, self._place.epoch
-            )
-        return Claim(self._place, number, self._clock)
+            log.warning("attempt %d takes over %s", number, self._slot)
+        return Claim(self._slot, number, self._clock)

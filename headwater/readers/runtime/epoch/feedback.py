@@ -1,10 +1,10 @@
-"""The back edge: splits that were found go from the emitter to the fetchers."""
+"""The back edge of the dataflow: splits that were found go from the emitter to the fetchers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.partitions.buffer_pool import Buffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
@@ -13,10 +13,10 @@ __all__ = ["FeedbackLoop"]
 
 
 class FeedbackLoop:
-    """A channel that begins at the task's thread and ends at whichever fetcher has room.
+    """A channel from the task's thread to any fetcher that has room.
 
-    It is not bounded, since the emitter must never wait for the fetchers, which wait for the emitter: whoever
-    fills it looks at its length and cuts the epoch in time.
+    It is not bounded: the emitter must never wait for the fetchers, which wait for the emitter. So the length
+    is looked at when a split is put, and the epoch is cut in time.
     """
 
     def __init__(self) -> None:
@@ -30,26 +30,27 @@ class FeedbackLoop:
         self._channel.add(Buffer(found, 0, None))
 
     def take(self) -> SplitRange[Any, Any] | None:
-        """Return the next split to begin with, None if there is none, or the barrier is in the loop.
+        """Return the next split to begin with. Any fetcher.
 
-        Any fetcher.
+        None if there is none, or if the barrier is in the loop.
         """
         element = self._channel.poll()
         return element.payload if isinstance(element, Buffer) else None
 
-    def waiting(self) -> list[Path]:
-        """Return what nobody has begun with, and leave it there."""
+    def waiting(self) -> list[SplitPath]:
+        """Return the splits that no fetcher has begun with, and leave them there."""
         return [
             element.payload.split.path for element in self._channel.waiting() if isinstance(element, Buffer)
         ]
 
-    def cut(self, barrier: CheckpointBarrier) -> list[Path]:
-        """Put the barrier into the loop and log what comes out before it does.
+    def cut(self, barrier: CheckpointBarrier) -> list[SplitPath]:
+        """Put the barrier into the loop, and return the splits that come out before it does: the loop's log.
 
-        Nothing can be taken afterwards. The task's thread.
+        The task's thread. Behind the barrier nothing can be taken: a split is begun in this epoch, or it is
+        in the log.
         """
         self._channel.add(barrier)
-        log: list[Path] = []
+        log: list[SplitPath] = []
         while isinstance(element := self._channel.poll(), Buffer):
             log.append(element.payload.split.path)
         return log

@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 class InputGate(Generic[T]):
-    """Takes from the channels in turn. One thread reads; any may wake it.
+    """Takes from the channels in turn. One thread reads; any thread may wake it.
+
+    The reader repeats `prepare`, `poll`, `wait`, in this order. So a wake-up that comes after `prepare` is
+    still there when it waits, and none is slept through.
 
     Args:
         partition: whose channels are read.
@@ -27,6 +30,10 @@ class InputGate(Generic[T]):
         self._available = threading.Event()
         self._views = [partition.create_view(index, self._available.set) for index in range(len(partition))]
         self._turn = 0
+
+    def prepare(self) -> None:
+        """Forget earlier wake-ups."""
+        self._available.clear()
 
     def poll(self) -> tuple[int, Element[T]] | None:
         """Return the next element with its channel, None if there is none now."""
@@ -40,26 +47,20 @@ class InputGate(Generic[T]):
         return None
 
     def wait(self, timeout_ms: int | None) -> None:
-        """Wait until something may have come, somebody woke this up, or the time is over.
+        """Wait until something may have come, `wake_up` was called, or the time is over.
 
-        To be called after `poll` returned None.
-
-        It may return though nothing came; it never sleeps through something that came after that `poll`.
+        May return though nothing came.
         """
         if timeout_ms is None:
             self._available.wait()
         else:
             self._clock.wait(self._available, timeout_ms)
 
-    def prepare(self) -> None:
-        """Forget earlier wake-ups. To be called before the `poll` that a `wait` follows."""
-        self._available.clear()
-
     def wake_up(self) -> None:
         """Make `wait` return. Any thread."""
         self._available.set()
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading. Idempotent."""
         for view in self._views:
             view.release()

@@ -1,4 +1,4 @@
-"""Manifests: what one place of an epoch came to, as one object that is whole or refused."""
+"""Manifests: what a task of an epoch has read, as one object that is whole or refused."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a place came to.
+    """What a task has read.
 
     Attributes:
-        state: the snapshot of whoever read it; None if nobody did, and nobody may any more: the driver has
-            sealed it.
-        metrics: of the reading, for people; what was read does not depend on it.
+        state: the snapshot of the attempt that read; None if the driver has sealed the slot: no attempt read,
+            and none may any more.
+        metrics: of the reading, for people; what was read does not depend on them.
         size_bytes: of the stored object.
     """
 
@@ -36,7 +36,7 @@ class Manifest:
 
 
 def encode_manifest(manifest: Manifest, source: Source[Any, Any, Any]) -> bytes:
-    """Return the object that is stored: a line with length and digest, then JSON."""
+    """Return the object that is stored: a line with version, length and digest, then JSON."""
     state: JsonValue = None if manifest.state is None else manifest.state.to_json(source)
     body = dumps({"metrics": manifest.metrics, "state": state}).encode()
     return _head(body) + body
@@ -48,7 +48,7 @@ def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> M
     Args:
         data: the stored object.
         source: knows its splits.
-        where: names the object in errors.
+        where: names the task in errors.
 
     Raises:
         StateLocationError: it was cut short or changed, or is from a later version. Nothing may be written
@@ -58,12 +58,15 @@ def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> M
     body = data[head.end() :] if head else b""
     if head is None or head.group() != _head(body, int(head.group(1))):
         raise StateLocationError(
-            f"the manifest of {where} is cut short or was changed ({len(data)} bytes): what that task read is not known. Restore stateLocation from "
-            "the backup that was taken with the checkpoint, or begin with a new checkpoint and a new stateLocation"
+            f"the manifest of {where} is cut short or was changed ({len(data)} bytes): what that task read "
+            "is not known. Restore stateLocation from the backup that was taken with the checkpoint, or "
+            "begin with a new checkpoint and a new stateLocation"
         )
-    if int(head.group(1)) != _VERSION:
+    version = int(head.group(1))
+    if version != _VERSION:
         raise StateLocationError(
-            f"the manifest of {where} has version {int(head.group(1))}, this headwater reads {_VERSION}: install a later one"
+            f"the manifest of {where} has version {version}, this headwater reads {_VERSION}: install a "
+            "later one"
         )
     whole = cast("dict[str, Any]", json.loads(body))
     try:
@@ -82,4 +85,4 @@ def _head(body: bytes, version: int = _VERSION) -> bytes:
 _SEALED_BODY = dumps({"metrics": {}, "state": None}).encode()
 
 SEALED = _head(_SEALED_BODY) + _SEALED_BODY
-"""The manifest of a place that nobody read: the same bytes from every driver."""
+"""The manifest of a slot that is sealed: the same bytes from every driver."""

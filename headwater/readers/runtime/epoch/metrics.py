@@ -9,7 +9,7 @@ __all__ = ["EpochMetrics"]
 
 @dataclass(slots=True)
 class EpochMetrics:
-    """Written by the task's thread; whole when the epoch is over.
+    """Written by the task's thread; complete when the epoch is over.
 
     Attributes:
         rows: emitted.

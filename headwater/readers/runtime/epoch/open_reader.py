@@ -1,4 +1,4 @@
-"""Makes the dataflow of an epoch's task."""
+"""Chooses how an attempt reads its task."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
-from headwater.readers.runtime.epoch.calls import AsyncCalls
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.first_reading import FirstReading
+from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.shared_scan import SharedScans, SharingReader
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
-from headwater.readers.runtime.fetchers.shape import ThreadShape
 
 __all__ = ["open_epoch_reader"]
 
@@ -21,36 +20,24 @@ __all__ = ["open_epoch_reader"]
 def open_epoch_reader(
     source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext
 ) -> EpochReading:
-    """Return the reader of one task. Opens nothing: that comes with the first batch."""
-    stop_at = context.stop_at
-    scans = SharedScans(task.folder, task.place) if task.share_scans else None
-    if scans is not None and stop_at is not None and (rows := scans.find(source, stop_at)) is not None:
-        return _Kept(rows, stop_at)
-    function = source.create_async_function()
-    reader = EpochReader(
-        source.for_query(task.query),
-        task.ranges,
-        task.barrier,
-        mode=task.mode,
-        alignment_timeout_ms=task.alignment_timeout_ms,
-        stop_at=stop_at,
-        restored=context.restored,
-        budget_bytes=task.budget_bytes,
-        threads=ThreadShape(source.fetcher_threads, source.splits_per_thread),
-        events=task.events,
-        calls=None if function is None else AsyncCalls(*function, source.schema()),
-        on_snapshot=context.on_snapshot,
-        clock=context.clock,
-        metrics=context.metrics,
-    )
-    return reader if scans is None or stop_at is not None else SharingReader(reader, source, scans)
+    """Return a reading of one task. Opens nothing: that comes with the first batch."""
+    of_query = source.for_query(task.query)
+    scans = SharedScans(task.folder, task.number) if task.share_scans else None
+    if context.stop_at is None:
+        reading = FirstReading(of_query, task, context)
+        return reading if scans is None else SharingReader(reading, source, scans)
+    rows = None if scans is None else scans.find(source, context.stop_at)
+    if rows is not None:
+        return _SharedReading(rows, context.stop_at)
+    return SecondReading(of_query, task, context)
 
 
-class _Kept:
-    """Rows that another task on this host has kept."""
+class _SharedReading:
+    """Rows that another scan on this host has kept."""
 
     def __init__(self, rows: Generator[pa.RecordBatch, None, None], state: EpochState) -> None:
-        self._rows, self._state = rows, state
+        self._rows = rows
+        self._state = state
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self._rows

@@ -1,7 +1,4 @@
-"""The split states of a task in barrier mode.
-
-Owned by its thread, seeded when a split is added, frozen for the snapshot.
-"""
+"""The state of every split of a task in barrier mode."""
 
 from __future__ import annotations
 
@@ -13,32 +10,37 @@ from headwater.core.emitter import SplitState
 from headwater.core.epoch import EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 
 __all__ = ["EpochProgress"]
 
 
 class EpochProgress:
-    """Knows every split of the epoch, what was emitted of it and what its reader said last.
+    """What was emitted of each split, and what its reader said of it last. Belongs to the task's thread.
+
+    Attributes:
+        open: of how many splits more may come in this epoch.
 
     Args:
         starts: the splits that the task was given.
         clock: time.
+
+    Raises:
+        ContractError: a split was given twice.
     """
 
     def __init__(self, starts: Sequence[SplitRange[Any, Any]], clock: Clock) -> None:
         self._clock = clock
-        self._given = {piece.split.path for piece in starts}
-        self._states: dict[Path, SplitState[Any, Any]] = {}
-        self._found: dict[Path, FoundSplit] = {}
-        self._ended: set[Path] = set()
-        self._status: dict[Path, tuple[SplitStatus, int | None]] = {}
+        self._states: dict[SplitPath, SplitState[Any, Any]] = {}
+        self._found: dict[SplitPath, FoundSplit] = {}
+        self._ended: set[SplitPath] = set()
+        self._status: dict[SplitPath, tuple[SplitStatus, int | None]] = {}
         self._events: list[JsonValue] = []
         self.open = 0
         for piece in starts:
             self._add(piece)
 
-    def state(self, path: Path) -> SplitState[Any, Any] | None:
+    def state(self, path: SplitPath) -> SplitState[Any, Any] | None:
         """Return the mutable state of a split, None once it is done.
 
         Raises:
@@ -53,7 +55,10 @@ class EpochProgress:
         return self._states[path]
 
     def add_found(self, found: FoundSplit, stop: JsonValue = None) -> SplitRange[Any, Any] | None:
-        """Register a split that was found; None if it is known already: found twice is found once."""
+        """Register a split that was found, and return what to read of it.
+
+        None if it is known already: found twice is found once.
+        """
         path = found.split.path
         if path in self._states or path in self._ended:
             return None
@@ -62,27 +67,35 @@ class EpochProgress:
         self._add(piece)
         return piece
 
-    def done(self, path: Path, status: SplitStatus, delay_ms: int | None = None) -> bool:
-        """Take down that nothing more of a split comes in this epoch; return whether that is news."""
+    def done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None = None) -> None:
+        """Note that nothing more of a split comes in this epoch. The first time counts.
+
+        Args:
+            path: of the split.
+            status: what is to be expected of it.
+            delay_ms: for so long asking again is useless or impolite.
+        """
         if path in self._status or path in self._ended:
-            return False
+            return
         self.open -= 1
         if status is SplitStatus.FINISHED and path in self._found:
-            del self._states[path], self._found[path]
+            # The driver has never heard of it, and never will.
+            del self._states[path]
+            del self._found[path]
             self._ended.add(path)
         else:
-            self._status[path] = status, None if delay_ms is None else self._clock.monotonic_ms() + delay_ms
-        return True
+            due_ms = None if delay_ms is None else self._clock.monotonic_ms() + delay_ms
+            self._status[path] = (status, due_ms)
 
     def add_events(self, events: Iterable[JsonValue]) -> None:
-        """Take down events for the enumerator."""
+        """Note events for the enumerator."""
         self._events += events
 
-    def snapshot(self, loop_log: Iterable[Path], in_flight: Sequence[InFlight]) -> EpochState:
+    def snapshot(self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight]) -> EpochState:
         """Return the state as it is now, immutable.
 
         Args:
-            loop_log: the splits that nobody has begun with.
+            loop_log: the found splits that no fetcher has begun with.
             in_flight: what is to be stored beside the positions.
         """
         waiting = [self._found[path] for path in loop_log]
@@ -102,7 +115,7 @@ class EpochProgress:
         self._states[piece.split.path] = SplitState(piece)
         self.open += 1
 
-    def _progress(self, path: Path, state: SplitState[Any, Any]) -> SplitProgress:
+    def _progress(self, path: SplitPath, state: SplitState[Any, Any]) -> SplitProgress:
         status, due_ms = self._status.get(path, (SplitStatus.MORE, None))
         left_ms = None if due_ms is None else max(0, due_ms - self._clock.monotonic_ms())
         return SplitProgress(state.split, state.position, status, left_ms)

@@ -7,31 +7,25 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from headwater.core.epoch import InFlight
-from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 
 __all__ = ["RestoredRows"]
 
 
 class RestoredRows:
-    """Emits what was in flight, batch by batch, and knows what is left. The task's thread.
+    """Emits what was in flight, batch by batch, and knows what is left. Belongs to the task's thread.
 
     Args:
         restored: what was in flight.
-        replay: how much of it the first reading emitted, if the epoch is read again.
     """
 
-    def __init__(self, restored: Sequence[InFlight], replay: Replay | None) -> None:
+    def __init__(self, restored: Sequence[InFlight]) -> None:
         self._left = [(held, batches) for held in restored if (batches := read_batches(held.rows))]
-        self._replay = replay
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows; a batch counts as emitted when it is yielded."""
-        for held, batches in self._left:
-            emitted = (
-                len(batches) if self._replay is None else self._replay.emitted_batches(held, len(batches))
-            )
-            for _ in range(emitted):
+        """Yield the rows. A batch counts as emitted when it is yielded."""
+        for _, batches in self._left:
+            while batches:
                 yield batches.pop(0)
 
     def left(self) -> list[InFlight]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.readers.runtime.partitions.events import Event
 
 __all__ = ["Fetched", "SourceEvents", "SplitsDone"]
@@ -23,7 +23,7 @@ class Fetched:
         size_bytes: what its rows weigh.
     """
 
-    path: Path
+    path: SplitPath
     record: EpochRecord
     size_bytes: int
 
@@ -35,17 +35,17 @@ class SplitsDone(Event):
     Attributes:
         finished: read to their end, or to the stop that they were given.
         caught_up: see `EpochRecords.caught_up`.
-        removed: there may be more, which nobody reads now.
+        removed: taken from the reader, though there may be more.
     """
 
-    finished: frozenset[Path] = frozenset()
-    caught_up: Mapping[Path, int | None] = field(default_factory=dict)
-    removed: frozenset[Path] = frozenset()
+    finished: frozenset[SplitPath] = frozenset()
+    caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
+    removed: frozenset[SplitPath] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class SourceEvents(Event):
-    """For the enumerator.
+    """Events of the split reader, for the enumerator.
 
     Attributes:
         events: in their order.

@@ -1,4 +1,4 @@
-"""Starts, wakes and ends the fetchers of a task (FLIP-27 ``SplitFetcherManager``)."""
+"""Starts, wakes up and ends the fetchers of a task (FLIP-27 ``SplitFetcherManager``)."""
 
 from __future__ import annotations
 
@@ -9,45 +9,63 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, SplitRange
-from headwater.readers.runtime.fetchers.shape import ThreadShape
-from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
+from headwater.core.errors import ContractError
+from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher, TakeSplit
 
 __all__ = ["CLOSE_TIMEOUT_MS", "SplitFetcherManager"]
 
 log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_MS = 30_000
-"""How long a close waits for a reader to come back from a fetch that it was woken from."""
+"""How long a close waits for readers to return from the fetches that they were woken from."""
 
 
 class SplitFetcherManager:
-    """Belongs to the task's thread; `take` is for fetchers.
+    """Has as many fetchers as a task reads splits at once.
+
+    Belongs to the task's thread; `notify_trigger` may be called by any thread.
 
     Args:
-        shape: how many fetchers, and how many splits each.
-        starts: what to read from the beginning.
+        work: what the fetchers share.
+        threads: how many fetchers there are, at least 1.
+        starts: what the task was given to read.
         take_found: gives the next split that was found, None if there is none.
+        name: of the source; the threads are named after it.
         on_error: called on a fetcher's thread when it has failed.
         close_timeout_ms: see `CLOSE_TIMEOUT_MS`.
+
+    Raises:
+        ContractError: the source has no thread that fetches.
     """
 
     def __init__(
         self,
-        shape: ThreadShape,
+        work: FetcherWork,
+        *,
+        threads: int,
         starts: Sequence[SplitRange[Any, Any]],
-        take_found: Callable[[], SplitRange[Any, Any] | None],
+        take_found: TakeSplit,
+        name: str,
         on_error: Callable[[], None],
         close_timeout_ms: int = CLOSE_TIMEOUT_MS,
     ) -> None:
-        self._shape, self._take_found, self._on_error = shape, take_found, on_error
-        self._waiting = deque(starts)
-        self._lock = threading.Lock()
-        self._fetchers: list[SplitFetcher] = []
-        self._threads: list[threading.Thread] = []
-        self._failures: list[BaseException] = []
+        if threads < 1:
+            raise ContractError(f"source {name}: fetcher_threads is {threads}, and must be at least 1")
+        self._trigger = work.trigger
+        self._take_found = take_found
+        self._on_error = on_error
         self._close_timeout_ms = close_timeout_ms
+        # Fetchers take from the one and append to the other on their own threads; both are thread-safe.
+        self._given = deque(starts)
+        self._failures: deque[BaseException] = deque()
+        self._fetchers = [SplitFetcher(index, work, self._take) for index in range(threads)]
+        self._threads = [
+            threading.Thread(
+                target=self._run, args=(fetcher,), name=f"{name}-fetcher-{fetcher.index}", daemon=True
+            )
+            for fetcher in self._fetchers
+        ]
         self._is_closed = False
 
     @property
@@ -55,63 +73,36 @@ class SplitFetcherManager:
         """How often readers were asked."""
         return sum(fetcher.fetches for fetcher in self._fetchers)
 
-    def start(self, work: FetcherWork, events: Sequence[JsonValue], name: str) -> None:
-        """Make the fetchers and start their threads. Once; never after `close`.
-
-        Args:
-            work: what they share.
-            events: of the enumerator, for each reader.
-            name: of the threads.
-        """
+    def start(self) -> None:
+        """Start the fetchers' threads. Once; after `close` it does nothing."""
         if self._is_closed:
             return
-        self._work = work
-        self._fetchers = [SplitFetcher(index, work, events) for index in range(self._shape.fetchers)]
-        for fetcher in self._fetchers[: self._shape.threads]:
-            thread = threading.Thread(
-                target=self._run, args=(fetcher,), name=f"{name}-fetcher-{fetcher.index}", daemon=True
-            )
-            self._threads.append(thread)
+        for thread in self._threads:
             thread.start()
 
-    def take(self) -> SplitRange[Any, Any] | None:
-        """Return the next split to begin with.
-
-        First what the task was given, then, while no limit is reached, what was found. Any fetcher.
-        """
-        with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-        return None if self._work.trigger.is_reached else self._take_found()
-
-    def step(self) -> bool:
-        """Where there are no threads: let the fetcher do one thing; return whether it may have more to do."""
-        return not self._threads and bool(self._fetchers) and not self._is_closed and self._fetchers[0].step()
-
     def notify_found(self) -> None:
-        """There is something to take: whoever has room looks, also out of a fetch that may take long."""
+        """There is something to take: fetchers that have room look again."""
+        # A fetcher that has no room at this moment looks again by itself, when its split is done.
         for fetcher in self._fetchers:
             if fetcher.has_room:
                 fetcher.wake_up()
 
     def notify_trigger(self) -> None:
-        """A limit is reached, or the barrier is due: fetches that nobody needs any more are woken up.
-
-        Any thread.
-        """
+        """A limit is reached, or the barrier is due: fetches that are not needed any more are woken up."""
         for fetcher in self._fetchers:
-            if self._work.trigger.is_due or not self._work.trigger.unserved(fetcher.assigned):
+            if self._trigger.is_due or not self._trigger.unserved(fetcher.assigned):
                 fetcher.wake_up()
 
-    def remove_splits(self, paths: Iterable[Path]) -> None:
+    def remove_splits(self, paths: Iterable[SplitPath]) -> None:
         """Let no fetcher read these splits any more."""
         removed = tuple(paths)
         for fetcher in self._fetchers:
             fetcher.remove_splits(removed)
 
-    def pause_or_resume_splits(self, paused: Iterable[Path], resumed: Iterable[Path]) -> None:
-        """Pause and resume splits, wherever they are read; unknown ones mean nothing."""
-        to_pause, to_resume = tuple(paused), tuple(resumed)
+    def pause_or_resume_splits(self, paused: Iterable[SplitPath], resumed: Iterable[SplitPath]) -> None:
+        """Pause and resume splits, whichever fetcher reads them. Splits that are not read are ignored."""
+        to_pause = tuple(paused)
+        to_resume = tuple(resumed)
         for fetcher in self._fetchers:
             fetcher.pause_or_resume_splits(to_pause, to_resume)
 
@@ -121,29 +112,30 @@ class SplitFetcherManager:
         Raises:
             Exception: what a reader raised.
         """
-        with self._lock:
-            failures, self._failures = self._failures, []
-        if failures:
-            for other in failures[1:]:
-                failures[0].add_note(f"another fetcher failed too: {type(other).__name__}: {other}")
-            raise failures[0]
+        if not self._failures:
+            return
+        first = self._failures.popleft()
+        while self._failures:
+            other = self._failures.popleft()
+            first.add_note(f"another fetcher failed too: {type(other).__name__}: {other}")
+        raise first
 
     def close(self) -> None:
         """End every fetcher: readers are woken up and closed, threads joined.
 
-        Idempotent, and never raises: what fails then is logged.
-
-        A thread whose reader does not come back from its fetch in time is left behind, and said so.
+        Idempotent. Never raises: an error of a reader's close is logged. A thread whose reader does not
+        return from its fetch in time is left behind, which is logged too.
         """
         if self._is_closed:
             return
         self._is_closed = True
+        # All are told before the first is waited for: they end at the same time.
         for fetcher in self._fetchers:
             fetcher.stop()
-        if not self._threads and self._fetchers:
-            self._finish(self._fetchers[0])
         deadline = time.monotonic() + self._close_timeout_ms / 1000
         for thread in self._threads:
+            if thread.ident is None:  # never started
+                continue
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 log.error(
@@ -152,26 +144,38 @@ class SplitFetcherManager:
                     self._close_timeout_ms,
                 )
 
+    def _take(self) -> SplitRange[Any, Any] | None:
+        """Return the next split to begin with. Called by fetchers.
+
+        First what the task was given. Then, while no limit is reached, what was found: a found split that is
+        not begun is the next epoch's.
+        """
+        try:
+            return self._given.popleft()
+        except IndexError:
+            return None if self._trigger.is_reached else self._take_found()
+
     def _run(self, fetcher: SplitFetcher) -> None:
+        """Run a fetcher on its thread. Its error goes to the task's thread."""
         try:
             fetcher.run()
-        except BaseException as error:  # noqa: BLE001 - goes to the task's thread
+        except BaseException as error:  # noqa: BLE001 - see above
             error.add_note(
-                f"raised by fetcher {fetcher.index} of {len(self._fetchers)}, which reads {self._names(fetcher)}"
+                f"raised by fetcher {fetcher.index} of {len(self._fetchers)}, which reads {_names(fetcher)}"
             )
-            with self._lock:
-                self._failures.append(error)
+            # The error first: the task's thread, once woken, looks for it.
+            self._failures.append(error)
             self._on_error()
         finally:
-            self._finish(fetcher)
+            try:
+                fetcher.finish()
+            except BaseException:
+                log.exception("closing the reader of fetcher %d failed", fetcher.index)
 
-    def _names(self, fetcher: SplitFetcher) -> str:
-        names = ["-".join(path) for path in fetcher.assigned[:3]]
-        more = len(fetcher.assigned) - len(names)
-        return ", ".join(names) + (f" and {more} more" if more else "") if names else "no split"
 
-    def _finish(self, fetcher: SplitFetcher) -> None:
-        try:
-            fetcher.finish()
-        except BaseException:
-            log.exception("closing the reader of fetcher %d failed", fetcher.index)
+def _names(fetcher: SplitFetcher) -> str:
+    names = ["-".join(path) for path in fetcher.assigned[:3]]
+    more = len(fetcher.assigned) - len(names)
+    if not names:
+        return "no split"
+    return ", ".join(names) + (f" and {more} more" if more else "")

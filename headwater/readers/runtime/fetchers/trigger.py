@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from headwater.core.clock import Clock
 from headwater.core.epoch import Barrier
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 
 __all__ = ["BarrierTrigger"]
 
@@ -15,24 +15,30 @@ __all__ = ["BarrierTrigger"]
 class BarrierTrigger:
     """Counts what all fetchers of a task fetch. Any thread may call any method.
 
-    Once a limit is *reached*, no split is fetched from that has been already; the barrier is *due* when every
-    split that was ready had its turn. So a split whose first fetch takes long cannot starve, however small
-    the limits are.
+    First a limit is *reached*: from then on only splits that had no turn yet are fetched from. The barrier is
+    *due* when every split that was ready has had its turn. So a split whose first fetch takes long is never
+    left out, however small the limits are.
 
     Args:
         barrier: the limits.
         ready: the splits that the task was given.
         clock: time.
-        on_change: called when a limit is reached, and when the barrier is due, each once; not under a lock.
+        on_change: called when a limit is reached, and when the barrier is due, at most once each. Never under
+            the trigger's lock.
     """
 
     def __init__(
-        self, barrier: Barrier, ready: Iterable[Path], clock: Clock, on_change: Callable[[], None]
+        self, barrier: Barrier, ready: Iterable[SplitPath], clock: Clock, on_change: Callable[[], None]
     ) -> None:
-        self._barrier, self._clock, self._on_change = barrier, clock, on_change
+        self._barrier = barrier
+        self._clock = clock
+        self._on_change = on_change
+        # Guards the counts, and makes reaching a limit and becoming due one step each, which is told once.
+        # The two flags that it leads to are only ever set, so they are read without it.
         self._lock = threading.Lock()
         self._unserved = set(ready)
-        self._rows = self._row_bytes = 0
+        self._rows = 0
+        self._row_bytes = 0
         self._began_ms: int | None = None
         self._is_reached = False
         self._triggered_ms: int | None = None
@@ -55,30 +61,31 @@ class BarrierTrigger:
 
     def begin_fetch(self) -> None:
         """A fetch begins: the first one starts the clock of the epoch."""
+        # Two first fetches at once differ by less than a millisecond: no lock.
         if self._began_ms is None:
             self._began_ms = self._clock.monotonic_ms()
 
-    def fetched(self, served: Iterable[Path], rows: int, row_bytes: int) -> None:
-        """A fetch has returned.
+    def fetched(self, served: Iterable[SplitPath], rows: int, row_bytes: int) -> None:
+        """What a fetch brought is in the channel.
 
         Args:
-            served: the splits that had their turn: all that it could have brought something of, if it brought
-                nothing.
-            rows: how many it brought.
-            row_bytes: how large they are.
+            served: the splits that have had their turn.
+            rows: how many rows it brought.
+            row_bytes: what they weigh.
         """
         with self._lock:
             self._unserved.difference_update(served)
             self._rows += rows
             self._row_bytes += row_bytes
             changed = self._update(self._is_over())
+        # Outside the lock: it wakes up fetchers, which ask the trigger.
         if changed:
             self._on_change()
 
     def fire(self) -> None:
         """Reach the limits now, for a reason of the caller's."""
         with self._lock:
-            changed = self._update(reached=True)
+            changed = self._update(is_over=True)
         if changed:
             self._on_change()
 
@@ -95,27 +102,25 @@ class BarrierTrigger:
             return None
         return max(0, self._began_ms + self._barrier.duration_ms - self._clock.monotonic_ms())
 
-    def unserved(self, among: Iterable[Path]) -> set[Path]:
-        """Return those that have not had their turn."""
+    def unserved(self, among: Iterable[SplitPath]) -> set[SplitPath]:
+        """Return those of some splits that have not had their turn."""
         with self._lock:
             return self._unserved.intersection(among)
 
     def _is_over(self) -> bool:
-        barrier, began_ms = self._barrier, self._began_ms
-        return (
-            (barrier.rows is not None and self._rows >= barrier.rows)
-            or (barrier.row_bytes is not None and self._row_bytes >= barrier.row_bytes)
-            or (
-                barrier.duration_ms is not None
-                and began_ms is not None
-                and self._clock.monotonic_ms() >= began_ms + barrier.duration_ms
-            )
-        )
+        barrier = self._barrier
+        if barrier.rows is not None and self._rows >= barrier.rows:
+            return True
+        if barrier.row_bytes is not None and self._row_bytes >= barrier.row_bytes:
+            return True
+        if barrier.duration_ms is None or self._began_ms is None:
+            return False
+        return self._clock.monotonic_ms() >= self._began_ms + barrier.duration_ms
 
-    def _update(self, reached: bool) -> bool:
+    def _update(self, is_over: bool) -> bool:
         """Return whether something changed."""
-        was = self._is_reached, self.is_due
-        self._is_reached |= reached
+        before = (self._is_reached, self.is_due)
+        self._is_reached |= is_over
         if self._is_reached and not self._unserved and self._triggered_ms is None:
             self._triggered_ms = self._clock.monotonic_ms()
-        return was != (self._is_reached, self.is_due)
+        return before != (self._is_reached, self.is_due)

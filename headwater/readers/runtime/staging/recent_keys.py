@@ -1,4 +1,4 @@
-"""The keys of the last messages: a second delivery of one of them is dropped."""
+"""The keys of the last messages, by which a second delivery of one of them is told."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class RecentKeys:
             del self._keys[next(iter(self._keys))]
 
     def first_deliveries(self, keys: Sequence[bytes | None]) -> list[int]:
-        """Return which of these messages are new: neither in the window nor before among themselves.
+        """Return the indices of the messages that are new.
 
-        A message without a key is always new.
+        The key of a new message is neither in the window nor earlier in the same list. A message without a
+        key is always new.
         """
         seen: set[bytes] = set()
         fresh = []

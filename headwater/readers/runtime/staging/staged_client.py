@@ -1,4 +1,4 @@
-"""The outside of a staged source: delivers once, and forgets what was acknowledged."""
+"""The outside of a staged source: a queue that forgets what was acknowledged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Delivery(Generic[TokenT]):
 
     Attributes:
         rows: one for each message.
-        keys: of each message, by which a second delivery of it is told; None if there is none.
+        keys: of each message, by which a second delivery of it is told; None for a message without a key.
         tokens: by which each is acknowledged.
     """
 
@@ -32,27 +32,28 @@ class Delivery(Generic[TokenT]):
 
 
 class StagedClient(ABC, Generic[TokenT]):
-    """A connection to a queue that keeps what was delivered until it is acknowledged, and delivers it again to whoever connects next.
+    """A connection to a queue that keeps what it delivered until that is acknowledged.
 
-    One per split and task. Every method but `wake_up` runs on one thread.
+    What was not acknowledged is delivered again to the next connection. One per split and task. Every method
+    but `wake_up` runs on one thread.
     """
 
     @abstractmethod
     def open(self, split: Split) -> None:
         """Connect.
 
-        Called once, before anything else. A connection of an earlier attempt is to lose its right to the
-        queue by this.
+        Called once, before anything else. By this a connection of an earlier attempt loses its right to the
+        queue.
 
         Raises:
-            SourceError: the outside does not let us in.
+            SourceError: the outside refuses the connection.
         """
 
     @abstractmethod
     def poll(self, timeout_ms: int, most: int) -> Delivery[TokenT] | None:
-        """Return the next messages, at most so many; None if none came in time, or after `wake_up`.
+        """Return the next messages, at most ``most``; None if none came in time, or after `wake_up`.
 
-        Nothing is acknowledged by this.
+        This acknowledges nothing.
 
         Raises:
             TransientSourceError: the connection is lost. Spark retries the task.
@@ -60,9 +61,9 @@ class StagedClient(ABC, Generic[TokenT]):
 
     @abstractmethod
     def acknowledge(self, tokens: Sequence[TokenT]) -> None:
-        """Let the outside forget messages: they are durable here.
+        """Let the outside forget messages: they are durable in the segment log.
 
-        Must not raise if the connection is lost: then they come again.
+        Must not raise if the connection is lost: then they are delivered again, and dropped by their keys.
         """
 
     def wake_up(self) -> None:

@@ -13,20 +13,17 @@ import pyarrow as pa
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
-from headwater.core.split import Path, Split, SplitRange
+from headwater.core.split import Split, SplitPath, SplitRange
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
 from headwater.readers.runtime.staging.recent_keys import RecentKeys
-from headwater.readers.runtime.staging.staged_client import StagedClient
+from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 
 __all__ = ["StagedSplitReader", "Staging", "segment_log"]
 
 _KEY: Final = "__key"
 _LOOK_BACK: Final = 64
-"""How many segments before the end are read first for their keys.
-
-More and more if they hold too few messages.
-"""
+"""How many segments before the end are read first for their keys; each further step reads twice as many."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Staging:
     remembered_keys: int
 
 
-def segment_log(staging: Staging, path: Path, attempt: str) -> SegmentLog:
+def segment_log(staging: Staging, path: SplitPath, attempt: str) -> SegmentLog:
     """Return the log of a split."""
     return SegmentLog(staging.store, _folder(staging, path), attempt)
 
@@ -56,11 +53,10 @@ def segment_log(staging: Staging, path: Path, attempt: str) -> SegmentLog:
 class StagedSplitReader(BarrierSplitReader[Any, int]):
     """A position is the number of the next segment.
 
-    A split without a stop is read by the one attempt that has claimed it. It becomes the log's writer, which
-    fences whoever wrote before; hands on what the log holds already; then, again and again: takes messages
-    from the outside, drops those that were delivered before, appends the rest as one segment, and
-    acknowledges them all when the segment is durable. A crash before that brings the messages again, to the
-    next attempt.
+    A split without a stop is read by the one attempt that has claimed the task. It becomes the log's writer,
+    which fences the one before; hands on what the log holds already; then repeats: takes messages from the
+    outside, drops those that were delivered before, appends the rest as one segment, and acknowledges all of
+    them when the segment is durable. After a crash before that the next attempt gets the messages again.
 
     A split with a stop is read from the log alone.
 
@@ -70,18 +66,18 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
     """
 
     def __init__(self, staging: Staging, client: Callable[[], StagedClient[Any]]) -> None:
-        self._staging, self._make_client = staging, client
-        self._open: dict[Path, Iterator[EpochRecords]] = {}
-        self._clients: dict[Path, StagedClient[Any]] = {}
+        self._staging = staging
+        self._make_client = client
+        self._open: dict[SplitPath, Iterator[EpochRecords]] = {}
+        self._clients: dict[SplitPath, StagedClient[Any]] = {}
         self._woken = threading.Event()
 
     def handle_splits_changes(self, added: Sequence[SplitRange[Any, int]]) -> None:
         for piece in added:
-            self._open[piece.split.path] = (
-                self._again(piece) if piece.stop is not None else self._first(piece.split, piece.start)
-            )
+            steps = self._read_live(piece.split, piece.start) if piece.stop is None else self._read_log(piece)
+            self._open[piece.split.path] = steps
 
-    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
             self._leave(path)
 
@@ -98,11 +94,14 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         if path in fetched.caught_up or path in fetched.finished:
             self._leave(path)
         else:
+            # To the end of the row: of several splits the one that waited longest comes next.
             self._open[path] = self._open.pop(path)
         return fetched
 
     def wake_up(self) -> None:
+        # The flag first: a client that returns nothing looks whether it was woken.
         self._woken.set()
+        # A copy: the fetching thread may open or close one meanwhile.
         for client in list(self._clients.values()):
             client.wake_up()
 
@@ -110,68 +109,83 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         for path in list(self._open):
             self._leave(path)
 
-    def _leave(self, path: Path) -> None:
+    def _leave(self, path: SplitPath) -> None:
         self._open.pop(path, None)
         client = self._clients.pop(path, None)
         if client is not None:
             client.close()
 
-    def _again(self, piece: SplitRange[Any, int]) -> Iterator[EpochRecords]:
-        """Read what the log holds, up to where the first reading came."""
+    def _read_log(self, piece: SplitRange[Any, int]) -> Iterator[EpochRecords]:
+        """Yield what the log holds, up to where the first reading came."""
         path = piece.split.path
-        for number, batches in (
-            segment_log(self._staging, path, "reader").view(piece.start, piece.stop).segments()
-        ):
+        view = segment_log(self._staging, path, "reader").view(piece.start, piece.stop)
+        for number, batches in view.segments():
             yield EpochRecords({path: [_record(batches, number + 1)]})
         yield EpochRecords(finished=frozenset([path]))
 
-    def _first(self, split: Split, start: int) -> Iterator[EpochRecords]:
+    def _read_live(self, split: Split, start: int) -> Iterator[EpochRecords]:
+        """Yield what the log holds, then what the outside delivers, for ever."""
         path = split.path
         log = segment_log(self._staging, path, secrets.token_hex(8))
-        end, known = log.take_over(), RecentKeys(self._staging.remembered_keys)
+        end = log.take_over()
+        known = RecentKeys(self._staging.remembered_keys)
         known.add(self._last_keys(log, path, end))
         for number, batches in log.view(start, end).segments():
             yield EpochRecords({path: [_record(batches, number + 1)]})
-        client = self._clients[path] = self._make_client()
+        client = self._make_client()
+        self._clients[path] = client
         client.open(split)
         while True:
             delivery = client.poll(self._staging.idle_ms, self._staging.segment_rows)
-            if delivery is None:
-                woken = self._woken.is_set()
+            if delivery is not None:
+                yield self._stage(path, log, client, known, delivery)
+            elif self._woken.is_set():
+                # Woken before anything came, which says nothing of the queue.
                 self._woken.clear()
-                yield EpochRecords() if woken else EpochRecords(caught_up={path: None})
-                continue
-            fresh = known.first_deliveries(delivery.keys)
-            if fresh:
-                keys = [delivery.keys[at] for at in fresh]
-                rows = (
-                    delivery.rows.take(pa.array(fresh, pa.int64()))
-                    if len(fresh) < len(delivery.keys)
-                    else delivery.rows
-                )
-                segment = rows.append_column(_KEY, pa.array(keys, pa.binary()))
-                number = log.append([segment])
-                known.add(keys)
-                client.acknowledge(delivery.tokens)
-                yield EpochRecords({path: [_record([segment], number + 1)]})
-            else:
-                client.acknowledge(delivery.tokens)
                 yield EpochRecords()
+            else:
+                yield EpochRecords(caught_up={path: None})
 
-    def _last_keys(self, log: SegmentLog, path: Path, end: int) -> list[bytes | None]:
-        """Return the keys of at least as many messages before the end as are remembered, or of all there are.
+    def _stage(
+        self,
+        path: SplitPath,
+        log: SegmentLog,
+        client: StagedClient[Any],
+        known: RecentKeys,
+        delivery: Delivery[Any],
+    ) -> EpochRecords:
+        """Make what is new of a delivery durable, then acknowledge all of it."""
+        fresh = known.first_deliveries(delivery.keys)
+        if not fresh:
+            client.acknowledge(delivery.tokens)
+            return EpochRecords()
+        rows = delivery.rows
+        if len(fresh) < len(delivery.keys):
+            rows = rows.take(pa.array(fresh, pa.int64()))
+        keys = [delivery.keys[at] for at in fresh]
+        segment = rows.append_column(_KEY, pa.array(keys, pa.binary()))
+        # In this order: what is acknowledged is durable, and what is known is durable.
+        number = log.append([segment])
+        known.add(keys)
+        client.acknowledge(delivery.tokens)
+        return EpochRecords({path: [_record([segment], number + 1)]})
+
+    def _last_keys(self, log: SegmentLog, path: SplitPath, end: int) -> list[bytes | None]:
+        """Return the keys of as many messages before the end as are remembered or more, or of all there are.
 
         Among them are all messages that are staged and of whose acknowledgement the outside does not know.
         """
         keys: list[bytes | None] = []
-        begin, step = _begin(self._staging, path), _LOOK_BACK
+        begin = _begin(self._staging, path)
+        step = _LOOK_BACK
         while end > begin and len(keys) < self._staging.remembered_keys:
             first = max(begin, end - step)
             batches = log.view(first, end).batches()
             keys = [
                 key for batch in batches for key in cast("list[bytes | None]", batch.column(_KEY).to_pylist())
             ] + keys
-            end, step = first, 2 * step
+            end = first
+            step *= 2
         return keys
 
 
@@ -181,10 +195,10 @@ def _record(batches: Sequence[pa.RecordBatch], position: int) -> EpochRecord:
     return EpochRecord(batch.select(kept), position)
 
 
-def _folder(staging: Staging, path: Path) -> str:
+def _folder(staging: Staging, path: SplitPath) -> str:
     return f"{staging.folder}/log/{'-'.join(path)}"
 
 
-def _begin(staging: Staging, path: Path) -> int:
+def _begin(staging: Staging, path: SplitPath) -> int:
     """Return the number of the first record that is kept."""
     return min((int(name) for name in staging.store.list(_folder(staging, path))), default=0)

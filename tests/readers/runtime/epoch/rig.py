@@ -12,33 +12,43 @@ import pytest
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight
 from headwater.core.jsons import JsonValue
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
+from tests.readings import epoch_task, read_task
 
-SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(2)]
-each_shape = pytest.mark.parametrize(
-    "shape", SHAPES, ids=["inline", "one thread", "one after the other", "thread per split"]
-)
-ALIGNED, UNALIGNED, AT_LEAST_ONCE = (
-    AlignmentMode.ALIGNED,
-    AlignmentMode.UNALIGNED,
-    AlignmentMode.AT_LEAST_ONCE,
-)
+THREADS = [1, 2]
+each_number_of_threads = pytest.mark.parametrize("threads", THREADS)
+ALIGNED = AlignmentMode.ALIGNED
+UNALIGNED = AlignmentMode.UNALIGNED
+AT_LEAST_ONCE = AlignmentMode.AT_LEAST_ONCE
 
 
-def reading(library: Library, labels: str, barrier: Barrier | None = None, **settings: Any) -> EpochReader:
-    return EpochReader(
-        PageSource(library), [start_of(label) for label in labels], barrier or Barrier(), **settings
-    )
+def reading(
+    library: Library,
+    labels: str,
+    barrier: Barrier | None = None,
+    *,
+    threads: int = 1,
+    function: tuple[Any, Any] | None = None,
+    position: JsonValue = 0,
+    **settings: Any,
+) -> EpochReader:
+    """A reading of these labels. Settings are those of the attempt, or of the task."""
+    attempt = {
+        name: settings.pop(name)
+        for name in ("stop_at", "restored", "on_snapshot", "clock")
+        if name in settings
+    }
+    task = epoch_task([start_of(label, position) for label in labels], barrier, **settings)
+    return read_task(PageSource(library, threads, function), task, **attempt)
 
 
 def backlog(reader: EpochReader) -> int:
-    return sum(channel.backlog for channel in reader._partition._pipelined)
+    return sum(channel.backlog for channel in reader._flow._partition._pipelined)
 
 
 def is_cut(reader: EpochReader) -> bool:
-    return all(fetcher._is_cut for fetcher in reader._manager._fetchers)
+    return all(fetcher._is_cut for fetcher in reader._flow._manager._fetchers)
 
 
 def positions(state: EpochState) -> dict[str, JsonValue]:
@@ -53,7 +63,7 @@ def prepared(mode: AlignmentMode, **settings: Any) -> tuple[EpochReader, Iterato
         assert not library.fetched or go.wait(10)
 
     library = Library({"a": pages(9)}, before_fetch=wait)
-    reader = reading(library, "a", Barrier(rows=5), mode=mode, threads=ONE_THREAD, **settings)
+    reader = reading(library, "a", Barrier(rows=5), mode=mode, **settings)
     batches = iter(reader)
     assert rows_of([next(batches)]) == [("a", 0)]
     go.set()

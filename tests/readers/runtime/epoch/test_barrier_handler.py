@@ -22,7 +22,9 @@ class Handled:
         self, channels: int, mode: AlignmentMode = AlignmentMode.ALIGNED, timeout_ms: int | None = None
     ) -> None:
         self.clock, self.metrics = ManualClock(), EpochMetrics()
-        self.handler = BarrierHandler(channels, mode, timeout_ms, self.clock, self.metrics)
+        self.handler = BarrierHandler(
+            channels, mode, timeout_ms=timeout_ms, clock=self.clock, metrics=self.metrics
+        )
 
     def barrier(self, channel: int) -> Cut:
         return self.handler.on_barrier(channel, 0)

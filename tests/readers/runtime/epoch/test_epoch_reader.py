@@ -1,7 +1,4 @@
-"""One epoch after the other, whatever cuts them.
-
-No row lost, none twice, and every epoch can be read again.
-"""
+"""One epoch after the other, however they are cut: no row lost, none twice, and each can be read again."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
@@ -18,13 +16,10 @@ import hypothesis.strategies as st
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
 from headwater.core.split import SplitRange
 from headwater.readers.async_io.settings import AsyncSettings
-from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import INLINE, ONE_AFTER_THE_OTHER, ONE_THREAD, thread_per_split
-from tests.doubles import NUMBER_SCHEMA
 from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
+from tests.readings import epoch_task, read_task
 
-SHAPES = [INLINE, ONE_THREAD, ONE_AFTER_THE_OTHER, thread_per_split(3)]
 Rows = list[tuple[str, int]]
 
 
@@ -46,10 +41,28 @@ class Driver:
     def is_over(self) -> bool:
         return not self.starts and not self.restored
 
+    def reader(
+        self,
+        barrier: Barrier,
+        *,
+        threads: int,
+        function: tuple[Any, Any] | None = None,
+        stop_at: EpochState | None = None,
+        on_snapshot: Callable[[EpochState], None] | None = None,
+        **settings: Any,
+    ) -> EpochReader:
+        return read_task(
+            replace(self.source, threads=threads, function=function),
+            epoch_task(self.starts, barrier, **settings),
+            restored=self.restored,
+            stop_at=stop_at,
+            on_snapshot=on_snapshot,
+        )
+
     def read(
         self, barrier: Barrier, leave_after: int | None = None, **settings: Any
     ) -> tuple[Rows, EpochState]:
-        reader = EpochReader(self.source, self.starts, barrier, restored=self.restored, **settings)
+        reader = self.reader(barrier, **settings)
         rows = rows_of(itertools.islice(reader, leave_after))
         reader.close()
         return rows, reader.state()
@@ -98,8 +111,8 @@ def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_rea
         mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
         leave = rng.choice([None, None, None, 1, 2, 3])
         budget = rng.choice([1, 100, 1 << 20])
-        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.choice(SHAPES), budget_bytes=budget)
-        again, same = driver.read(barrier, threads=rng.choice(SHAPES), stop_at=state)
+        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.randint(1, 3), budget_bytes=budget)
+        again, same = driver.read(barrier, threads=rng.randint(1, 3), stop_at=state)
         assert sorted(again) == sorted(rows)
         assert same == state
         emitted += rows
@@ -128,12 +141,10 @@ def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_ba
 
         settings: dict[str, Any] = {
             "mode": AlignmentMode.AT_LEAST_ONCE,
-            "threads": thread_per_split(rng.randint(1, 3)),
+            "threads": rng.randint(1, 3),
             "on_snapshot": copy,
         }
-        for batch in EpochReader(
-            driver.source, driver.starts, a_barrier(rng), restored=driver.restored, **settings
-        ):
+        for batch in driver.reader(a_barrier(rng), **settings):
             rows += rows_of([batch])
         [(state, emitted_then)] = early
         after_first_barrier += len(rows) - emitted_then
@@ -156,9 +167,7 @@ def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_lef
             await asyncio.sleep(0)
         return row
 
-    def calls() -> AsyncCalls:
-        return AsyncCalls(answer, AsyncSettings(capacity=2, queue_size=3), NUMBER_SCHEMA)
-
+    function = (answer, AsyncSettings(capacity=2, queue_size=3))
     driver = Driver(
         PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))]
     )
@@ -166,8 +175,8 @@ def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_lef
     while not driver.is_over:
         barrier, leave = a_barrier(rng), rng.choice([None, None, 1, 2])
         mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
-        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.choice(SHAPES), calls=calls())
-        again, same = driver.read(barrier, threads=rng.choice(SHAPES), calls=calls(), stop_at=state)
+        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.randint(1, 3), function=function)
+        again, same = driver.read(barrier, threads=rng.randint(1, 3), function=function, stop_at=state)
         assert sorted(again) == sorted(rows)
         assert same == state
         emitted += rows

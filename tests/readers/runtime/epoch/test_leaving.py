@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import tempfile
 import threading
@@ -11,20 +10,18 @@ from typing import IO
 
 import pytest
 
-from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError, SourceError
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import INLINE, ThreadShape
 from headwater.readers.runtime.partitions.ipc import read_batches
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
-    SHAPES,
+    each_number_of_threads,
     positions,
     reading,
     reading_in_flight,
 )
+from tests.readings import epoch_task, read_task
 
 
 class Holding(PageReader):
@@ -53,14 +50,21 @@ def held() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
 
-ENDINGS = ["to the end", "closed", "generator closed", "dropped", "failed", "full channel", "never begun"]
+ENDINGS = [
+    "to the end",
+    "closed",
+    "generator closed",
+    "dropped",
+    "failed",
+    "full channel",
+    "never begun",
+    "blocked fetch",
+]
 
 
-@pytest.mark.parametrize(
-    ("how", "shape"),
-    [*itertools.product(ENDINGS, SHAPES), *(("blocked fetch", shape) for shape in SHAPES if shape.threads)],
-)
-def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape) -> None:
+@each_number_of_threads
+@pytest.mark.parametrize("how", ENDINGS)
+def test_no_thread_socket_or_file_outlives_a_reader(how: str, threads: int) -> None:
     def hook(reader: PageReader) -> None:
         if how == "failed" and len(library.fetched) == 3:
             raise SourceError("no")
@@ -68,16 +72,11 @@ def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape
             assert reader.woken.wait(10)
 
     library = Library({"a": pages(20), "b": pages(20)}, before_fetch=hook)
-    source = PageSource(library)
+    source = PageSource(library, threads)
     source.create_reader = lambda: Holding(library)  # type: ignore[method-assign]
     before = held()
-    reader = EpochReader(
-        source,
-        [start_of("a"), start_of("b")],
-        Barrier(),
-        threads=shape,
-        budget_bytes=1 if how == "full channel" else 1 << 20,
-    )
+    budget_bytes = 1 if how == "full channel" else 1 << 20
+    reader = read_task(source, epoch_task([start_of("a"), start_of("b")], budget_bytes=budget_bytes))
     batches = iter(reader)
     if how == "to the end":
         assert len(list(batches)) == 40
@@ -99,34 +98,24 @@ def test_no_thread_socket_or_file_outlives_a_reader(how: str, shape: ThreadShape
 
 def test_the_state_of_a_reader_that_never_began_is_where_it_would_have_begun() -> None:
     restored = reading_in_flight()
-    reader = EpochReader(
-        PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored
-    )
+    reader = reading(Library({"a": pages(9)}), "a", position=5, restored=restored)
     reader.close()
     assert (positions(reader.state()), reader.state().in_flight) == ({"a": 5}, restored)
 
 
 def test_restored_rows_that_were_not_emitted_are_in_flight_again() -> None:
     restored = reading_in_flight()
-    reader = EpochReader(
-        PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(), restored=restored
-    )
+    reader = reading(Library({"a": pages(9)}), "a", position=5, restored=restored)
     rows = rows_of([next(iter(reader))])
     reader.close()
     [left] = reader.state().in_flight
     assert rows + rows_of(read_batches(left.rows)) == [("a", number) for number in (1, 2, 3, 4)]
-    again = EpochReader(
-        PageSource(Library({"a": pages(9)})),
-        [start_of("a", 5)],
-        Barrier(),
-        restored=restored,
-        stop_at=reader.state(),
-    )
+    again = reading(Library({"a": pages(9)}), "a", position=5, restored=restored, stop_at=reader.state())
     assert rows_of(again) == rows
 
 
 def test_the_state_is_not_known_while_reading() -> None:
-    reader = reading(Library({"a": pages(2)}), "a", threads=INLINE)
+    reader = reading(Library({"a": pages(2)}), "a")
     batches = iter(reader)
     next(batches)
     with pytest.raises(ContractError, match="known when its iteration has ended"):

@@ -8,11 +8,9 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import thread_per_split
 from headwater.readers.runtime.partitions.ipc import read_batches
 from tests.exactly_once.waiting import until
-from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
+from tests.pages import Library, PageReader, pages, rows_of
 from tests.readers.runtime.epoch.rig import (
     ALIGNED,
     AT_LEAST_ONCE,
@@ -31,9 +29,7 @@ def test_aligned_emits_all_that_was_fetched_before_the_barrier_and_stores_nothin
     assert reader.metrics.in_flight_bytes == 0
 
 
-def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_to_be_emitted_first_in_the_next_epoch() -> (
-    None
-):
+def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_for_the_next_epoch() -> None:
     reader, batches = prepared(UNALIGNED)
     assert rows_of(batches) == []
     state = reader.state()
@@ -41,9 +37,7 @@ def test_unaligned_ends_at_once_and_stores_what_the_barrier_overtook_to_be_emitt
     assert (positions(state), held.path, held.start) == ({"a": 5}, ("a",), 1)
     assert rows_of(read_batches(held.rows)) == [("a", number) for number in (1, 2, 3, 4)]
     assert reader.metrics.in_flight_bytes > 0
-    following = EpochReader(
-        PageSource(Library({"a": pages(9)})), [start_of("a", 5)], Barrier(rows=1), restored=state.in_flight
-    )
+    following = reading(Library({"a": pages(9)}), "a", Barrier(rows=1), position=5, restored=state.in_flight)
     assert rows_of(following) == [("a", number) for number in (1, 2, 3, 4, 5)]
     assert following.state().in_flight == ()
 
@@ -82,10 +76,10 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
         copied.append((positions(state), len(rows)))
 
     library = Library({"a": pages(2), "b": pages(9)}, before_fetch=wait)
-    reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=thread_per_split(2), on_snapshot=copy)
+    reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=2, on_snapshot=copy)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    until(lambda: reader._trigger._rows == 2, "both pages of a to be counted")
+    until(lambda: reader._flow.trigger._rows == 2, "both pages of a to be counted")
     go.set()
     until(lambda: is_cut(reader), "all barriers in their channels")
     for batch in batches:
@@ -113,10 +107,10 @@ def test_metrics_of_a_cut() -> None:
 def test_memory_stays_within_the_budget_and_one_batch_per_channel() -> None:
     library = Library({label: pages(30, 100) for label in "ab"})
     one = 100 * 8 + 100 * 1 + 101 * 4 + 64
-    reader = reading(library, "ab", threads=thread_per_split(2), budget_bytes=3 * one)
+    reader = reading(library, "ab", threads=2, budget_bytes=3 * one)
     batches = iter(reader)
     next(batches)
-    until(lambda: reader._partition.pool._waiting == 2, "both fetchers to wait for room")
+    until(lambda: reader._flow._partition.pool._waiting == 2, "both fetchers to wait for room")
     assert len(library.fetched) * one <= 3 * one + 4 * one
     list(batches)
     assert reader.metrics.peak_buffered_bytes <= 4 * one

@@ -14,21 +14,14 @@ from headwater.core.epoch import Barrier, EpochState, SplitStatus
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import ContractError, SourceError
 from headwater.core.jsons import JsonValue
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import (
-    INLINE,
-    ONE_AFTER_THE_OTHER,
-    ONE_THREAD,
-    ThreadShape,
-    thread_per_split,
-)
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
-    each_shape,
+    each_number_of_threads,
     positions,
     reading,
 )
+from tests.readings import epoch_task, read_task
 
 
 def test_r1_r2_state_is_made_when_a_split_is_added_and_only_the_emitter_on_the_tasks_thread_sees_it() -> None:
@@ -44,7 +37,7 @@ def test_r1_r2_state_is_made_when_a_split_is_added_and_only_the_emitter_on_the_t
 
     source = PageSource(Library({"a": pages(3)}))
     source.create_emitter = Emitter  # type: ignore[method-assign]
-    list(EpochReader(source, [start_of("a")], Barrier(), threads=ONE_THREAD))
+    list(read_task(source, epoch_task([start_of("a")])))
     assert seen == [(threading.main_thread(), number) for number in range(3)]
 
 
@@ -55,7 +48,7 @@ def test_r1_a_split_that_is_given_twice_breaks_the_contract() -> None:
 
 def test_r3_r4_each_record_is_one_batch_and_one_without_rows_is_none() -> None:
     library = Library({"a": [Page((1, 2)), Page(()), Page((3,))]})
-    assert [batch.num_rows for batch in reading(library, "a", threads=INLINE)] == [2, 1]
+    assert [batch.num_rows for batch in reading(library, "a")] == [2, 1]
 
 
 def test_r3_what_an_emitter_makes_of_one_record_comes_as_one_batch() -> None:
@@ -69,22 +62,22 @@ def test_r3_what_an_emitter_makes_of_one_record_comes_as_one_batch() -> None:
 
     source = PageSource(Library({"a": [Page((1, 2))]}))
     source.create_emitter = Emitter  # type: ignore[method-assign]
-    assert [batch.to_pydict()["number"] for batch in EpochReader(source, [start_of("a")], Barrier())] == [
+    assert [batch.to_pydict()["number"] for batch in read_task(source, epoch_task([start_of("a")]))] == [
         [1, 2, 1, 2]
     ]
 
 
 def test_r5_a_buffer_is_recycled_only_after_the_next_batch_is_asked_for() -> None:
-    reader = reading(Library({"a": pages(2)}), "a", threads=INLINE)
+    reader = reading(Library({"a": pages(2)}), "a")
     batches = iter(reader)
     next(batches)
-    assert reader._partition.pool._used_bytes > 0
+    assert reader._flow._partition.pool._used_bytes > 0
     assert not list(batches)[1:]
-    assert reader._partition.pool._used_bytes == 0
+    assert reader._flow._partition.pool._used_bytes == 0
 
 
 def test_r6_a_split_finishes_after_all_its_records() -> None:
-    reader = reading(Library({"a": pages(1)}), "a", threads=ONE_THREAD)
+    reader = reading(Library({"a": pages(1)}), "a")
     batches = iter(reader)
     next(batches)
     assert reader._node.progress.open == 1
@@ -92,9 +85,9 @@ def test_r6_a_split_finishes_after_all_its_records() -> None:
     assert reader._node.progress.open == 0
 
 
-@each_shape
-def test_r7_a_snapshot_is_after_the_last_emitted_record_whatever_was_fetched(shape: ThreadShape) -> None:
-    reader = reading(Library({"a": pages(9, 10)}, cursors=True), "a", threads=shape)
+@each_number_of_threads
+def test_r7_a_snapshot_is_after_the_last_emitted_record_whatever_was_fetched(threads: int) -> None:
+    reader = reading(Library({"a": pages(9, 10)}, cursors=True), "a", threads=threads)
     reader._node.progress._states[("a",)].position = "page 0"
     batches = iter(reader)
     for _ in range(3):
@@ -112,15 +105,15 @@ def test_r7_splits_that_were_finished_and_found_in_the_same_epoch_are_absent() -
     ]
 
 
-@each_shape
-def test_r9_r10_without_splits_an_epoch_ends_at_once(shape: ThreadShape) -> None:
-    reader = EpochReader(PageSource(), [], Barrier(rows=5), threads=shape)
+@each_number_of_threads
+def test_r9_r10_without_splits_an_epoch_ends_at_once(threads: int) -> None:
+    reader = reading(Library(), "", Barrier(rows=5), threads=threads)
     assert list(reader) == []
     assert reader.state() == EpochState()
 
 
 def test_r10_more_threads_than_splits_end_too() -> None:
-    assert len(rows_of(reading(Library({"a": pages(3)}), "a", threads=thread_per_split(4)))) == 3
+    assert len(rows_of(reading(Library({"a": pages(3)}), "a", threads=4))) == 3
 
 
 def test_r11_a_task_that_waits_does_not_spin() -> None:
@@ -129,16 +122,16 @@ def test_r11_a_task_that_waits_does_not_spin() -> None:
     def wait(_: PageReader) -> None:
         assert go.wait(10)
 
-    reader = reading(Library({"a": pages(1)}, before_fetch=wait), "a", threads=ONE_THREAD)
+    reader = reading(Library({"a": pages(1)}, before_fetch=wait), "a")
     looks = 0
-    poll = reader._gate.poll
+    poll = reader._flow._gate.poll
 
     def counted() -> Any:
         nonlocal looks
         looks += 1
         return poll()
 
-    reader._gate.poll = counted  # type: ignore[method-assign]
+    reader._flow._gate.poll = counted  # type: ignore[method-assign]
     with_rows: list[Any] = []
     thread = threading.Thread(target=lambda: with_rows.extend(reader))
     thread.start()
@@ -149,16 +142,16 @@ def test_r11_a_task_that_waits_does_not_spin() -> None:
     assert len(with_rows) == 1
 
 
-@each_shape
+@each_number_of_threads
 def test_r12_a_fetchers_error_surfaces_once_with_its_cause_and_then_there_is_no_end(
-    shape: ThreadShape,
+    threads: int,
 ) -> None:
     def fail(reader: PageReader) -> None:
         if len(library.fetched) == 2:
             raise SourceError("no", source="pages", split="a", position=2) from ConnectionError("reset")
 
     library = Library({"a": pages(9)}, before_fetch=fail)
-    reader = reading(library, "a", threads=shape)
+    reader = reading(library, "a", threads=threads)
     with pytest.raises(SourceError, match="no") as caught:
         list(reader)
     assert isinstance(caught.value.__cause__, ConnectionError)
@@ -176,43 +169,41 @@ def test_r13_rows_are_counted_once() -> None:
 
 def test_r15_the_next_split_is_begun_when_there_is_room_for_it() -> None:
     library = Library({label: pages(2) for label in "abc"})
-    list(reading(library, "abc", threads=ONE_AFTER_THE_OTHER))
+    list(reading(library, "abc"))
     assert [path[0] for path in library.fetched] == list("aabbcc")
 
 
 def test_r16_open_splits_are_those_added_minus_those_done() -> None:
-    reader = reading(
-        Library({"a": [Page((1,), ("c",)), Page((2,))], "b": pages(1), "c": pages(2)}), "ab", threads=INLINE
-    )
+    reader = reading(Library({"a": [Page((1,), ("c",)), Page((2,))], "b": pages(1), "c": pages(2)}), "ab")
     opened = [reader._node.progress.open for _ in iter(reader)]
     assert opened[0] == 3
     assert reader._node.progress.open == 0
 
 
-@each_shape
+@each_number_of_threads
 def test_f12_splits_that_are_removed_while_they_are_read_keep_their_position_and_are_not_finished(
-    shape: ThreadShape,
+    threads: int,
 ) -> None:
-    reader = reading(Library({"a": pages(60), "b": pages(3)}), "ab", threads=shape, budget_bytes=1)
+    reader = reading(Library({"a": pages(60), "b": pages(3)}), "ab", threads=threads, budget_bytes=1)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    reader._manager.remove_splits([("a",)])
+    reader._flow._manager.remove_splits([("a",)])
     rows += rows_of(batches)
     [a, _] = reader.state().progress
     assert (a.position, a.status) == (sum(label == "a" for label, _ in rows), SplitStatus.MORE)
     assert ("a", 59) not in rows
 
 
-@pytest.mark.parametrize("shape", [INLINE, ONE_THREAD, thread_per_split(2)])
-def test_f13_splits_that_are_paused_while_they_are_read_go_on_where_they_were(shape: ThreadShape) -> None:
-    reader = reading(Library({"a": pages(20), "b": pages(20)}), "ab", threads=shape, budget_bytes=1)
+@each_number_of_threads
+def test_f13_splits_that_are_paused_while_they_are_read_go_on_where_they_were(threads: int) -> None:
+    reader = reading(Library({"a": pages(20), "b": pages(20)}), "ab", threads=threads, budget_bytes=1)
     rows: list[tuple[str, int]] = []
     for batch in reader:
         rows += rows_of([batch])
         if len(rows) == 1:
-            reader._manager.pause_or_resume_splits([("a",)], [])
+            reader._flow._manager.pause_or_resume_splits([("a",)], [])
         elif rows[-1] == ("b", 15):
             assert ("a", 19) not in rows
-            reader._manager.pause_or_resume_splits([], [("a",)])
+            reader._flow._manager.pause_or_resume_splits([], [("a",)])
     assert [number for label, number in rows if label == "a"] == list(range(20))
     assert len(rows) == 40

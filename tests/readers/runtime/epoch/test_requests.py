@@ -10,11 +10,7 @@ import pytest
 from headwater.core.epoch import Barrier, InFlight
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.settings import AsyncSettings
-from headwater.readers.runtime.epoch.calls import AsyncCalls
-from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.fetchers.shape import ONE_THREAD
-from tests.doubles import NUMBER_SCHEMA
-from tests.pages import Library, Page, PageSource, pages, rows_of, start_of
+from tests.pages import Library, Page, pages, rows_of
 from tests.readers.runtime.epoch.rig import (
     UNALIGNED,
     positions,
@@ -37,13 +33,13 @@ class Service:
         return {"label": row["label"], "number": 100 + row["number"]}
 
 
-def calls(service: Service, capacity: int = 4) -> AsyncCalls:
-    return AsyncCalls(service.__call__, AsyncSettings(capacity=capacity, queue_size=capacity), NUMBER_SCHEMA)
+def asking(service: Service) -> tuple[Any, Any]:
+    return service.__call__, AsyncSettings(capacity=4, queue_size=4)
 
 
 def test_requests_in_flight_finish_before_an_aligned_barrier() -> None:
     service = Service()
-    reader = reading(Library({"a": pages(5)}), "a", calls=calls(service), threads=ONE_THREAD)
+    reader = reading(Library({"a": pages(5)}), "a", function=asking(service))
     assert sorted(rows_of(reader)) == [("a", 100 + number) for number in range(5)]
     assert reader.state().in_flight == ()
 
@@ -52,7 +48,7 @@ def test_requests_in_flight_are_stored_when_a_reader_is_left_and_asked_again_fir
     service = Service()
     service.let = {0, 1}
     library = Library({"a": [Page((0, 1, 2, 3))]})
-    reader = reading(library, "a", calls=calls(service), threads=ONE_THREAD)
+    reader = reading(library, "a", function=asking(service))
     batches = iter(reader)
     rows: list[tuple[str, int]] = []
     while len(rows) < 2:
@@ -63,12 +59,10 @@ def test_requests_in_flight_are_stored_when_a_reader_is_left_and_asked_again_fir
     assert (sorted(rows), positions(state)) == ([("a", 100), ("a", 101)], {"a": 1})
     assert [request["number"] for request in held.requests if isinstance(request, dict)] == [2, 3]
 
-    again = reading(library, "a", calls=calls(Service()), stop_at=state)
+    again = reading(library, "a", function=asking(Service()), stop_at=state)
     assert sorted(rows_of(again)) == sorted(rows)
 
-    following = EpochReader(
-        PageSource(library), [start_of("a", 1)], Barrier(), restored=state.in_flight, calls=calls(Service())
-    )
+    following = reading(library, "a", position=1, restored=state.in_flight, function=asking(Service()))
     assert sorted(rows + rows_of(following)) == [("a", 100 + number) for number in range(4)]
 
 
@@ -80,8 +74,7 @@ def test_requests_in_flight_are_overtaken_by_an_unaligned_barrier() -> None:
         "a",
         Barrier(rows=3),
         mode=UNALIGNED,
-        calls=calls(service),
-        threads=ONE_THREAD,
+        function=asking(service),
     )
     assert rows_of(reader) == []
     state = reader.state()
@@ -98,8 +91,7 @@ def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> No
         "a",
         Barrier(rows=3),
         alignment_timeout_ms=100,
-        calls=calls(service),
-        threads=ONE_THREAD,
+        function=asking(service),
     )
     answered = [number - 100 for _, number in rows_of(reader)]
     [held] = reader.state().in_flight
@@ -111,7 +103,7 @@ def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> No
 def test_restored_requests_of_a_reader_that_is_left_before_it_makes_them_are_in_flight_again() -> None:
     restored = (*reading_in_flight(), InFlight((), None, b"", ({"label": "a", "number": 8},)))
     for steps in (0, 1):
-        reader = EpochReader(PageSource(), [], Barrier(), restored=restored, calls=calls(Service()))
+        reader = reading(Library(), "", restored=restored, function=asking(Service()))
         batches = iter(reader)
         for _ in range(steps):
             next(batches)
@@ -120,5 +112,5 @@ def test_restored_requests_of_a_reader_that_is_left_before_it_makes_them_are_in_
 
 
 def test_restored_requests_without_anything_that_makes_them_are_an_error() -> None:
-    with pytest.raises(ContractError, match="nothing that makes them"):
-        list(EpochReader(PageSource(), [], Barrier(), restored=[InFlight((), None, b"", (1,))]))
+    with pytest.raises(ContractError, match="source pages has no asynchronous function"):
+        list(reading(Library(), "", restored=(InFlight((), None, b"", (1,)),)))

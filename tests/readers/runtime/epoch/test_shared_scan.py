@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from headwater.core.clock import SystemClock
-from headwater.core.epoch import AlignmentMode, Barrier, EpochState
+from headwater.core.epoch import EpochState
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.shared_scan import SharedScans
-from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
+from headwater.readers.runtime.epoch.task import EpochReading, ReadingContext
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from tests.pages import Library, PageSource, pages, rows_of, start_of
+from tests.readings import epoch_task
 
 
 @pytest.fixture(autouse=True)
@@ -25,19 +25,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def opened(
     source: PageSource, epoch: int = 1, stop_at: EpochState | None = None, *, share: bool = True
 ) -> EpochReading:
-    task = EpochTask(
-        f"query/epoch-{epoch:03d}-x",
-        0,
-        (start_of("a"),),
-        Barrier(),
-        AlignmentMode.ALIGNED,
-        None,
-        1 << 20,
-        restored=(),
-        events=(),
-        share_scans=share,
-    )
-    return open_epoch_reader(source, task, ReadingContext(SystemClock(), stop_at=stop_at))
+    task = epoch_task([start_of("a")], folder=f"query/epoch-{epoch:03d}-x", share_scans=share)
+    return open_epoch_reader(source, task, ReadingContext(stop_at=stop_at))
 
 
 def files(host: Path) -> list[Path]:

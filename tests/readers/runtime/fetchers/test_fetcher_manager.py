@@ -5,18 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.clock import SystemClock
 from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
-from headwater.core.errors import OptionError, SourceError
+from headwater.core.errors import ContractError, SourceError
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
-from headwater.readers.runtime.fetchers.shape import INLINE, ONE_THREAD, ThreadShape, thread_per_split
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
@@ -30,24 +27,31 @@ class Rig:
     """A manager with its channels."""
 
     def __init__(
-        self, shape: ThreadShape, library: Library, labels: str, close_timeout_ms: int = 10_000
+        self,
+        library: Library,
+        labels: str,
+        *,
+        threads: int = 1,
+        close_timeout_ms: int = 10_000,
+        create: Callable[[], PageReader] | None = None,
     ) -> None:
         self.failed = threading.Event()
-        self.library, self.shape = library, shape
         self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId("p", "a"), shape.fetchers, BufferPool(1 << 20)
+            ResultPartitionId("p", "a"), threads, BufferPool(1 << 20)
         )
+        trigger = BarrierTrigger(Barrier(), (), SystemClock(), lambda: None)
         self.manager = SplitFetcherManager(
-            shape, list(map(start_of, labels)), lambda: None, self.failed.set, close_timeout_ms
+            FetcherWork(create or (lambda: PageReader(library)), self.partition, trigger),
+            threads=threads,
+            starts=[start_of(label) for label in labels],
+            take_found=lambda: None,
+            name="test",
+            on_error=self.failed.set,
+            close_timeout_ms=close_timeout_ms,
         )
-        self.trigger = BarrierTrigger(Barrier(), (), SystemClock(), lambda: None)
-        self.create: Callable[[], BarrierSplitReader[Any, Any]] = lambda: PageReader(library)
 
-    def start(self) -> None:
-        work = FetcherWork(
-            self.create, self.partition, self.trigger, self.manager.take, self.shape.splits_per_thread
-        )
-        self.manager.start(work, (), "test")
+    def backlogs(self) -> list[int]:
+        return [channel.backlog for channel in self.partition._pipelined]
 
 
 class Failing(PageReader):
@@ -64,11 +68,11 @@ class Failing(PageReader):
 
 @pytest.mark.parametrize("successful", [0, 2])
 def test_exception_propagation_first_and_successive_fetch(successful: int) -> None:
-    rig = Rig(ONE_THREAD, Library({"a": pages(9)}), "a")
-    reader = Failing(rig.library)
+    library = Library({"a": pages(9)})
+    reader = Failing(library)
     reader.at = successful
-    rig.create = lambda: reader
-    rig.start()
+    rig = Rig(library, "a", create=lambda: reader)
+    rig.manager.start()
     assert rig.failed.wait(10)
     with pytest.raises(SourceError, match="no more") as caught:
         rig.manager.check_errors()
@@ -87,9 +91,8 @@ def test_later_errors_are_noted_with_the_first() -> None:
             both.wait(10)
             raise SourceError("gone")
 
-    rig = Rig(thread_per_split(2), Library(), "ab")
-    rig.create = lambda: FailingTogether(rig.library)
-    rig.start()
+    rig = Rig(Library(), "ab", threads=2, create=lambda: FailingTogether(Library()))
+    rig.manager.start()
     until(lambda: len(rig.manager._failures) == 2, "the fetcher")
     with pytest.raises(SourceError) as caught:
         rig.manager.check_errors()
@@ -102,18 +105,17 @@ def test_f10_an_error_while_closing_is_logged_and_hides_no_other(caplog: pytest.
         def close(self) -> None:
             raise OSError("cannot close")
 
-    rig = Rig(ONE_THREAD, Library({"a": pages(1)}), "a")
-    rig.create = lambda: Stubborn(rig.library)
-    rig.start()
-    until(lambda: rig.partition._pipelined[0].backlog == 1, "the fetcher")
+    rig = Rig(Library(), "a", create=lambda: Stubborn(Library({"a": pages(1)})))
+    rig.manager.start()
+    until(lambda: rig.backlogs() == [1], "the fetcher")
     with caplog.at_level(logging.ERROR):
         rig.manager.close()
     assert "closing the reader of fetcher 0 failed" in caplog.text
 
 
 def test_f10_closing_is_bounded_though_a_reader_does_not_come_back(caplog: pytest.LogCaptureFixture) -> None:
-    release = threading.Event()
     entered = threading.Event()
+    release = threading.Event()
 
     class Deaf(PageReader):
         def fetch(self) -> EpochRecords:
@@ -121,9 +123,8 @@ def test_f10_closing_is_bounded_though_a_reader_does_not_come_back(caplog: pytes
             release.wait(60)
             return EpochRecords()
 
-    rig = Rig(ONE_THREAD, Library({"a": pages(1)}), "a", close_timeout_ms=5)
-    rig.create = lambda: Deaf(rig.library)
-    rig.start()
+    rig = Rig(Library(), "a", close_timeout_ms=5, create=lambda: Deaf(Library({"a": pages(1)})))
+    rig.manager.start()
     assert entered.wait(60)
     with caplog.at_level(logging.ERROR):
         rig.manager.close()
@@ -132,25 +133,24 @@ def test_f10_closing_is_bounded_though_a_reader_does_not_come_back(caplog: pytes
     rig.manager._threads[0].join(10)
 
 
-def test_f10_no_fetcher_is_made_after_closing() -> None:
-    rig = Rig(ONE_THREAD, Library({"a": pages(1)}), "a")
+def test_f10_no_fetcher_is_started_after_closing() -> None:
+    rig = Rig(Library({"a": pages(1)}), "a")
     rig.manager.close()
     rig.manager.close()
-    before = list(rig.manager._threads)
-    rig.start()
-    assert rig.manager._threads == before
+    rig.manager.start()
+    assert all(thread.ident is None for thread in rig.manager._threads)
 
 
 def test_closing_frees_a_fetcher_that_waits_for_room() -> None:
-    rig = Rig(ONE_THREAD, Library({"a": pages(9)}), "a")
+    rig = Rig(Library({"a": pages(9)}), "a")
     rig.partition.pool.try_request(1 << 20)
-    rig.start()
+    rig.manager.start()
     until(lambda: rig.partition.pool._waiting == 1, "the fetcher")
     rig.manager.close()
     assert not any(thread.is_alive() for thread in rig.manager._threads)
 
 
-def test_three_shapes_one_thread_over_all_or_one_split_after_the_other_or_a_thread_each() -> None:
+def test_each_thread_reads_a_split_of_its_own() -> None:
     together = threading.Barrier(3)
 
     class Meeting(PageReader):
@@ -158,51 +158,38 @@ def test_three_shapes_one_thread_over_all_or_one_split_after_the_other_or_a_thre
             together.wait(10)
             return super().fetch()
 
-    rig = Rig(thread_per_split(3), Library({label: pages(1) for label in "abc"}), "abc")
-    rig.create = lambda: Meeting(rig.library)
-    rig.start()
-    until(lambda: sum(channel.backlog for channel in rig.partition._pipelined) == 3, "the fetcher")
-    assert [channel.backlog for channel in rig.partition._pipelined] == [1, 1, 1]
+    library = Library({label: pages(1) for label in "abc"})
+    rig = Rig(library, "abc", threads=3, create=lambda: Meeting(library))
+    rig.manager.start()
+    until(lambda: sum(rig.backlogs()) == 3, "the fetcher")
+    assert rig.backlogs() == [1, 1, 1]
     rig.manager.close()
 
 
-@pytest.mark.parametrize(("at_once", "expected"), [(None, "ababab"), (1, "aaabbb")])
-def test_a_single_thread_reads_splits_in_turn_or_one_after_the_other(
-    at_once: int | None, expected: str
-) -> None:
-    rig = Rig(ThreadShape(0, at_once), Library({"a": pages(3), "b": pages(3)}), "ab")
-    rig.start()
-    while rig.manager.step():
-        pass
-    assert "".join(path[0] for path in rig.library.fetched) == expected
+def test_a_single_thread_reads_splits_one_after_the_other() -> None:
+    library = Library({"a": pages(3), "b": pages(3)})
+    rig = Rig(library, "ab")
+    rig.manager.start()
+    until(lambda: rig.backlogs() == [6], "the fetcher")
+    assert "".join(path[0] for path in library.fetched) == "aaabbb"
     rig.manager.close()
-
-
-def test_without_threads_closing_closes_the_reader() -> None:
-    rig = Rig(INLINE, Library({"a": pages(3)}), "a")
-    readers: list[PageReader] = []
-    rig.create = lambda: readers.append(PageReader(rig.library)) or readers[-1]  # type: ignore[func-returns-value]
-    rig.start()
-    rig.manager.step()
-    rig.manager.close()
-    assert [reader.closed for reader in readers] == [1]
-    assert not rig.manager.step()
 
 
 def test_pausing_and_removing_reach_the_fetcher_that_has_the_split() -> None:
-    rig = Rig(INLINE, Library({"a": pages(3), "b": pages(3)}), "ab")
-    rig.start()
-    for _ in range(2):
-        rig.manager.step()
+    library = Library({label: pages(3) for label in "abc"})
+    rig = Rig(library, "abc", threads=2)
+    first, second = rig.manager._fetchers
+    first.step()
+    second.step()
     rig.manager.pause_or_resume_splits([("a",)], [])
-    rig.manager.remove_splits([("b",), ("c",)])
-    while rig.manager.step():
-        pass
-    assert rig.library.fetched == []
-    rig.manager.close()
+    rig.manager.remove_splits([("b",), ("d",)])
+    for fetcher in (first, second):
+        while fetcher.step():
+            pass
+    assert set(library.fetched) == {("c",)}
+    assert (first.assigned, second.assigned) == ((("a",),), ())
 
 
-@pytest.mark.parametrize(("threads", "at_once"), [(-1, None), (1, 0)])
-def test_a_shape_without_room_is_refused(threads: int, at_once: int | None) -> None:
-    with pytest.raises(OptionError):
-        ThreadShape(threads, at_once)
+def test_a_source_without_a_thread_that_fetches_is_refused() -> None:
+    with pytest.raises(ContractError, match="fetcher_threads is 0"):
+        Rig(Library(), "a", threads=0)

@@ -1,6 +1,6 @@
-"""A task's place in an epoch.
+"""The slot of a task in the state location: the objects by which its attempts, and the driver, agree.
 
-The objects by which its attempts, and the driver, agree on who reads and what was read.
+Which attempt reads, and what was read.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 from headwater.core.state_store import StateStore
 
-__all__ = ["Place"]
+__all__ = ["TaskSlot"]
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place of one task, in the folder of its epoch.
+class TaskSlot:
+    """The objects of one task, in the folder of its epoch.
 
     ::
 
         00003.claim-1     the first attempt, and which process it is
         00003.beat-1      its last sign of life
         00003.over-1      it gave up, and why
-        00003.snapshot    an early snapshot: how far the first attempt can be followed if it dies
-        (at-least-once mode) 00003.claim-2     who took over: from here on the first attempt is fenced
+        00003.snapshot    at-least-once mode: how far the first attempt can be followed if it dies
+        00003.claim-2     the attempt that took over: from here on the first one is fenced
         00003.manifest    what was read, or that nothing was; the first one counts for ever
 
     Attributes:
@@ -35,8 +35,11 @@ class Place:
     epoch: str
     number: int
 
+    def __str__(self) -> str:
+        return f"task {self.number} of epoch {self.epoch}"
+
     def manifest(self) -> bytes | None:
-        """Return the manifest, None if nobody has published one."""
+        """Return the manifest, None if none is published."""
         return self.store.get(self._name("manifest"))
 
     def publish(self, manifest: bytes) -> bytes:
@@ -48,11 +51,11 @@ class Place:
         return self.store.get(self._name(f"claim-{number}"))
 
     def put_claim(self, number: int, claim: bytes) -> bytes:
-        """Claim the place as its number-th attempt; return the claim that counts."""
+        """Claim the slot as its number-th attempt; return the claim that counts."""
         return self.store.put_if_absent(self._name(f"claim-{number}"), claim, durable=False)
 
     def beat(self, number: int) -> bytes | None:
-        """Return the last sign of life of an attempt."""
+        """Return the last sign of life of an attempt, None if it gave none."""
         return self.store.get(self._name(f"beat-{number}"))
 
     def put_beat(self, number: int, beat: bytes) -> None:

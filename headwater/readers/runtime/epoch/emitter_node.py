@@ -1,0 +1,164 @@
+"""Where records become rows: the only node in barrier mode where a position moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.core.clock import Clock
+from headwater.core.epoch import FoundSplit, SplitStatus
+from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue, dumps
+from headwater.core.source import Source
+from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.batch_schema import check_schema
+from headwater.readers.runtime.epoch.feedback import FeedbackLoop
+from headwater.readers.runtime.epoch.progress import EpochProgress
+from headwater.readers.runtime.epoch.replay import Replay
+from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
+from headwater.readers.runtime.partitions.events import Event
+
+__all__ = ["EmitterNode", "ReplayNode"]
+
+
+class EmitterNode:
+    """Emits record after record, whole or not at all, and notes what is said about splits.
+
+    Belongs to the task's thread.
+
+    Attributes:
+        progress: the state of the splits.
+
+    Args:
+        source: makes the emitter.
+        starts: the splits that the task reads.
+        loop: takes what is found.
+        clock: time.
+        schema: of what the emitter yields; None if that is requests of asynchronous calls.
+    """
+
+    def __init__(
+        self,
+        source: Source[Any, Any, Any],
+        *,
+        starts: Sequence[SplitRange[Any, Any]],
+        loop: FeedbackLoop,
+        clock: Clock,
+        schema: pa.Schema | None,
+    ) -> None:
+        self.progress = EpochProgress(starts, clock)
+        self._source = source
+        self._loop = loop
+        self._schema = schema
+        self._emitter = source.create_emitter()
+
+    def emit(self, fetched: Fetched) -> pa.RecordBatch | None:
+        """Return the rows of one record, with the state advanced past all of it.
+
+        None if it has none, or its split is done: a fetch may have brought more than is wanted.
+        """
+        state = self.progress.state(fetched.path)
+        if state is None:
+            return None
+        before = state.position
+        record = fetched.record
+        batches = [
+            batch for batch in (*self._emitter.emit(record, state), *self._emitter.flush()) if batch.num_rows
+        ]
+        if self._schema is not None:
+            for batch in batches:
+                check_schema(self._source, self._schema, batch, fetched.path)
+        self._check(before, state.position, fetched.path, has_rows=bool(batches))
+        for found in record.found:
+            self._add_found(found)
+        return _whole(batches)
+
+    def take(self, event: Event) -> None:
+        """Note an event in its place among the records."""
+        if isinstance(event, SplitsDone):
+            for path in event.finished:
+                self._done(path, SplitStatus.FINISHED, None)
+            for path, delay_ms in event.caught_up.items():
+                self._done(path, SplitStatus.CAUGHT_UP, delay_ms)
+            for path in event.removed:
+                self.progress.done(path, SplitStatus.MORE)
+        elif isinstance(event, SourceEvents):
+            self.progress.add_events(event.events)
+
+    def _add_found(self, found: FoundSplit) -> None:
+        piece = self.progress.add_found(found)
+        if piece is not None:
+            self._loop.put(piece)
+
+    def _done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None) -> None:
+        self.progress.done(path, status, delay_ms)
+
+    def _check(self, before: JsonValue, after: JsonValue, path: SplitPath, *, has_rows: bool) -> None:
+        goes_back = isinstance(before, int) and isinstance(after, int) and after < before
+        if goes_back or (has_rows and after == before):
+            raise ContractError(
+                f"source {self._source.name} returned rows of split {'-'.join(path)} from position "
+                f"{dumps(before)}, and the position after them as {dumps(after)}, which is not behind it: "
+                "they would come again"
+            )
+
+
+class ReplayNode(EmitterNode):
+    """Emits what an earlier reading of the epoch emitted, and no more.
+
+    Attributes:
+        stopped: splits that have come to their stop and may still be fetched from. Emptied by the reader.
+
+    Args:
+        source: makes the emitter.
+        replay: where to stop.
+        loop: takes what is found.
+        clock: time.
+        schema: see `EmitterNode`.
+    """
+
+    def __init__(
+        self,
+        source: Source[Any, Any, Any],
+        replay: Replay,
+        *,
+        loop: FeedbackLoop,
+        clock: Clock,
+        schema: pa.Schema | None,
+    ) -> None:
+        super().__init__(source, starts=replay.ranges(), loop=loop, clock=clock, schema=schema)
+        self.stopped: list[SplitPath] = []
+        self._replay = replay
+
+    def emit(self, fetched: Fetched) -> pa.RecordBatch | None:
+        batch = super().emit(fetched)
+        state = self.progress.state(fetched.path)
+        if state is not None and self._replay.is_at_stop(fetched.path, state.position):
+            self.progress.done(fetched.path, SplitStatus.MORE)
+            self.stopped.append(fetched.path)
+        return batch
+
+    def _add_found(self, found: FoundSplit) -> None:
+        is_read, stop = self._replay.stop_of(found)
+        piece = self.progress.add_found(found, stop)
+        if piece is None:
+            return
+        if is_read:
+            self._loop.put(piece)
+        else:
+            self.progress.done(found.split.path, SplitStatus.MORE)
+
+    def _done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None) -> None:
+        state = self.progress.state(path)
+        if state is not None:
+            self._replay.check_end(path, state.position, finished=status is SplitStatus.FINISHED)
+        super()._done(path, status, delay_ms)
+
+
+def _whole(batches: list[pa.RecordBatch]) -> pa.RecordBatch | None:
+    """Return the rows of one record as one batch: a reader that is left stands before or after a record."""
+    if len(batches) > 1:
+        return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    return batches[0] if batches else None

@@ -1,0 +1,186 @@
+"""The first reading of an epoch: up to the barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.epoch import Barrier, EpochState, InFlight
+from headwater.core.jsons import JsonValue
+from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
+from headwater.readers.runtime.epoch.calls import calls_of
+from headwater.readers.runtime.epoch.dataflow import Dataflow
+from headwater.readers.runtime.epoch.emitter_node import EmitterNode
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.restored import RestoredRows
+from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
+from headwater.readers.runtime.fetchers.events import Fetched
+from headwater.readers.runtime.partitions.buffer_pool import Buffer
+from headwater.readers.runtime.partitions.events import CheckpointBarrier
+from headwater.readers.runtime.partitions.ipc import write_batches
+
+__all__ = ["MOST_FOUND", "FirstReading"]
+
+MOST_FOUND = 10_000
+"""So many splits that were found and not begun end an epoch that has a limit: its state must stay small."""
+
+
+class FirstReading(EpochReader):
+    """Reads up to the barrier, and decides thereby how far the epoch goes.
+
+    Args:
+        source: what to read.
+        task: where to begin, and where the epoch is cut.
+        context: the attempt; without ``stop_at``.
+    """
+
+    def __init__(self, source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext) -> None:
+        starts = [SplitRange(piece.split, piece.start, None) for piece in task.ranges]
+        flow = Dataflow(source, task, ranges=starts, barrier=task.barrier, clock=context.clock)
+        calls = calls_of(source)
+        schema = source.schema() if calls is None else None
+        node = EmitterNode(source, starts=starts, loop=flow.loop, clock=context.clock, schema=schema)
+        super().__init__(source, context, flow=flow, node=node, calls=calls)
+        self._clock = context.clock
+        self._on_snapshot = context.on_snapshot
+        self._has_limit = task.barrier != Barrier()
+        self._alignment_timeout_ms = task.alignment_timeout_ms
+        self._handler = BarrierHandler(
+            flow.channels,
+            task.mode,
+            timeout_ms=task.alignment_timeout_ms,
+            clock=context.clock,
+            metrics=context.metrics,
+        )
+        self._restored = RestoredRows(context.restored)
+        self._restored_requests = [request for held in context.restored for request in held.requests]
+        self._overtaken: dict[SplitPath, tuple[JsonValue, list[pa.RecordBatch]]] = {}
+
+    def _rows(self) -> Generator[pa.RecordBatch, None, None]:
+        yield from self._restored.batches()
+        # From here on the calls know them. A reader that is left earlier stores them as they were.
+        requests = self._restored_requests
+        self._restored_requests = []
+        yield from self._ask(requests)
+        self._flow.start()
+        cut = Cut.NOTHING
+        while cut is not Cut.COMPLETE and cut is not Cut.OVERTAKE:
+            # Between `prepare` and `poll`: a trigger that fires after this look ends the next wait at once.
+            self._flow.prepare()
+            cut = self._look()
+            if cut is Cut.NOTHING:
+                cut = yield from self._step()
+            if cut is Cut.SNAPSHOT:
+                self._report(self._copy(self._flow.loop.waiting()))
+        if cut is Cut.OVERTAKE:
+            self._overtake()
+        elif self._calls is not None:
+            yield from self._calls.drain(self._aligning_ms())
+        self._state = self._snapshot()
+        self._report(self._state)
+
+    def _step(self) -> Generator[pa.RecordBatch, None, Cut]:
+        """Take one element, or wait for one. Returns what a barrier makes of the epoch."""
+        found = self._flow.poll()
+        if found is None:
+            yield from self._wait(self._left_ms())
+            return Cut.NOTHING
+        channel, element = found
+        if isinstance(element, Buffer):
+            yield from self._emit(element)
+        elif isinstance(element, CheckpointBarrier):
+            return self._handler.on_barrier(channel, element.triggered_ms)
+        else:
+            self._node.take(element)
+        return Cut.NOTHING
+
+    def _look(self) -> Cut:
+        """Look whether all splits are done, and at the clock."""
+        trigger = self._flow.trigger
+        if not self._node.progress.open:
+            trigger.fire()
+        trigger.check_time()
+        if not trigger.is_due:
+            return Cut.NOTHING
+        cut = self._handler.on_trigger()
+        return self._handler.on_time(trigger.triggered_ms) if cut is Cut.NOTHING else cut
+
+    def _left_ms(self) -> int | None:
+        """Return how long there is nothing to do if nothing comes; None if that is for ever."""
+        trigger = self._flow.trigger
+        return self._handler.left_ms(trigger.triggered_ms) if trigger.is_due else trigger.left_ms()
+
+    def _aligning_ms(self) -> int | None:
+        """Return how long calls that are under way may still take; None if for ever."""
+        if self._alignment_timeout_ms is None:
+            return None
+        triggered_ms = self._flow.trigger.triggered_ms
+        return max(0, triggered_ms + self._alignment_timeout_ms - self._clock.monotonic_ms())
+
+    def _after_record(self) -> None:
+        if self._has_limit and len(self._flow.loop) >= MOST_FOUND:
+            self._flow.trigger.fire()
+
+    def _to_ask(self, requests: Sequence[JsonValue]) -> Iterable[JsonValue]:
+        return requests
+
+    def _overtake(self) -> None:
+        """Let the barrier overtake where it is missing.
+
+        What it overtook goes through the emitter, so that the position is behind it, but its rows or requests
+        go into the snapshot.
+        """
+        barrier = CheckpointBarrier(self._flow.trigger.triggered_ms)
+        for channel in sorted(self._handler.pending):
+            for element in self._flow.overtake(channel, barrier):
+                if isinstance(element, Buffer):
+                    self._capture(element.payload)
+                else:
+                    self._node.take(element)
+
+    def _capture(self, fetched: Fetched) -> None:
+        """Take the rows or requests of a record that was overtaken."""
+        state = self._node.progress.state(fetched.path)
+        if state is None:
+            return
+        start = state.position
+        batch = self._node.emit(fetched)
+        if batch is None:
+            return
+        if self._calls is not None:
+            self._calls.hold(batch.to_pylist())
+        else:
+            self._overtaken.setdefault(fetched.path, (start, []))[1].append(batch)
+            self.metrics.in_flight_bytes += batch.nbytes
+
+    def _snapshot(self) -> EpochState:
+        # The loop's log comes after all barriers: no split can be found any more.
+        return self._copy(self._flow.loop.cut(CheckpointBarrier(self._clock.monotonic_ms())))
+
+    def _copy(self, loop_log: list[SplitPath]) -> EpochState:
+        """Return the state as it is now."""
+        began_ms = self._clock.monotonic_ms()
+        state = self._node.progress.snapshot(loop_log, list(self._in_flight()))
+        self.metrics.snapshot_ms += self._clock.monotonic_ms() - began_ms
+        return state
+
+    def _in_flight(self) -> Iterator[InFlight]:
+        yield from self._restored.left()
+        for path, (start, batches) in self._overtaken.items():
+            yield InFlight(path, start, write_batches(batches))
+        requests = list(self._restored_requests)
+        if self._calls is not None:
+            requests += self._calls.unanswered()
+        if requests:
+            yield InFlight((), None, b"", tuple(requests))
+
+    def _report(self, state: EpochState) -> None:
+        """Report the first state that was copied at a barrier, and no other."""
+        report = self._on_snapshot
+        self._on_snapshot = None
+        if report is not None:
+            report(state)

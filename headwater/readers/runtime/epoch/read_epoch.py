@@ -1,0 +1,197 @@
+"""One task of an epoch: reads up to the barrier, or exactly what another attempt at the task has read."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.clock import Clock, SystemClock
+from headwater.core.epoch import AlignmentMode, EpochState, InFlight
+from headwater.core.errors import FencedError, StateLocationError
+from headwater.core.jsons import JsonValue
+from headwater.core.state_store import StateStore
+from headwater.readers.runtime.epoch.claims import Claim, ClaimProtocol
+from headwater.readers.runtime.epoch.manifests import Manifest, decode_manifest, encode_manifest
+from headwater.readers.runtime.epoch.metrics import EpochMetrics
+from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, OpenReader, ReadingContext
+from headwater.readers.runtime.epoch.task_slot import TaskSlot
+
+__all__ = ["read_epoch"]
+
+
+def read_epoch(
+    source: BarrierSource[Any, Any],
+    task: EpochTask,
+    store: StateStore | None,
+    open_reader: OpenReader,
+    clock: Clock | None = None,
+) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows of one task of an epoch.
+
+    Runs on an executor, on the task's thread. Ends after the task's manifest is published.
+
+    The first attempt at the task (retries, speculation, a second scan) decides how far the epoch goes. Every
+    later attempt reads exactly that. An attempt that is left early (LIMIT) publishes what it had emitted.
+
+    Args:
+        source: what to read.
+        task: which task.
+        store: the state location; None for a batch read, which publishes nothing.
+        open_reader: makes the reading.
+        clock: time.
+
+    Raises:
+        FencedError: another attempt took over. Spark retries, and the retry follows that one.
+        StateLocationError: the state location cannot be used, or a manifest is cut short.
+        SourceError: what reader and emitter raise.
+    """
+    attempt = _Attempt(source, task, open_reader, clock or SystemClock())
+    if store is None:
+        yield from attempt.read_to_the_end()
+        return
+    slot = TaskSlot(store, task.folder, task.number)
+    acquired = ClaimProtocol(slot, attempt.clock).acquire()
+    if isinstance(acquired, Claim):
+        yield from attempt.read_first(acquired)
+    else:
+        yield from attempt.read_again(slot, acquired)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One attempt at a task."""
+
+    source: BarrierSource[Any, Any]
+    task: EpochTask
+    open_reader: OpenReader
+    clock: Clock
+
+    def read_to_the_end(self) -> Iterator[pa.RecordBatch]:
+        """Read without a state location, as a batch read does."""
+        with closing(self._open(ReadingContext(clock=self.clock))) as reading:
+            yield from reading
+
+    def read_again(self, slot: TaskSlot, manifest: bytes) -> Iterator[pa.RecordBatch]:
+        """Read exactly what a manifest says.
+
+        Nothing if the driver sealed the slot: the next epoch begins where this one did.
+        """
+        state = decode_manifest(manifest, self.source, str(slot)).state
+        if state is not None:
+            context = ReadingContext(clock=self.clock, stop_at=state, restored=self._restored(slot.store))
+            with closing(self._open(context)) as reading:
+                yield from reading
+
+    def read_first(self, claim: Claim) -> Iterator[pa.RecordBatch]:
+        """Read up to the barrier, and publish how far that was."""
+        claim.keep_alive()
+        try:
+            yield from self._read_and_publish(claim)
+        except GeneratorExit:
+            claim.end()
+            raise
+        except BaseException as error:
+            # Said in the state location, so that the next attempt takes over at once.
+            claim.end(f"{type(error).__name__}: {error}")
+            raise
+        claim.end()
+
+    def _read_and_publish(self, claim: Claim) -> Iterator[pa.RecordBatch]:
+        metrics = EpochMetrics()
+        publisher = _Publisher(self.source, claim, metrics)
+        context = ReadingContext(
+            clock=self.clock,
+            restored=self._restored(claim.slot.store),
+            on_snapshot=publisher.write_early if self.task.mode is AlignmentMode.AT_LEAST_ONCE else None,
+            metrics=metrics,
+        )
+        with closing(self._open(context)) as reading:
+            try:
+                for batch in reading:
+                    claim.check()
+                    yield batch
+            except GeneratorExit:
+                # Left early. The rows that were emitted may be used, so the manifest must say how far they
+                # go; which is known once the reading is closed.
+                reading.close()
+                publisher.publish(reading.state())
+                raise
+        publisher.publish(reading.state())
+
+    def _open(self, context: ReadingContext) -> EpochReading:
+        return self.open_reader(self.source, self.task, context)
+
+    def _restored(self, store: StateStore) -> tuple[InFlight, ...]:
+        """Return what earlier epochs left in flight for this task."""
+        found: list[InFlight] = []
+        for folder, number in self.task.restored:
+            slot = TaskSlot(store, folder, number)
+            data = slot.manifest()
+            where = f"{slot} in {store}"
+            if data is None:
+                raise StateLocationError(
+                    f"the manifest of {where} is gone, and with it rows in flight: restore stateLocation "
+                    "from its backup"
+                )
+            state = decode_manifest(data, self.source, where).state
+            found += state.in_flight if state else ()
+        return tuple(found)
+
+
+class _Publisher:
+    """Writes what one attempt has read.
+
+    Always as the manifest, at the end; in AT_LEAST_ONCE also early, while rows still flow, for the attempt
+    that takes over if this one dies.
+    """
+
+    def __init__(self, source: BarrierSource[Any, Any], claim: Claim, metrics: EpochMetrics) -> None:
+        self._source = source
+        self._claim = claim
+        self._metrics = metrics
+        self._thread: threading.Thread | None = None
+
+    def write_early(self, state: EpochState) -> None:
+        """Write a snapshot that was taken before the last row is emitted, on a thread of its own.
+
+        If that fails, an attempt that takes over has to read from the beginning.
+        """
+        snapshot = self._encode(state)
+        self._thread = threading.Thread(
+            target=self._claim.slot.put_snapshot, args=(snapshot,), name="headwater-snapshot", daemon=True
+        )
+        self._thread.start()
+
+    def publish(self, state: EpochState) -> None:
+        """Publish the manifest.
+
+        Raises:
+            FencedError: another attempt's manifest counts, and it is a different one.
+        """
+        # No thread outlives the attempt.
+        if self._thread is not None:
+            self._thread.join()
+        slot = self._claim.slot
+        ours = self._encode(state)
+        counts = slot.publish(ours)
+        if counts == ours:
+            return
+        # Another attempt was first. Its metrics differ from ours, its state need not.
+        if decode_manifest(counts, self._source, str(slot)).state != state:
+            raise FencedError(f"another attempt published {slot} first, with other positions")
+
+    def _encode(self, state: EpochState) -> bytes:
+        metrics: dict[str, JsonValue] = {
+            **dataclasses.asdict(self._metrics),
+            "attempt": self._claim.number,
+            "written_ms": time.time_ns() // 1_000_000,
+        }
+        return encode_manifest(Manifest(state, metrics), self._source)

@@ -1,0 +1,47 @@
+"""Readings of one epoch by one task, without a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.jsons import JsonValue
+from headwater.core.split import SplitRange
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.first_reading import FirstReading
+from headwater.readers.runtime.epoch.second_reading import SecondReading
+from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
+
+
+def epoch_task(
+    starts: Sequence[SplitRange[Any, Any]],
+    barrier: Barrier | None = None,
+    *,
+    mode: AlignmentMode = AlignmentMode.ALIGNED,
+    alignment_timeout_ms: int | None = None,
+    budget_bytes: int = 1 << 26,
+    events: Sequence[JsonValue] = (),
+    folder: str = "query/epoch-1",
+    share_scans: bool = False,
+) -> EpochTask:
+    return EpochTask(
+        folder=folder,
+        number=0,
+        ranges=tuple(starts),
+        barrier=barrier or Barrier(),
+        mode=mode,
+        alignment_timeout_ms=alignment_timeout_ms,
+        budget_bytes=budget_bytes,
+        events=tuple(events),
+        share_scans=share_scans,
+    )
+
+
+def read_task(source: BarrierSource[Any, Any], task: EpochTask, **context: Any) -> EpochReader:
+    """Read up to the barrier, or to ``stop_at`` if that is given."""
+    attempt = ReadingContext(**context)
+    if attempt.stop_at is None:
+        return FirstReading(source, task, attempt)
+    return SecondReading(source, task, attempt)
