@@ -11,7 +11,7 @@ from typing import Any, Self
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.event_loop import LoopHost, process_loop
-from headwater.readers.async_io.function import Row, Scope
+from headwater.readers.async_io.function import InputRow, Scope
 from headwater.readers.async_io.given_function import as_function, fitted_settings, function_name
 from headwater.readers.async_io.intake import Intake
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
@@ -136,7 +136,7 @@ class AsyncWaitOperator:
         """
         self._resources.close()
 
-    def feed(self, rows: Sequence[Row]) -> int:
+    def feed(self, rows: Sequence[InputRow]) -> int:
         """Take rows, as many of the first as there is room for (`free`), and return how many.
 
         The sequence may be reused, its rows not be changed.
@@ -204,7 +204,7 @@ class AsyncWaitOperator:
 
     def process(
         self,
-        batches: Iterable[Sequence[Row]],
+        batches: Iterable[Sequence[InputRow]],
         *,
         linger_s: float = 0.05,
         at_least: int = 1000,

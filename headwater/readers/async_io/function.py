@@ -21,14 +21,14 @@ __all__ = [
     "BlockingFunction",
     "CallbackFunction",
     "Function",
+    "InputRow",
     "OpenContext",
     "Result",
     "ResultFuture",
-    "Row",
     "Scope",
 ]
 
-Row: TypeAlias = Any
+InputRow: TypeAlias = Any
 Result: TypeAlias = Any
 
 
@@ -97,7 +97,7 @@ class Function:
         Called once after the last call has ended, also after a failure, if `open` was called.
         """
 
-    def timeout(self, row: Row) -> Result:
+    def timeout(self, row: InputRow) -> Result:
         """Return a substitute for the result that did not come in time, or raise.
 
         Called once per row at most, on the loop; must not block.
@@ -112,7 +112,7 @@ class AsyncFunction(Function, ABC):
     """A function for clients with ``async``/``await``."""
 
     @abstractmethod
-    async def async_invoke(self, row: Row) -> Result:
+    async def async_invoke(self, row: InputRow) -> Result:
         """Return the result for a row.
 
         Called once per attempt; up to ``capacity`` calls run at once, all on the loop's thread.
@@ -127,7 +127,7 @@ class AsyncBatchFunction(Function, ABC):
     """A function for services with bulk look-ups."""
 
     @abstractmethod
-    async def async_invoke_batch(self, rows: Sequence[Row]) -> Sequence[Result]:
+    async def async_invoke_batch(self, rows: Sequence[InputRow]) -> Sequence[Result]:
         """Return one result per row, in the order of the rows.
 
         An exception *in place of* a result fails that row alone, one raised all of them.
@@ -141,7 +141,7 @@ class CallbackFunction(Function, ABC):
     """A function for clients that call back, from threads of their own."""
 
     @abstractmethod
-    def async_invoke(self, row: Row, result_future: ResultFuture) -> None:
+    def async_invoke(self, row: InputRow, result_future: ResultFuture) -> None:
         """Start a request and register ``result_future`` with the client; must not block.
 
         What it raises completes the call exceptionally.
@@ -156,5 +156,5 @@ class BlockingFunction(Function, ABC):
     """
 
     @abstractmethod
-    def invoke(self, row: Row) -> Result:
+    def invoke(self, row: InputRow) -> Result:
         """Return the result for a row. Called once per attempt, on any thread of the pool, many at once."""

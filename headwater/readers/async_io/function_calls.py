@@ -16,8 +16,8 @@ from headwater.readers.async_io.function import (
     BlockingFunction,
     CallbackFunction,
     Function,
+    InputRow,
     Result,
-    Row,
 )
 from headwater.readers.async_io.given_function import function_name
 from headwater.readers.async_io.shared_cache import SharedCache, looking_up_first
@@ -56,14 +56,14 @@ class FunctionCalls:
         self,
         cache: SharedCache,
         *,
-        key: Callable[[Row], Hashable],
+        key: Callable[[InputRow], Hashable],
         is_storable: Callable[[Result], bool],
         count_hits: Callable[[int, int], None],
     ) -> None:
         """Ask a shared cache before the service; see `looking_up_first`. Before the first call."""
         invoke = self.invoke
 
-        async def invoke_one_row(rows: Sequence[Row]) -> Sequence[Result]:
+        async def invoke_one_row(rows: Sequence[InputRow]) -> Sequence[Result]:
             [row] = rows
             return [await invoke(row)]
 
@@ -76,7 +76,7 @@ class FunctionCalls:
             count_hits=count_hits,
         )
 
-        async def look_up_one_row(row: Row) -> Result:
+        async def look_up_one_row(row: InputRow) -> Result:
             [result] = await look_up([row])
             return result
 
@@ -119,12 +119,14 @@ class FunctionCalls:
             )
         return await awaitable
 
-    async def _call_back(self, call: Callable[[Row, _ResultFuture], None], row: Row) -> Result:
+    async def _call_back(self, call: Callable[[InputRow, _ResultFuture], None], row: InputRow) -> Result:
         result_future = _ResultFuture(self._host)
         call(row, result_future)
         return await result_future.future
 
-    async def _call_on_thread(self, pool: ThreadPool, call: Callable[[Row], Result], row: Row) -> Result:
+    async def _call_on_thread(
+        self, pool: ThreadPool, call: Callable[[InputRow], Result], row: InputRow
+    ) -> Result:
         result_future = _ResultFuture(self._host)
         pool.submit(partial(_complete, call, row, result_future))
         try:
@@ -185,7 +187,7 @@ class _ResultFuture:
             self.future.set_exception(error)
 
 
-def _complete(call: Callable[[Row], Result], row: Row, result_future: _ResultFuture) -> None:
+def _complete(call: Callable[[InputRow], Result], row: InputRow, result_future: _ResultFuture) -> None:
     try:
         result = call(row)
     except BaseException as error:  # noqa: BLE001 - goes to the row that it concerns

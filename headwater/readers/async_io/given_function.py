@@ -14,8 +14,8 @@ from headwater.readers.async_io.function import (
     BlockingFunction,
     CallbackFunction,
     Function,
+    InputRow,
     Result,
-    Row,
 )
 from headwater.readers.async_io.settings import AsyncSettings, Batching
 
@@ -27,22 +27,22 @@ _BATCH_SIZE = 100
 class _PlainAsyncFunction(AsyncFunction):
     """An ``async def`` function."""
 
-    def __init__(self, call: Callable[[Row], Awaitable[Result]]) -> None:
+    def __init__(self, call: Callable[[InputRow], Awaitable[Result]]) -> None:
         self.call = call
         self.name = getattr(call, "__qualname__", type(call).__qualname__)
 
-    async def async_invoke(self, row: Row) -> Result:
+    async def async_invoke(self, row: InputRow) -> Result:
         return await self.call(row)
 
 
 class _PlainBlockingFunction(BlockingFunction):
     """A ``def`` function."""
 
-    def __init__(self, call: Callable[[Row], Result]) -> None:
+    def __init__(self, call: Callable[[InputRow], Result]) -> None:
         self.call = call
         self.name = getattr(call, "__qualname__", type(call).__qualname__)
 
-    def invoke(self, row: Row) -> Result:
+    def invoke(self, row: InputRow) -> Result:
         return self.call(row)
 
 

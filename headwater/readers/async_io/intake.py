@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
-from headwater.readers.async_io.function import Row
+from headwater.readers.async_io.function import InputRow
 from headwater.readers.async_io.settings import Batching
 from headwater.readers.async_io.stream_element_queue import StreamElement, StreamElementQueue, Watermark
 
@@ -41,7 +41,7 @@ class Intake:
         self._now = now
         self._submit = submit
         self._restored: deque[Any] = deque()
-        self._gathered: list[Row] = []
+        self._gathered: list[InputRow] = []
         self._leave_at = math.inf
 
     @property
@@ -63,7 +63,7 @@ class Intake:
         """Return what is not in the queue yet, in its order."""
         return [*self._gathered, *self._restored]
 
-    def feed(self, rows: Sequence[Row]) -> int:
+    def feed(self, rows: Sequence[InputRow]) -> int:
         """Take rows, as many of the first as there is room for, and return how many."""
         taken = rows[: self.free]
         self._put(taken)
@@ -103,14 +103,14 @@ class Intake:
             return slots
         return slots * self._batching.size - len(self._gathered)
 
-    def _put(self, rows: Sequence[Row]) -> None:
+    def _put(self, rows: Sequence[InputRow]) -> None:
         """Take rows for which there is room."""
         if self._batching:
             self._gather(rows, self._batching)
         elif rows:
             self._enqueue(rows)
 
-    def _gather(self, rows: Sequence[Row], batching: Batching) -> None:
+    def _gather(self, rows: Sequence[InputRow], batching: Batching) -> None:
         linger_s = batching.linger_ms / 1000
         if not self._gathered:
             self._leave_at = self._now() + linger_s

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from headwater.core.errors import OptionError
-from headwater.readers.async_io.function import Result, Row
+from headwater.readers.async_io.function import InputRow, Result
 from headwater.readers.async_io.shared_cache import SharedCache
 
 __all__ = [
@@ -178,7 +178,7 @@ class CircuitBreakerSettings:
         _check(self.probes >= 1, "probes", f"must be at least 1, is {self.probes}")
 
 
-def whole_row(row: Row) -> Hashable:
+def whole_row(row: InputRow) -> Hashable:
     """Return the row itself: the key where nothing less is given."""
     key: Hashable = row
     return key
@@ -197,7 +197,7 @@ class CacheSettings:
         shared: a cache outside the process, asked for what this one does not know.
     """
 
-    key: Callable[[Row], Hashable] = whole_row
+    key: Callable[[InputRow], Hashable] = whole_row
     size: int = 10_000
     ttl_ms: int | None = None
     negative_ttl_ms: int | None = None
@@ -236,7 +236,7 @@ class AsyncSettings:
     """
 
     mode: OutputMode = OutputMode.UNORDERED
-    key: Callable[[Row], Hashable] | None = None
+    key: Callable[[InputRow], Hashable] | None = None
     capacity: int = 100
     queue_size: int | None = None
     timeout_ms: int | None = 300_000
@@ -246,7 +246,7 @@ class AsyncSettings:
     rate_limit: RateLimit | None = None
     circuit_breaker: CircuitBreakerSettings | None = None
     cache: CacheSettings | None = None
-    describe_row: Callable[[Row], str] | None = None
+    describe_row: Callable[[InputRow], str] | None = None
     block_warning_ms: int = 1_000
     open_timeout_ms: int = 60_000
     close_timeout_ms: int = 10_000

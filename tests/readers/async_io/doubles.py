@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from headwater.core.errors import CallTimeoutError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.event_loop import LoopHost
-from headwater.readers.async_io.function import AsyncFunction, OpenContext, Result, Row
+from headwater.readers.async_io.function import AsyncFunction, InputRow, OpenContext, Result
 from headwater.readers.async_io.settings import AsyncSettings
 
 T = TypeVar("T")
@@ -112,15 +112,15 @@ class Service(AsyncFunction):
         expired: rows for which `timeout` was called.
     """
 
-    def __init__(self, substitute: Callable[[Row], Result] | None = None) -> None:
-        self.calls: list[Row] = []
-        self.running: list[Row] = []
-        self.cancelled: list[Row] = []
-        self.expired: list[Row] = []
+    def __init__(self, substitute: Callable[[InputRow], Result] | None = None) -> None:
+        self.calls: list[InputRow] = []
+        self.running: list[InputRow] = []
+        self.cancelled: list[InputRow] = []
+        self.expired: list[InputRow] = []
         self.peak = 0
         self.log: list[str] = []
         self._substitute = substitute
-        self._futures: dict[Row, list[asyncio.Future[Result]]] = defaultdict(list)
+        self._futures: dict[InputRow, list[asyncio.Future[Result]]] = defaultdict(list)
 
     async def open(self, context: OpenContext) -> None:
         self.log.append("open")
@@ -128,7 +128,7 @@ class Service(AsyncFunction):
     async def close(self) -> None:
         self.log.append("close")
 
-    async def async_invoke(self, row: Row) -> Result:
+    async def async_invoke(self, row: InputRow) -> Result:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._futures[row].append(future)
         self.calls.append(row)
@@ -142,18 +142,18 @@ class Service(AsyncFunction):
         finally:
             self.running.remove(row)
 
-    def timeout(self, row: Row) -> Result:
+    def timeout(self, row: InputRow) -> Result:
         self.expired.append(row)
         if self._substitute is None:
             raise CallTimeoutError("no result within the timeout")
         return self._substitute(row)
 
-    def answer(self, *rows: Row, result: Callable[[Row], Result] = lambda row: f"{row}!") -> None:
+    def answer(self, *rows: InputRow, result: Callable[[InputRow], Result] = lambda row: f"{row}!") -> None:
         """Let the last call of each row return."""
         for row in rows:
             self._futures[row][-1].set_result(result(row))
 
-    def fail(self, row: Row, error: Exception) -> None:
+    def fail(self, row: InputRow, error: Exception) -> None:
         """Let the last call of a row raise."""
         self._futures[row][-1].set_exception(error)
 

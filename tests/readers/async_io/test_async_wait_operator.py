@@ -10,10 +10,10 @@ from headwater.core.errors import AsyncCallError, CallTimeoutError
 from headwater.readers.async_io.function import (
     AsyncFunction,
     CallbackFunction,
+    InputRow,
     OpenContext,
     Result,
     ResultFuture,
-    Row,
 )
 from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
@@ -162,7 +162,7 @@ class TestFlinksCases:
     def test_a_timeout_that_raises_fails_the_task_with_what_it_raised(
         self, host: ManualHost, mode: OutputMode
     ) -> None:
-        def no_substitute(row: Row) -> Result:
+        def no_substitute(row: InputRow) -> Result:
             raise ValueError("none for this")
 
         with operator_of(Service(no_substitute), host, mode=mode, timeout_ms=1000) as operator:

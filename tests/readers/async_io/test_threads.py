@@ -24,10 +24,10 @@ from headwater.readers.async_io.function import (
     AsyncFunction,
     BlockingFunction,
     CallbackFunction,
+    InputRow,
     OpenContext,
     Result,
     ResultFuture,
-    Row,
     Scope,
 )
 from headwater.readers.async_io.opened_functions import close_shared_functions
@@ -203,7 +203,7 @@ class Counting(AsyncFunction):
     async def close(self) -> None:
         self.closed.append(1)
 
-    async def async_invoke(self, row: Row) -> Result:
+    async def async_invoke(self, row: InputRow) -> Result:
         return row
 
 
@@ -250,7 +250,7 @@ def test_open_and_close_that_block_run_beside_the_loop(raises: bool) -> None:
         def close(self) -> None:  # type: ignore[override]
             threads.append(threading.get_ident())
 
-        def invoke(self, row: Row) -> Result:
+        def invoke(self, row: InputRow) -> Result:
             return row
 
     if raises:

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.function import AsyncFunction, OpenContext, Result, Row
+from headwater.readers.async_io.function import AsyncFunction, InputRow, OpenContext, Result
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
@@ -49,7 +49,7 @@ class TestWrongUse:
 
     def test_a_timeout_that_is_a_coroutine(self, host: ManualHost) -> None:
         class AsyncTimeout(Service):
-            async def timeout(self, row: Row) -> Result:
+            async def timeout(self, row: InputRow) -> Result:
                 return row
 
         with operator_of(AsyncTimeout(), host, timeout_ms=10) as operator:
