@@ -54,8 +54,9 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("wait",),
     ],
     "headwater.connector.sources": [
-        ("configured", "simple", "source_options"),
-        ("files", "http", "kafka", "mqtt", "user_sources"),
+        ("configured", "source_options"),
+        ("files", "http", "kafka", "mqtt", "simple"),
+        ("user_sources",),
         ("registry",),
     ],
 }

@@ -98,7 +98,13 @@ class CheckpointTests(Subject):
         engine: MicroBatchEngine,
         when: str = "",
     ) -> None:
-        due, come = self.count_rows(options, expected), self.count_rows(options, engine.rows)
-        lost, double = due - come, come - due
-        message = f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, {double.total()} came too often"
-        keeps(Source, not lost and not double, f"{message}; for example {next(iter(lost or double), None)}")
+        due = self.count_rows(options, expected)
+        come = self.count_rows(options, engine.rows)
+        lost = due - come
+        double = come - due
+        keeps(
+            Source,
+            not lost and not double,
+            f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, {double.total()} came "
+            f"too often; for example {next(iter(lost or double), None)}",
+        )

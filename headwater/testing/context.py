@@ -1,7 +1,4 @@
-"""A coordinator for the test of an enumerator.
-
-Runs what it is told at once, and remembers what was said to it.
-"""
+"""A coordinator's side of the conversation, for the test of an enumerator."""
 
 from __future__ import annotations
 
@@ -22,7 +19,9 @@ _BACKOFF = Backoff(deadline_ms=30_000)
 
 
 class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
-    """Calls run at once, on the caller's thread; passing failures are repeated a few times.
+    """Runs calls at once, on the caller's thread, and remembers what the enumerator said.
+
+    Failures that pass are repeated a few times.
 
     It serves enumerators of both modes: that of barrier mode is the wider contract.
 

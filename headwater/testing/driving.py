@@ -46,9 +46,11 @@ def read_range(
 
     In barrier mode no more than so many records, then the split is removed.
     """
-    reading, path = Reading(), piece.split.path
+    reading = Reading()
+    path = piece.split.path
     with closing(source.create_reader()) as reader:
-        emitter, state = source.create_emitter(), SplitState(piece)
+        emitter = source.create_emitter()
+        state: SplitState[Any, Any] = SplitState(piece)
         reader.handle_splits_changes([piece])
         for _ in range(_MOST_EMPTY_FETCHES):
             fetched = reader.fetch()
@@ -73,7 +75,8 @@ def read_range(
     keeps(
         SplitReader.fetch,
         False,
-        f"comes to an end: split {piece.split.split_id} neither finished nor caught up in {_MOST_EMPTY_FETCHES} fetches",
+        f"comes to an end: split {piece.split.split_id} neither finished nor caught up in {_MOST_EMPTY_FETCHES} "
+        "fetches",
     )
     raise AssertionError
 
@@ -86,7 +89,8 @@ def _emit(
         keeps(
             Source.schema,
             batch.schema.equals(schema),
-            f"is the schema of every batch; it says\n{schema}\nand a batch of {state.split.split_id} has\n{batch.schema}",
+            f"is the schema of every batch; it says\n{schema}\nand a batch of {state.split.split_id} has\n"
+            f"{batch.schema}",
         )
         reading.rows += batch.to_pylist()
     reading.positions.append((state.position, len(reading.rows)))

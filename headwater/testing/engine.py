@@ -1,7 +1,4 @@
-"""Spark's micro-batch loop in this process, without Spark.
-
-An offset log, a commit log, a sink, and a crash wherever a test wants one.
-"""
+"""Spark's micro-batch loop in this process, without Spark: an offset log, a sink, and crashes on demand."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class Step(enum.Enum):
 
 
 class CrashError(BaseException):
-    """The process that a test ends here. Not an ``Exception``: nobody is to catch it."""
+    """Ends the process, for a test. Not an ``Exception``, so that no code of a source catches it."""
 
 
 class MicroBatchEngine:

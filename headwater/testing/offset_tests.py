@@ -1,4 +1,4 @@
-"""What must hold of splits and positions, since they are written into every offset (`headwater.core.source.Source`)."""
+"""What must hold of splits and positions, which are written into every offset (`Source`, `Split`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["OffsetTests"]
 
 
 class OffsetTests(Subject):
-    """They come back as they went in, in one text only, small, and only forward."""
+    """Splits come back from JSON as they were; positions are small JSON, and only go forward."""
 
     def test_splits_come_back_from_json_as_they_were(self) -> None:
         source, splits = self._splits()

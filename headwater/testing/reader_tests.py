@@ -33,7 +33,8 @@ class ReaderTests(Subject):
     def test_reading_a_range_again_brings_the_same_rows(self) -> None:
         with self.readable() as configured:
             piece = self.some_range(configured)
-            first, again = (read_range(configured.source, piece) for _ in range(2))
+            first = read_range(configured.source, piece)
+            again = read_range(configured.source, piece)
             keeps(SplitReader.fetch, first.rows, f"returns records; there are none in {piece}")
             keeps(
                 Source.create_reader,
@@ -48,7 +49,8 @@ class ReaderTests(Subject):
 
     def test_a_range_that_is_read_in_pieces_brings_the_same_rows(self) -> None:
         with self.readable() as configured:
-            source, piece = configured.source, self.some_range(configured)
+            source = configured.source
+            piece = self.some_range(configured)
             whole = read_range(source, piece).rows
             if isinstance(source, PlannedSource):
                 for pieces in (2, 3):
@@ -75,7 +77,8 @@ class ReaderTests(Subject):
 
     def test_a_second_reading_stops_where_the_first_one_did(self) -> None:
         with self.readable() as configured:
-            source, piece = configured.source, self.some_range(configured)
+            source = configured.source
+            piece = self.some_range(configured)
             if isinstance(source, PlannedSource):
                 return  # the pieces of a range that is cut are that
             for position, rows in read_range(source, piece).positions[:3]:
@@ -105,13 +108,15 @@ class ReaderTests(Subject):
 
     def test_a_wake_up_ends_a_fetch_and_loses_nothing(self) -> None:
         with self.readable() as configured:
-            source, piece = configured.source, self.some_range(configured)
+            source = configured.source
+            piece = self.some_range(configured)
             whole = count_rows(read_range(source, piece).rows)
 
             class Woken:
                 """A source whose readers are woken before every fetch but the later ones."""
 
-                schema, create_emitter = staticmethod(source.schema), staticmethod(source.create_emitter)
+                schema = staticmethod(source.schema)
+                create_emitter = staticmethod(source.create_emitter)
 
                 @staticmethod
                 def create_reader() -> SplitReader[Any, Any, Any]:
@@ -161,7 +166,8 @@ class ReaderTests(Subject):
 
 
 def _wake_before_fetch(reader: SplitReader[Any, Any, Any]) -> SplitReader[Any, Any, Any]:
-    fetch, wakes = reader.fetch, iter(range(3))
+    fetch = reader.fetch
+    wakes = iter(range(3))
 
     def woken() -> Any:
         if next(wakes, None) is not None:
@@ -196,5 +202,6 @@ def _still_there(thread: threading.Thread) -> bool:
 
 
 def _difference(first: list[dict[str, Any]], again: list[dict[str, Any]]) -> str:
-    lost, new = count_rows(first) - count_rows(again), count_rows(again) - count_rows(first)
+    lost = count_rows(first) - count_rows(again)
+    new = count_rows(again) - count_rows(first)
     return f"{lost.total()} are missing, {new.total()} are new" if lost or new else "the order is another one"

@@ -1,4 +1,4 @@
-"""The same through Spark. The only suite that needs pyspark."""
+"""What a query promises, through Spark. The only suite that needs pyspark."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _TIMEOUT_S = 120
 
 
 class SparkTests(Subject):
-    """Needs a fixture ``spark`` (a ``SparkSession``) in the test's project.
+    """Batch and stream through Spark bring the same rows.
 
-    The world that `options` makes must be visible to other processes.
+    Needs a fixture ``spark`` (a ``SparkSession``) in the test's project. The world that `options` makes must be
+    visible to other processes.
     """
 
     def test_spark_reads_the_same_rows_in_batch_and_stream_also_after_a_restart(
@@ -82,11 +83,10 @@ class SparkTests(Subject):
         batch: list[dict[str, Any]],
         when: str,
     ) -> None:
-        due, come = (
-            self.count_rows(options, batch),
-            self.count_rows(options, self._rows(spark.read.parquet(f"{folder}/rows"))),
-        )
-        lost, double = due - come, come - due
+        due = self.count_rows(options, batch)
+        come = self.count_rows(options, self._rows(spark.read.parquet(f"{folder}/rows")))
+        lost = due - come
+        double = come - due
         keeps(
             Source,
             not lost and not double,

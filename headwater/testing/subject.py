@@ -33,7 +33,7 @@ class Subject:
     """The class; or the name of a source that is built in or installed."""
 
     def options(self) -> Mapping[str, str]:
-        """Make a world with some rows in it, at least four in one split, and return the options that read it."""
+        """Make a world with some rows, at least four of them in one split; return the options that read it."""
         raise NotImplementedError(
             f"{type(self).__name__} needs a method options: the options that read some rows"
         )
@@ -51,7 +51,7 @@ class Subject:
     def configure(
         self, options: Mapping[str, str], boundedness: Boundedness | None = Boundedness.BOUNDED, **more: str
     ) -> ConfiguredSource:
-        """Make the source as Spark's coordinator does.
+        """Make the source as Spark's planner process does.
 
         Option keys come lower-cased, and a schema that is inferred is told to the source.
         """
@@ -93,7 +93,7 @@ class Subject:
         return isinstance(self.configure(options).source, BarrierSource)
 
     def count_rows(self, options: Mapping[str, str], rows: list[dict[str, Any]]) -> Counter[str]:
-        """Return how often each row comes, without the columns that tell of its delivery (`BarrierSource.delivery_columns`)."""
+        """Return how often each row comes, without its `BarrierSource.delivery_columns`."""
         source = self.configure(options).source
         left_out = source.delivery_columns if isinstance(source, BarrierSource) else frozenset()
         return count_rows(

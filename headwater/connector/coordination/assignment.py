@@ -1,4 +1,4 @@
-"""Which splits were handed out in which plan, until the plan is committed (Flink's ``SplitAssignmentTracker``)."""
+"""Which splits were assigned in which plan, until it is committed (Flink's ``SplitAssignmentTracker``)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ __all__ = ["AssignmentTracker"]
 
 
 class AssignmentTracker(Generic[SplitT]):
-    """Remembers the splits that each planned offset assigned for the first time.
-
-    Belongs to the coordinator's thread.
+    """Remembers the splits that each plan assigned for the first time.
 
     A plan is either proven committed (Spark asks for the batch after it), or it never came to be logged
     (Spark asks again for the batch after an earlier offset): then its splits are to be given back.
@@ -22,16 +20,20 @@ class AssignmentTracker(Generic[SplitT]):
     def __init__(self) -> None:
         self._planned: list[tuple[object, tuple[SplitT, ...]]] = []
 
-    def record(self, end: object, splits: Iterable[SplitT]) -> None:
-        """Note what the plan that ends at this offset assigns anew."""
-        self._planned.append((end, tuple(splits)))
+    def record(self, plan: object, splits: Iterable[SplitT]) -> None:
+        """Note what a plan assigns anew.
+
+        Args:
+            plan: its key.
+            splits: those that are new in it.
+        """
+        self._planned.append((plan, tuple(splits)))
 
     def resolve(self, committed: object) -> list[SplitT]:
-        """Forget all plans up to the committed offset.
+        """Forget all plans; return the splits of those that never came to be, in the order of assignment.
 
-        Return the splits of plans that never came to be, in the order of assignment.
-
-        Spark plans one batch at a time, so a plan that ends anywhere else than at ``committed`` was given up.
+        Spark plans one batch at a time: so every plan but the committed one was given up.
         """
-        planned, self._planned = self._planned, []
-        return [split for end, splits in planned if end != committed for split in splits]
+        planned = self._planned
+        self._planned = []
+        return [split for plan, splits in planned if plan != committed for split in splits]

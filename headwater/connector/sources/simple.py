@@ -1,7 +1,4 @@
-"""Sources in the small form as sources of the full form.
-
-In planned mode if they know their heads, else in barrier mode.
-"""
+"""Sources in the small form as sources of the full form: one class for each mode."""
 
 from __future__ import annotations
 
@@ -10,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from headwater.core.abilities import EstimatesSizes, InfersSchema, PushesFilters
+from headwater.connector.options import ParsedOptions
+from headwater.connector.sources.source_options import (
+    CONNECTIONS,
+    READ_TIMEOUT,
+    RETRY_DEADLINE,
+    STARTING_TIMESTAMP,
+)
+from headwater.core.abilities import EstimatesSizes, Heads, InfersSchema, PushesFilters
 from headwater.core.barrier_enumerator import BarrierSplitEnumeratorContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
@@ -35,12 +39,12 @@ if TYPE_CHECKING:
 
     from headwater.readers.simple.split_reader import SimpleSplitReader
 
-__all__ = ["BarrierSimpleSource", "PlannedSimpleSource"]
+__all__ = ["BarrierSimpleSource", "PlannedSimpleSource", "full_form"]
 
 
 @dataclass(frozen=True)
 class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
-    """What both modes share.
+    """What both modes share. Both read with the same split reader, which finds the end of a split by reading.
 
     Attributes:
         user: the source that the user wrote.
@@ -67,21 +71,27 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
     def schema(self) -> pa.Schema:
         import pyarrow as pa
 
-        user, what = self.user, f"{type(self.user).__name__}.schema"
+        user = self.user
+        # A copy that was told what the schema is (`with_schema`) does not infer it again.
         if isinstance(user, InfersSchema) and "schema" not in vars(user):
-            what = f"what {type(user).__name__}.infer_schema returns"
+            said_by = f"what {type(user).__name__}.infer_schema returns"
             with outside(f"{type(user).__name__}.infer_schema", source=user.name):
                 found: object = user.infer_schema()
         else:
+            said_by = f"{type(user).__name__}.schema"
             found = getattr(user, "schema", None)
         if not isinstance(found, pa.Schema):
             raise ContractError(
-                f"source {user.name!r}: {what} must be a pyarrow.Schema, such as pa.schema([('id', pa.int64())]), not {found!r}"
+                f"source {user.name!r}: {said_by} must be a pyarrow.Schema, such as "
+                f"pa.schema([('id', pa.int64())]), not {found!r}"
             )
         return found
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
-        """Tell a copy that infers its schema what it was; one that the user gave is compared with it."""
+        """Tell a copy of a source that infers its schema what it was.
+
+        A schema that the user gave is not told: it is compared with what the source infers.
+        """
         if not isinstance(self.user, InfersSchema) or given:
             return self
         told = copy.copy(self.user)
@@ -89,7 +99,7 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return replace(self, user=told)
 
     def with_filters(self, filters: Sequence[Any]) -> Self:
-        """Give filters to a copy of a source that takes some."""
+        """Give the filters to a copy of the source, if it takes some."""
         told = copy.copy(self.user)
         if isinstance(told, PushesFilters):
             with outside(f"{type(told).__name__}.push_filters", source=self.name):
@@ -123,7 +133,7 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
 class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, Any]):
     """A simple source that knows its heads.
 
-    Positions are integers, and their distance is the most rows there can be.
+    Positions are integers, and the distance of two is the most rows that there can be between them.
     """
 
     def create_enumerator(
@@ -176,3 +186,27 @@ class BarrierSimpleSource(_SimpleForm, BarrierSource[NamedSplit, Any]):
 
     def is_before(self, position: Any, other: Any) -> bool:
         return self.user.is_before(position, other)
+
+
+def full_form(
+    user: SimpleSource, parsed: ParsedOptions, mode: Boundedness
+) -> PlannedSimpleSource | BarrierSimpleSource:
+    """Return a simple source in its full form: in planned mode if it knows its heads, else in barrier mode.
+
+    Args:
+        user: the source.
+        parsed: the options of a simple source of its mode.
+        mode: a batch or a stream.
+    """
+    is_planned = isinstance(user, Heads)
+    settings = SimpleReadSettings(
+        is_planned=is_planned,
+        follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned,
+        read_timeout_ms=parsed[READ_TIMEOUT],
+        retry_deadline_ms=parsed[RETRY_DEADLINE],
+    )
+    # A source that finds no timestamps does not have this option.
+    timestamp_ms = parsed.get(STARTING_TIMESTAMP)
+    if is_planned:
+        return PlannedSimpleSource(user, settings, mode, timestamp_ms)
+    return BarrierSimpleSource(user, settings, mode, timestamp_ms, parsed[CONNECTIONS])

@@ -78,7 +78,7 @@ def options_of(source: SourceClass) -> OptionTable:
 
 @dataclass(frozen=True)
 class UserSource:
-    """The factory of a user's class (`headwater.connector.sources.registry.SourceFactory`)."""
+    """The factory of a user's class (`headwater.connector.sources.configured.SourceFactory`)."""
 
     source: SourceClass
 
@@ -121,42 +121,24 @@ class UserSource:
     ) -> PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]:
         with outside(self.source.__name__, source=self.source.name):
             if not issubclass(self.source, SimpleSource):
-                # _check_class saw to it.
+                # It has `from_options`: `_check_class` has looked.
                 return cast("type[FromOptions]", self.source).from_options(parsed.by_name(), boundedness)  # type: ignore[return-value]
             user = self.source(parsed.by_name())
-        from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
-        from headwater.connector.sources.source_options import (
-            CONNECTIONS,
-            READ_TIMEOUT,
-            RETRY_DEADLINE,
-            STARTING_TIMESTAMP,
-        )
-        from headwater.readers.simple.settings import SimpleReadSettings
+        from headwater.connector.sources.simple import full_form
 
-        mode = boundedness or Boundedness.BOUNDED
-        is_planned = isinstance(user, Heads)
-        settings = SimpleReadSettings(
-            is_planned=is_planned,
-            follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED and not is_planned,
-            read_timeout_ms=parsed[READ_TIMEOUT],
-            retry_deadline_ms=parsed[RETRY_DEADLINE],
-        )
-        # A source that finds no timestamps does not have this option.
-        timestamp_ms = parsed.get(STARTING_TIMESTAMP)
-        if is_planned:
-            return PlannedSimpleSource(user, settings, mode, timestamp_ms)
-        return BarrierSimpleSource(user, settings, mode, timestamp_ms, parsed[CONNECTIONS])
+        return full_form(user, parsed, boundedness or Boundedness.BOUNDED)
 
 
 def _has(source: type, ability: type) -> bool:
-    # Protocols have them.
+    """Whether the objects of a class have an ability. `isinstance` would need such an object."""
     return all(callable(getattr(source, name, None)) for name in ability.__abstractmethods__)  # type: ignore[attr-defined]
 
 
 def _check_class(source: object) -> None:
     if not isinstance(source, type) or not issubclass(source, SimpleSource | PlannedSource | BarrierSource):
         raise OptionError(
-            f"{source!r} is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or hw.contracts.BarrierSource is needed",
+            f"{source!r} is no source: a subclass of hw.SimpleSource, hw.contracts.PlannedSource or "
+            "hw.contracts.BarrierSource is needed",
             option="source",
         )
     if not isinstance(getattr(source, "name", None), str) or not source.name:
@@ -164,7 +146,8 @@ def _check_class(source: object) -> None:
     is_simple = issubclass(source, SimpleSource)
     if not is_simple and not (hasattr(source, "OPTIONS") and hasattr(source, "from_options")):
         raise OptionError(
-            f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in {__name__}",
+            f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in "
+            f"{__name__}",
             option="source",
         )
     if inspect.isabstract(source):

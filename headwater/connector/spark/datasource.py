@@ -29,7 +29,10 @@ _OLDEST = (4, 2)
 
 
 class HeadwaterDataSource(DataSource):
-    """Spark makes an instance for each ``load()``, in its planner process, and pickles it to wherever readers are made."""
+    """Spark makes an instance for each ``load()``, in its planner process.
+
+    It pickles that instance to the processes in which readers are made.
+    """
 
     def __init__(self, options: dict[str, str]) -> None:
         require_spark(pyspark.__version__)
@@ -42,10 +45,8 @@ class HeadwaterDataSource(DataSource):
         return "headwater"
 
     def schema(self) -> StructType:
-        """Called only where the user gave none.
-
-        Spark then pickles this instance to where readers are made.
-        """
+        """Return the source's schema. Called only where the user gave none."""
+        # Pickled with this instance: the process that makes the reader knows it too.
         self._schema_is_given = False
         configured = self._configure(None)
         if configured.spark_schema is not None:
@@ -99,12 +100,13 @@ def require_spark(version: str) -> None:
     found = re.match(r"(\d+)\.(\d+)", version)
     if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
         raise InstallationError(
-            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the cluster too"
+            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the "
+            "cluster too"
         )
 
 
 def _require_arrow() -> None:
-    """Say at once that Arrow is missing: Spark's own processes need it too, and do not name the remedy."""
+    """Say at once that Arrow is missing: Spark's own processes need it too, and do not say what to do."""
     if find_spec("pyarrow") is None:
         raise InstallationError(
             "headwater needs pyarrow, which is not installed in this Python (driver and every executor need it): "

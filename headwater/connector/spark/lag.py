@@ -77,6 +77,7 @@ class LagListener(StreamingQueryListener):
     """
 
     def __init__(self) -> None:
+        # Spark's listener thread writes, the user's threads read.
         self._lock = threading.Lock()
         self._by_run: dict[str, QueryLag] = {}
 
@@ -104,7 +105,8 @@ class LagListener(StreamingQueryListener):
         splits: dict[str, int] = {}
         ours = False
         for source in progress.sources:
-            end, latest = _offset(source.endOffset), _offset(source.latestOffset)
+            end = _offset(source.endOffset)
+            latest = _offset(source.latestOffset)
             ours = ours or end is not None
             if end is not None and latest is not None:
                 splits.update(_lags(end, latest))

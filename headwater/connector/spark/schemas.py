@@ -51,8 +51,8 @@ def check_schema(given: StructType, source: pa.Schema, source_name: str) -> None
     theirs = [(f.name, f.dataType.simpleString()) for f in given.fields]
     if ours != theirs or not all(f.nullable for f in given.fields):
         raise OptionError(
-            f"the source {source_name!r} has the fixed schema {_text(ours)}; remove .schema(...), which says {_text(theirs)}, "
-            "and select, rename or cast after load(); NOT NULL columns are not possible"
+            f"the source {source_name!r} has the fixed schema {_text(ours)}; remove .schema(...), which says "
+            f"{_text(theirs)}, and select, rename or cast after load(); NOT NULL columns are not possible"
         )
 
 

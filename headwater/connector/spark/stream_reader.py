@@ -23,12 +23,11 @@ __all__ = ["RefusedStream", "StreamReader"]
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Exists three times: in Spark's source runner, which plans; in the planner, only to be pickled.
+    """Exists in three kinds of processes.
 
-    And in every task, which reads.
-
-    The coordinator is made by the first call that needs it, so only the runner's copy ever has one, and no
-    copy that is pickled holds a thread.
+    In Spark's planner, which only pickles it; in Spark's source runner, which plans with it; and in every
+    task, which reads with it. The coordinator is made by the first call that needs it: so only the runner's
+    copy ever has one, and no copy that is pickled holds a thread.
     """
 
     def __init__(self, configured: ConfiguredSource) -> None:
