@@ -10,7 +10,7 @@
     ├── ContractError                        a source broke a promise of its contract
     ├── PartitionNotFoundError               a result partition that this process does not hold
     ├── StateLocationError                   stateLocation cannot be used, or what it holds is cut or changed
-    ├── FencedError                          another attempt took this task's place over
+    ├── FencedError                          another attempt took this task over
     ├── AsyncCallError                       a call of asynchronous I/O failed for good; says function and row
     │   ├── CallTimeoutError (TimeoutError)  all attempts together took longer than the timeout
     │   └── CircuitOpenError                 not asked at all: the circuit breaker is open

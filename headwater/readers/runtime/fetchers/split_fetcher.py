@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headwater.core.barrier_reader import BarrierSplitReader
@@ -13,7 +13,8 @@ from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
+from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
+from headwater.readers.runtime.fetchers.pending_fetch import PendingFetch
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
@@ -43,23 +44,6 @@ class FetcherWork:
     events: Sequence[JsonValue] = ()
 
 
-@dataclass(slots=True)
-class _Pending:
-    """What one fetch brought and is not all in the channel yet.
-
-    Attributes:
-        elements: what is still to be put there, in order.
-        served: the splits that had their turn with this fetch.
-        rows: how many rows it brought.
-        row_bytes: what they weigh.
-    """
-
-    elements: deque[Fetched | Event] = field(default_factory=deque)
-    served: set[SplitPath] = field(default_factory=set)
-    rows: int = 0
-    row_bytes: int = 0
-
-
 class SplitFetcher:
     """Reads one split after the other on a thread of its own, and does one thing at a time.
 
@@ -87,7 +71,7 @@ class SplitFetcher:
         self._assigned: dict[SplitPath, None] = {}
         self._paused: set[SplitPath] = set()
         self._tasks: deque[Task] = deque()
-        self._pending = _Pending()
+        self._pending = PendingFetch()
         self._is_cut = False
         self._is_stopped = False
         # Guards the three flags below, and is where an idle fetcher waits.
@@ -244,21 +228,11 @@ class SplitFetcher:
     def _accept(self, fetched: EpochRecords) -> None:
         named = {*fetched.records, *fetched.finished, *fetched.caught_up}
         self._check(named, fetched)
+        self._forget([*fetched.finished, *fetched.caught_up])
         # An empty answer is a turn of all splits: there was nothing. After a wake-up it says nothing.
         nothing_there = not named and not self._was_woken
-        pending = _Pending(served=set(self._assigned.keys() - self._paused) if nothing_there else named)
-        for path, records in fetched.records.items():
-            for record in records:
-                size_bytes = record.rows.nbytes
-                pending.rows += record.rows.num_rows
-                pending.row_bytes += size_bytes
-                pending.elements.append(Fetched(path, record, size_bytes))
-        if fetched.finished or fetched.caught_up:
-            pending.elements.append(SplitsDone(fetched.finished, fetched.caught_up))
-            self._forget([*fetched.finished, *fetched.caught_up])
-        if fetched.events:
-            pending.elements.append(SourceEvents(fetched.events))
-        self._pending = pending
+        served = set(self._assigned.keys() - self._paused) if nothing_there else named
+        self._pending = PendingFetch.of(fetched, served)
 
     def _check(self, named: set[SplitPath], fetched: EpochRecords) -> None:
         if unknown := named - self._assigned.keys():
@@ -296,7 +270,7 @@ class SplitFetcher:
         """
         pending = self._pending
         if pending.served:
-            self._pending = _Pending()
+            self._pending = PendingFetch()
             self._work.trigger.fetched(pending.served, pending.rows, pending.row_bytes)
 
     def _forget(self, paths: Iterable[SplitPath]) -> None:

@@ -3,119 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from headwater.core.clock import ManualClock
-from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError
-from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
-from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
-from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.core.split import SplitPath
+from headwater.readers.runtime.fetchers.events import SplitsDone
 from tests.exactly_once.waiting import until
-from tests.pages import Library, PageReader, pages, start_of
-
-A = ("a",)
-B = ("b",)
-C = ("c",)
-
-
-class Rig:
-    """A fetcher, what feeds it, and the reading end of its channel."""
-
-    def __init__(
-        self,
-        library: Library,
-        labels: str = "",
-        *,
-        barrier: Barrier | None = None,
-        ready: Sequence[SplitPath] = (),
-        budget_bytes: int = 1 << 20,
-        reader: type[PageReader] = PageReader,
-    ) -> None:
-        self.library = library
-        self.waiting = deque(start_of(label) for label in labels)
-        self.told = threading.Event()
-        self.pool = BufferPool(budget_bytes)
-        self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
-            ResultPartitionId("p", "a"), 1, self.pool
-        )
-        self.view = self.partition.create_view(0, self.told.set)
-        self.trigger = BarrierTrigger(barrier or Barrier(), ready, ManualClock(), self._on_change)
-        self._make_reader = reader
-        self.fetcher = SplitFetcher(0, FetcherWork(self._create, self.partition, self.trigger), self._take)
-
-    def _on_change(self) -> None:
-        self.fetcher.wake_up()
-
-    def _create(self) -> PageReader:
-        self.reader = self._make_reader(self.library)
-        return self.reader
-
-    def _take(self) -> SplitRange[Any, Any] | None:
-        return self.waiting.popleft() if self.waiting else None
-
-    def find(self, label: str) -> None:
-        """As a manager does it: there is one more split, and who has room looks."""
-        self.waiting.append(start_of(label))
-        if self.fetcher.has_room:
-            self.fetcher.wake_up()
-
-    @property
-    def backlog(self) -> int:
-        return self.partition._pipelined[0].backlog
-
-    def steps(self) -> None:
-        while self.fetcher.step():
-            pass
-
-    def read(self) -> list[Any]:
-        found: list[Any] = []
-        while (element := self.view.next()) is not None:
-            if isinstance(element, Event):
-                found.append(element)
-            else:
-                found += [(row["label"], row["number"]) for row in element.payload.record.rows.to_pylist()]
-                element.recycle()
-        return found
-
-
-def done(*paths: SplitPath) -> SplitsDone:
-    return SplitsDone(frozenset(paths))
-
-
-@pytest.fixture
-def threads() -> Iterator[Callable[[SplitFetcher], threading.Thread]]:
-    """Runs fetchers as their manager does, and ends them."""
-    running: list[tuple[SplitFetcher, threading.Thread]] = []
-
-    def start(fetcher: SplitFetcher) -> threading.Thread:
-        def body() -> None:
-            fetcher.run()
-            fetcher.finish()
-
-        thread = threading.Thread(target=body)
-        running.append((fetcher, thread))
-        thread.start()
-        return thread
-
-    yield start
-    for fetcher, thread in running:
-        fetcher.stop()
-        thread.join(10)
-        assert not thread.is_alive()
-
-
-Start = Callable[[SplitFetcher], threading.Thread]
+from tests.pages import Library, PageReader, pages
+from tests.readers.runtime.fetchers.fetcher_rig import A, B, C, Rig, Start, done
 
 
 def test_f1_all_methods_of_a_reader_but_wake_up_run_on_one_thread(threads: Start) -> None:
@@ -298,48 +196,3 @@ def test_a_split_is_not_finished_and_caught_up_at_once() -> None:
     rig = Rig(Library({"a": pages(1)}), "a", reader=Confused)
     with pytest.raises(ContractError, match="both finished and caught up"):
         rig.steps()
-
-
-def test_the_barrier_follows_what_was_fetched_and_nothing_follows_the_barrier() -> None:
-    rig = Rig(Library({"a": pages(9)}, events=["seen"]), "a", barrier=Barrier(rows=3), ready=[A])
-    rig.steps()
-    assert rig.read() == [("a", 0), SourceEvents(("seen",)), ("a", 1), ("a", 2), CheckpointBarrier(0)]
-    rig.fetcher.wake_up()
-    rig.steps()
-    assert rig.read() == []
-    assert rig.fetcher.fetches == 3
-
-
-def test_once_a_limit_is_reached_splits_that_were_fetched_from_make_way_for_those_that_were_not() -> None:
-    library = Library({label: pages(9) for label in "abc"})
-    rig = Rig(library, "abc", barrier=Barrier(rows=2), ready=[A, B, C])
-    rig.steps()
-    assert rig.read() == [("a", 0), ("a", 1), ("b", 0), ("c", 0), CheckpointBarrier(0)]
-
-
-def test_an_empty_answer_counts_as_a_turn_but_not_after_a_wake_up() -> None:
-    class Quiet(PageReader):
-        def fetch(self) -> EpochRecords:
-            if wakes:
-                wakes.pop()
-                rig.fetcher.wake_up()
-            return EpochRecords()
-
-    wakes = [1]
-    rig = Rig(Library({"a": pages(9)}), "a", barrier=Barrier(rows=1), ready=[A], reader=Quiet)
-    rig.trigger.fire()
-    rig.fetcher.step()
-    rig.fetcher.step()
-    assert not rig.trigger.is_due
-    rig.steps()
-    assert rig.trigger.is_due
-    assert rig.fetcher.fetches == 2
-
-
-def test_what_was_fetched_counts_once_it_is_in_the_channel_where_a_barrier_that_overtakes_finds_it() -> None:
-    rig = Rig(Library({"a": pages(9)}), "a", barrier=Barrier(rows=1), ready=[A])
-    while not rig.backlog:
-        assert not rig.trigger.is_due
-        rig.fetcher.step()
-    rig.fetcher.step()
-    assert rig.trigger.is_due

@@ -1,0 +1,12 @@
+"""Fixtures for the tests of partitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+
+
+@pytest.fixture
+def pool() -> BufferPool:
+    return BufferPool(1 << 20)
