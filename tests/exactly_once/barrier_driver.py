@@ -1,6 +1,6 @@
-"""A streaming job of a barrier source in a process of its own, for tests that kill it.
+"""A streaming job from a barrier source into Parquet, in a process of its own, for tests that kill it.
 
-Into Parquet, until it is killed or the trigger ends it.
+It runs until it is killed or the trigger ends it.
 
 The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder`` and ``trigger``.
 """

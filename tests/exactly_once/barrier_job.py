@@ -1,4 +1,4 @@
-"""A query over a barrier source that is killed again and again, round after round, and then finished in this process."""
+"""A query over a barrier source that is killed in several rounds, and then finished in this process."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BarrierJob"]
 
-LIFE_S = 90
-DRIVER, EXECUTOR = "org.apache.spark.deploy.SparkSubmit", "CoarseGrainedExecutorBackend"
-"""Of the command lines of JVMs."""
+LIFE_S = 120
+DRIVER = "org.apache.spark.deploy.SparkSubmit"
+EXECUTOR = "CoarseGrainedExecutorBackend"
+"""Parts of the command lines of JVMs."""
 ENVIRONMENT = {
     "SPARK_HOME": str(Path(pyspark.__file__).parent),
     "SPARK_SCALA_VERSION": "2.13",
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
-TIMEOUT_S = 90
+TIMEOUT_S = 120
 BATCH_EVENTS = 12
 """About what a batch writes into the folders that are watched."""
 
@@ -60,9 +61,9 @@ class BarrierJob:
 
     @property
     def victims(self) -> dict[str, Callable[[int], list[int]]]:
-        """Who is killed before the driver, and how to find them in its session.
+        """The kinds of processes that are killed before the driver, and how to find them in its session.
 
-        Workers are those of tasks, whose JVM lives.
+        Python workers are those that run tasks.
         """
         if self.master.startswith("local-cluster"):
             return {
@@ -84,9 +85,12 @@ class BarrierJob:
         }
 
     def kill_rounds(self, rounds: int, rng: random.Random) -> Counter[str]:
-        """Start the job so many times, and kill each time one of every kind of victims, and in the end the driver or its JVM alone.
+        """Start the job this many times. In each round kill one process of each kind, and at last the driver.
 
-        Returns: how many of each kind were killed.
+        The driver is killed with all that belongs to it, or its JVM alone.
+
+        Returns:
+            How many of each kind were killed.
         """
         watched = [
             self.folder / name
@@ -124,7 +128,7 @@ class BarrierJob:
             query.stop()
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        """Return what was written, sorted; what was written twice is there twice."""
+        """Return what was written, sorted; a row that was written twice is there twice."""
         return sorted(
             tuple(row)
             for row in self.spark.read.parquet(f"{self.folder}/rows").selectExpr(*columns).collect()
@@ -138,7 +142,7 @@ def _skip(events: Iterator[Path], count: int) -> str:
 
 
 def _kill_one(find: Callable[[int], list[int]], session: int, at: float) -> int:
-    """Kill one of those that are found, as soon as there is one. Returns its id when it is gone."""
+    """Kill one of the processes that are found, as soon as there is one; return its id when it is gone."""
     killed: list[int] = []
 
     def kill() -> bool:

@@ -35,7 +35,7 @@ STEPS = (
 
 @dataclass(frozen=True)
 class Disk:
-    """The folders that tell how far a query is, in the order in which a batch reaches them."""
+    """The folders that tell how far a query has come, in the order in which a batch reaches them."""
 
     job: Pipeline
 
@@ -71,7 +71,10 @@ class Disk:
         return (steps[folder], int(name)) if folder in steps and name.isdecimal() else None
 
     def set_back(self, batch_id: int, step: Step) -> bool:
-        """Undo what was written between the event and the kill, so that the crash was where it was meant to be; return whether there was any."""
+        """Undo what was written between the event and the kill, and return whether there was any.
+
+        So the crash is where it was meant to be.
+        """
         late = [
             log / str(found)
             for number, log in enumerate(self.logs)

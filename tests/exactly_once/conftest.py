@@ -1,7 +1,4 @@
-"""What the tests of exactly-once share.
-
-A pipeline of one's own, and a broker that may be paused and killed.
-"""
+"""What the tests of exactly-once share: a pipeline per test, and a broker that may be killed."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A Spark Connect client, and the server that it starts, in a process of its own.
+"""A Spark Connect client and the server that it starts, in a process of its own.
 
-A classic session cannot live beside it.
+It cannot share a process with a classic session.
 
-The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, a line of JSON on stdout
-its answer: ``stream`` runs the query until it has caught up, stops it, and says what is in the sink;
-``batch`` reads the topic. Pairs of partition and offset, sorted. ``lag`` is a ``stream`` with a listener on
-the client, and says what that knew at last.
+The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, and a line of JSON on
+stdout is its answer. ``stream`` runs the query until it has caught up, stops it, and answers what is in the
+sink; ``batch`` reads the topic: both as sorted pairs of partition and offset. ``lag`` runs the query with a
+listener on the client, and answers the listener's last report.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def stream(pipeline: Pipeline) -> list[tuple[int, int]]:
         return pipeline.places()
 
 
-class Caught(hw.LagListener):
-    """Says when nothing is left to read."""
+class CaughtUp(hw.LagListener):
+    """Sets ``up`` when nothing is left to read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,10 +56,10 @@ class Caught(hw.LagListener):
 
 
 def lag(pipeline: Pipeline) -> dict[str, Any]:
-    listener = Caught()
+    listener = CaughtUp()
     pipeline.spark.streams.addListener(listener)
     with pipeline.running():
-        assert listener.up.wait(60), "no report reached the client"
+        assert listener.up.wait(120), "no report reached the client"
     return listener.last
 
 

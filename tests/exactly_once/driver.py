@@ -1,8 +1,8 @@
-"""A streaming job in a process of its own, for tests that kill it.
+"""A streaming job from Kafka into Parquet, in a process of its own, for tests that kill it.
 
-From Kafka into Parquet, until it is killed or the trigger ends it.
+It runs until it is killed or the trigger ends it.
 
-The one argument is JSON: what `Pipeline.job` returns, ``master``, ``trigger``, and perhaps ``gate``, a
+The one argument is JSON: what `Pipeline.job` returns, ``master``, ``trigger``, and optionally ``gate``, a
 folder.
 """
 

@@ -1,4 +1,4 @@
-"""A query from a folder of JSON files into Parquet, and somebody who goes on filling the folder."""
+"""A query from a folder of JSON files into Parquet, and a writer that goes on filling the folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FilesPipeline(Pipeline):
 
 @dataclass
 class Writer:
-    """Moves whole files with numbers into a folder, their modification times out of order by some seconds."""
+    """Moves whole files with numbers into a folder. Their modification times are out of order by seconds."""
 
     inbox: Path
     rng: random.Random
@@ -59,7 +59,8 @@ class Writer:
 
     def drop(self) -> None:
         """Write the next file."""
-        name, first = f"{len(self.dropped):05}.json", ROWS * len(self.dropped)
+        name = f"{len(self.dropped):05}.json"
+        first = ROWS * len(self.dropped)
         aside = self.inbox.parent / name
         aside.write_text("".join(f'{{"number":{first + row}}}\n' for row in range(ROWS)))
         at_s = time.time() - self.rng.uniform(0, 20)

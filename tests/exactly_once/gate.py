@@ -23,7 +23,9 @@ SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}
 
 @dataclass(frozen=True)
 class Gate:
-    """A folder in which each task that has come to the gate leaves a file ``<partition>-<attempt>``, with the id of its process.
+    """A folder in which each task that has come to the gate leaves a file.
+
+    The file's name is ``<partition>-<attempt>``; it holds the id of the task's process.
 
     With `SMALL_BATCHES`, and if a task has more to read than fits between its reader and the gate (some MB),
     no reader ends before the gate is open.
@@ -52,7 +54,7 @@ class Gate:
         }
 
     def open(self) -> None:
-        """Let everybody through, for ever."""
+        """Let all tasks through, those that come later too."""
         (self.folder / "open").touch()
 
 
@@ -62,7 +64,9 @@ def _waiting(folder: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
         task = TaskContext.get()
         assert task is not None
-        name, gate, never = f"{task.partitionId()}-{task.attemptNumber()}", Path(folder), threading.Event()
+        name = f"{task.partitionId()}-{task.attemptNumber()}"
+        gate = Path(folder)
+        never = threading.Event()
         for batch in batches:
             if not (gate / name).exists():
                 (gate / f".{name}").write_text(str(os.getpid()))

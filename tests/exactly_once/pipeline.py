@@ -1,4 +1,4 @@
-"""A query from Kafka into Parquet that is started, stopped and crashed at will on one checkpoint, and what it wrote."""
+"""A query from Kafka into Parquet that is started, stopped and crashed on one checkpoint; what it wrote."""
 
 from __future__ import annotations
 
@@ -15,20 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline", "logged", "logged_ids"]
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 def logged_ids(folder: Path) -> list[int]:
-    """Return the batch ids that one of Spark's logs holds: offsets, commits, or the sink's own."""
-    return (
-        sorted(
-            int(entry.name.removesuffix(".compact"))
-            for entry in folder.glob("*")
-            if not entry.name.startswith(".")
-        )
-        if folder.exists()
-        else []
-    )
+    """Return the batch ids in one of Spark's logs (offsets, commits, or the sink's own); none without it."""
+    names = [entry.name for entry in folder.glob("*") if not entry.name.startswith(".")]
+    return sorted(int(name.removesuffix(".compact")) for name in names)
 
 
 def logged(checkpoint: Path, batch_id: int) -> dict[str, Any]:
@@ -39,7 +32,7 @@ def logged(checkpoint: Path, batch_id: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One checkpoint, one sink, and the options of the moment: `but` gives the same with other options."""
+    """One checkpoint, one sink, and options; `but` returns the same pipeline with other options."""
 
     spark: SparkSession
     bootstrap_servers: str
@@ -83,7 +76,7 @@ class Pipeline:
         return reader.options(**self.options).load()
 
     def start(self, frame: DataFrame | None = None, **trigger: Any) -> StreamingQuery:
-        """Start the query; without a trigger it goes on for ever."""
+        """Start the query; without a trigger it goes on until it is stopped."""
         writer = (frame or self.frame()).writeStream.format("parquet").option("path", str(self.sink))
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         return (writer.trigger(**trigger) if trigger else writer).start()
@@ -111,12 +104,11 @@ class Pipeline:
         return [progress["numInputRows"] for progress in query.recentProgress]
 
     def crash_before_commit(self, *, sink_too: bool = True) -> int:
-        """Leave the disk as a crash would have that came before the last batch was committed.
-
-        Return that batch's id.
+        """Leave the disk as a crash before the commit of the last batch would; return that batch's id.
 
         Args:
-            sink_too: before the sink committed it, or else after that and before Spark did.
+            sink_too: whether the crash came before the sink committed the batch; otherwise it came between
+                the sink's commit and Spark's.
         """
         batch_id = self.batch_ids()[-1]
         assert logged_ids(self.checkpoint / "commits")[-1] == batch_id

@@ -1,4 +1,4 @@
-"""Processes of other programs: one in a session of its own, and who belongs to whom, from /proc."""
+"""Other processes: a program in a session of its own, and which processes belong to it, from /proc."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Program:
 
     Its JVM, Spark's source runner, Python daemons and workers all belong to it.
 
-    A context manager: whatever is left at the end is killed.
+    A context manager: the processes that are left at its end are killed.
 
     Args:
         script: the program, for example ``driver.py``.
         job: its one argument.
-        log: where its errors go, and what it prints, unless it is asked.
+        log: the file for its errors, and for what it prints unless ``asked``.
         environment: more variables.
-        asked: whether it takes commands (`ask`).
+        asked: whether it takes commands on stdin and answers them on stdout (`ask`).
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class Program:
         *,
         asked: bool = False,
     ) -> None:
-        self._script, self._log = script, log
+        self._script = script
+        self._log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, str(HERE / script), json.dumps(job)],
@@ -78,17 +79,14 @@ class Program:
         )
 
     def finish(self, timeout_s: float) -> None:
-        """Wait for a program that ends by itself, in good order."""
+        """Wait for a program that ends by itself, and check that it succeeded."""
         assert self._process.wait(timeout_s) == 0, self.log_tail()
 
     def kill(self) -> None:
-        """End everything that belongs to it at once (SIGKILL): no goodbye, no clean-up.
-
-        Returns when the last process is gone.
-        """
+        """End everything that belongs to it at once (SIGKILL), and return when the last process is gone."""
         if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)  # the program and its JVM, in one blow
-        until(self._nobody_left, "the program's processes to be gone")
+            os.killpg(self._process.pid, signal.SIGKILL)  # the program and its JVM at once
+        until(self._none_left, "the program's processes to be gone")
         self._process.communicate()
 
     def kill_jvm(self) -> None:
@@ -115,8 +113,11 @@ class Program:
         if error is not None:
             print(self.log_tail())
 
-    def _nobody_left(self) -> bool:
-        """Kill who is left: Python's worker daemon makes a process group of its own."""
+    def _none_left(self) -> bool:
+        """Kill the processes that are left, and return whether there were none.
+
+        Python's worker daemon is in a process group of its own, so that killing the group does not end it.
+        """
         self._process.poll()
         left = members(self.session)
         for pid in left:

@@ -13,6 +13,7 @@ __all__ = ["Producer", "produce"]
 
 CHUNK = 20
 PAUSE_S = 0.05
+JOIN_S = 120
 
 
 def produce(
@@ -23,14 +24,16 @@ def produce(
 
 
 class Producer:
-    """A thread that goes on producing, whatever is killed meanwhile; the key of record n is n.
+    """A thread that goes on producing while other processes are killed; the key of record n is n.
 
     Attributes:
         written: partition, offset and key of the records that the broker has acknowledged.
     """
 
     def __init__(self, kafka: LocalKafka, topic: str, partitions: int) -> None:
-        self._kafka, self._topic, self._partitions = kafka, topic, partitions
+        self._kafka = kafka
+        self._topic = topic
+        self._partitions = partitions
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._produce, name="producer", daemon=True)
         self._failure: BaseException | None = None
@@ -44,7 +47,8 @@ class Producer:
             yield
         finally:
             self._stopped.set()
-            self._thread.join(60)
+            self._thread.join(JOIN_S)
+        assert not self._thread.is_alive(), "the producer still waits for the broker"
         if self._failure is not None:
             raise self._failure
 
@@ -64,7 +68,7 @@ class Producer:
                         for n in chunk
                     ]
                     producer.flush()
-                    acknowledged = [(n, future.get(60)) for n, future in sent]
+                    acknowledged = [(n, future.get(JOIN_S)) for n, future in sent]
                     self.written += [(done.partition, done.offset, n) for n, done in acknowledged]
         except BaseException as error:  # noqa: BLE001 - raised by `running`
             self._failure = error

@@ -1,7 +1,4 @@
-"""Options that change from one start to the next, on one checkpoint.
-
-Also with a batch that was planned under the old ones.
-"""
+"""Options that change between two starts on one checkpoint, also with a batch planned under the old ones."""
 
 from __future__ import annotations
 
@@ -22,7 +19,8 @@ Make = Callable[..., Pipeline]
 def test_a_narrowed_subscription_still_replays_the_uncommitted_batch_whole(
     pipeline: Make, kafka: LocalKafka, topic: str
 ) -> None:
-    left, kept = kafka.create_topic(f"{topic}-left"), kafka.create_topic(f"{topic}-kept")
+    left = kafka.create_topic(f"{topic}-left")
+    kept = kafka.create_topic(f"{topic}-kept")
     both = pipeline(subscribe=f"{left},{kept}")
     written = [(left, offset) for _, offset in produce(kafka, left, 5)] + [
         (kept, offset) for _, offset in produce(kafka, kept, 5)
@@ -40,7 +38,8 @@ def test_a_narrowed_subscription_still_replays_the_uncommitted_batch_whole(
 def test_a_widened_subscription_reads_the_new_topic_from_its_earliest(
     pipeline: Make, kafka: LocalKafka, topic: str
 ) -> None:
-    old, new = kafka.create_topic(f"{topic}-old"), kafka.create_topic(f"{topic}-new")
+    old = kafka.create_topic(f"{topic}-old")
+    new = kafka.create_topic(f"{topic}-new")
     job = pipeline(subscribe=old, startingOffsets="latest")
     produce(kafka, old, 5)
     written = [(new, offset) for _, offset in produce(kafka, new, 5)]
@@ -55,7 +54,8 @@ def test_a_widened_subscription_reads_the_new_topic_from_its_earliest(
 def test_a_topic_that_left_and_came_back_is_read_from_its_earliest(
     pipeline: Make, kafka: LocalKafka, topic: str
 ) -> None:
-    stays, returns = kafka.create_topic(f"{topic}-stays"), kafka.create_topic(f"{topic}-returns")
+    stays = kafka.create_topic(f"{topic}-stays")
+    returns = kafka.create_topic(f"{topic}-returns")
     both = pipeline(subscribe=f"{stays},{returns}")
     produce(kafka, stays, 1)
     produce(kafka, returns, 3)
@@ -130,7 +130,8 @@ def test_the_positions_of_an_offset_log_can_be_pasted_as_starting_offsets(
 def test_a_topic_that_was_deleted_between_stop_and_restart_leaves_the_query_only_if_loss_is_allowed(
     pipeline: Make, kafka: LocalKafka, topic: str
 ) -> None:
-    goes, stays = kafka.create_topic(f"{topic}-goes"), kafka.create_topic(f"{topic}-stays")
+    goes = kafka.create_topic(f"{topic}-goes")
+    stays = kafka.create_topic(f"{topic}-stays")
     job = pipeline(subscribe=f"{goes},{stays}", **{"fetchOffset.retryIntervalMs": "50ms"})
     produce(kafka, goes, 2)
     produce(kafka, stays, 2)

@@ -1,4 +1,4 @@
-"""The same over Spark Connect: stream, stop, restart, and batch."""
+"""Exactly-once over Spark Connect: stream, stop, restart, and batch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The driver is killed (SIGKILL.
+"""The driver is killed (SIGKILL) repeatedly while records keep coming.
 
-The JVM, Spark's source runner, the Python workers) again and again while records keep coming.
+With it die its JVM, Spark's source runner and the Python workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 PARTITIONS = 4
-LIFE_S = 90
+LIFE_S = 120
 MOST_EVENTS = 80
 """About what five batches write into the folders that are watched."""
 
@@ -59,11 +59,9 @@ def test_a_driver_killed_at_every_step_of_a_checkpoint(
     with producer.running():
         for step in STEPS:
             replays = disk.last(disk.logs[0]) > disk.last(disk.logs[-1])
-            target = (
-                disk.last(disk.logs[-1])
-                + 1
-                + (0 if step is Step.TASKS_RUN and replays else rng.randint(1, 2))
-            )
+            # The tasks of a replay are those of the very next batch.
+            ahead = 0 if step is Step.TASKS_RUN and replays else rng.randint(1, 2)
+            target = disk.last(disk.logs[-1]) + 1 + ahead
             with FolderWatch(disk.folders) as watch, start() as driver:
                 reached = (disk.step(event) for event in watch.files(LIFE_S, driver.check))
                 batch_id = next(
@@ -71,10 +69,8 @@ def test_a_driver_killed_at_every_step_of_a_checkpoint(
                 )
                 driver.kill()
             late = disk.set_back(batch_id, step)
-            print(
-                f"killed at {step.name} of batch {batch_id}{' (set back)' if late else ''}{', a replay' if replays else ''}: {disk}",
-                flush=True,
-            )
+            remarks = [remark for remark, holds in ((", set back", late), (", a replay", replays)) if holds]
+            print(f"killed at {step.name} of batch {batch_id}{''.join(remarks)}: {disk}", flush=True)
     everything_once(disk.job, producer.written)
 
 
@@ -85,7 +81,8 @@ def test_a_driver_killed_at_seeded_points(
     disk: Disk, start: Callable[[], Program], kafka: LocalKafka, topic: str, rng: random.Random
 ) -> None:
     kafka.create_topic(topic, PARTITIONS)
-    producer, late = Producer(kafka, topic, PARTITIONS), []
+    producer = Producer(kafka, topic, PARTITIONS)
+    late: list[tuple[int, int]] = []
     with producer.running():
         for number in range(ROUNDS):
             fatal = rng.randrange(MOST_EVENTS)
@@ -103,10 +100,7 @@ def test_a_driver_killed_at_seeded_points(
 
 
 def everything_once(job: Pipeline, written: list[tuple[int, int, int]]) -> None:
-    """Read the rest in this process, and compare what is in the sink with what was produced.
-
-    Nothing lost, nothing twice.
-    """
+    """Read the rest in this process, and check that each record that was produced is in the sink once."""
     job.but(maxOffsetsPerTrigger=100_000).drain()
     assert job.rows("partition", "offset", "cast(cast(key as string) as int)") == sorted(written)
     print(f"{len(written)} records, each written once, in {job.batch_ids()[-1] + 1} batches")

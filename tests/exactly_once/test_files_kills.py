@@ -1,7 +1,6 @@
-"""The driver is killed (SIGKILL.
+"""The driver is killed (SIGKILL) repeatedly while files come, are read, and are deleted.
 
-The JVM, Spark's source runner, the Python workers) again and again while files come, are read, and are
-deleted.
+With it die its JVM, Spark's source runner and the Python workers.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6")) // 2
 """Kills at seeded points. Each costs the start of a JVM."""
 
-LIFE_S = 90
+LIFE_S = 120
 MOST_EVENTS = 60
 """About what four batches write into the folders that are watched."""
 
@@ -38,7 +37,8 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
 ) -> None:
     job = FilesPipeline(spark, "", tmp_path, {"cleanSource": "delete", "maxFilesPerTrigger": "25"})
     job.inbox.mkdir()
-    disk, writer = Disk(job), Writer(job.inbox, rng)
+    disk = Disk(job)
+    writer = Writer(job.inbox, rng)
     disk.make()
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
     conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
@@ -57,12 +57,14 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
             dropped = set(writer.dropped)
             removed = dropped - {entry.name for entry in job.inbox.iterdir()}
             print(
-                f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}, {len(removed)} files deleted",
+                f"round {number + 1} of {ROUNDS}: {kill.__name__} at file event {fatal}: {disk}, "
+                f"{len(removed)} files deleted",
                 flush=True,
             )
             assert removed <= job.committed_files()
     job.but(maxFilesPerTrigger="1000").drain()
     assert job.rows("number") == [(number,) for number in writer.numbers]
     print(
-        f"{len(writer.numbers)} rows of {len(writer.dropped)} files, each written once, in {job.batch_ids()[-1] + 1} batches"
+        f"{len(writer.numbers)} rows of {len(writer.dropped)} files, each written once, "
+        f"in {job.batch_ids()[-1] + 1} batches"
     )

@@ -1,7 +1,4 @@
-"""A stream of a REST API is killed (SIGKILL) at seeded points while the API grows.
-
-Every item is written once.
-"""
+"""A stream of a REST API is killed (SIGKILL) while the API grows, and each item is written once."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def test_a_driver_killed_at_seeded_points_writes_every_item_once(
     }
     job = BarrierJob(spark, conf, tmp_path, options, ["item"], "local-cluster[1,2,512]")
     assert job.kill_rounds(ROUNDS, rng) == {"Python worker": ROUNDS, "executor": ROUNDS, "driver": ROUNDS}
-    # In this order: what has grown so far stays.
+    # In this order, so that the items that have grown so far stay.
     api.items = api.count()
     api.grow_per_s = 0
     job.finish()

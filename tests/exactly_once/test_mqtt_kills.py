@@ -1,6 +1,6 @@
 """A stream of MQTT messages is killed (SIGKILL) at seeded points while messages keep coming.
 
-With keys each is written once, without none is lost.
+With keys each message is written once. Without keys none is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "1"))
 """Kills at seeded points. Each costs the start of a JVM."""
 
 IN_FLIGHT = 50
-"""What the broker may send before the first acknowledgement, and as many behind what it sends again."""
+"""How many messages the broker may send before the first acknowledgement, and behind those it sends again."""
 
 
 class Publisher:

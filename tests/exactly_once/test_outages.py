@@ -23,11 +23,10 @@ Make = Callable[..., Pipeline]
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(240)]
 
 OUTAGE_S = 20
-RECORDS, VALUE_BYTES = 1_500, 8_000
-"""12 MB in one partition.
-
-More than the fetch in flight, the sockets and the JVM hold between the reader and the gate.
-"""
+JOIN_S = 120
+RECORDS = 1_500
+VALUE_BYTES = 8_000
+"""12 MB in one partition: more than the fetch in flight, the sockets and the JVM hold before the gate."""
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +57,9 @@ def batch(spark: SparkSession, kafka: LocalKafka, topic: str) -> DataFrame:
 
 
 def read_across(gate: Gate, frame: DataFrame, event: Callable[[], Any]) -> list[tuple[int, int]]:
-    """Read a frame; when some of it has been read, let something happen.
+    """Read a frame, and call ``event`` when some of it has been read.
 
-    Return where the records were, sorted.
+    Return partition and offset of the records, sorted.
     """
     rows: list[Any] = []
     reading = threading.Thread(
@@ -72,7 +71,8 @@ def read_across(gate: Gate, frame: DataFrame, event: Callable[[], Any]) -> list[
         event()
     finally:
         gate.open()
-        reading.join(120)
+        reading.join(JOIN_S)
+    assert not reading.is_alive(), "the batch read does not end"
     return sorted((row.partition, row.offset) for row in rows)
 
 

@@ -1,7 +1,4 @@
-"""A crash at a known place of a checkpoint, then a restart.
-
-The disk is left as the crash would have left it.
-"""
+"""A crash at a known step of a checkpoint, then a restart. The disk is left as by a crash."""
 
 from __future__ import annotations
 
@@ -24,7 +21,8 @@ if TYPE_CHECKING:
 
 Make = Callable[..., Pipeline]
 
-STOPS, LIFE_S = 4, 60
+STOPS = 4
+LIFE_S = 120
 MOST_EVENTS = 50
 """About what three batches write into the folders that are watched."""
 

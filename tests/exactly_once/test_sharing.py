@@ -57,8 +57,10 @@ def test_two_queries_on_one_frame_each_read_everything_once(
 def test_a_stream_without_news_brings_nothing_when_another_one_of_its_query_has_some(
     pipeline: Make, kafka: LocalKafka, topic: str
 ) -> None:
-    quiet, busy = kafka.create_topic(f"{topic}-quiet"), kafka.create_topic(f"{topic}-busy")
-    one, other = pipeline(subscribe=quiet), pipeline(subscribe=busy)
+    quiet = kafka.create_topic(f"{topic}-quiet")
+    busy = kafka.create_topic(f"{topic}-busy")
+    one = pipeline(subscribe=quiet)
+    other = pipeline(subscribe=busy)
     produce(kafka, quiet, 3)
     with one.running(one.frame().union(other.frame())) as query:
         produce(kafka, busy, 2)

@@ -18,16 +18,16 @@ from tests.exactly_once.gate import SMALL_BATCHES, Gate
 from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.processes import Program, connected, members, parent
 from tests.exactly_once.producing import produce
+from tests.exactly_once.waiting import until
 
 Make = Callable[..., Pipeline]
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(360)]
 
-RECORDS, VALUE_BYTES = 3_000, 8_000
-"""12 MB a task.
-
-More than the fetch in flight, the sockets and the JVM hold between the reader and the gate.
-"""
+RECORDS = 3_000
+VALUE_BYTES = 8_000
+"""12 MB per task: more than the fetch in flight, the sockets and the JVM hold before the gate."""
+FINISH_S = 180
 
 RUNNER = "python_streaming_source_runner"
 SECOND_ATTEMPTS = {"0-1", "1-1"}
@@ -71,13 +71,16 @@ def test_a_killed_python_worker(
     produced = produce(kafka, job.options["subscribe"], RECORDS, value_bytes=VALUE_BYTES)
     with start("local[2,4]", {}) as driver:
         gate.wait_for_tasks(2)
-        readers = [
-            pid for pid in members(driver.session, "pyspark.daemon") if connected(pid, kafka.brokers[1].port)
-        ]
-        assert len(readers) == 2, "each task has a worker that reads from Kafka, and another one at the gate"
-        os.kill(rng.choice(readers), signal.SIGKILL)
+
+        def readers() -> list[int]:
+            workers = members(driver.session, "pyspark.daemon")
+            return [pid for pid in workers if connected(pid, kafka.brokers[1].port)]
+
+        # Each task has a worker that reads from Kafka, and another one at the gate.
+        until(lambda: len(readers()) == 2, "two workers that read from Kafka")
+        os.kill(rng.choice(readers()), signal.SIGKILL)
         gate.open()
-        driver.finish(120)
+        driver.finish(FINISH_S)
     assert set(gate.arrived()) & SECOND_ATTEMPTS
     assert job.places() == sorted(produced)
 
@@ -92,7 +95,7 @@ def test_a_killed_executor(
         assert len(executors) == 2, "each executor has one task"
         os.kill(rng.choice(sorted(executors)), signal.SIGKILL)
         gate.open()
-        driver.finish(120)
+        driver.finish(FINISH_S)
     assert set(gate.arrived()) & SECOND_ATTEMPTS
     assert job.places() == sorted(produced)
 
@@ -108,7 +111,7 @@ def test_a_killed_source_runner_fails_the_query_which_goes_on_after_a_restart(
         (runner,) = {*members(os.getsid(0), RUNNER)} - before
         os.kill(runner, signal.SIGKILL)
         with pytest.raises(StreamingQueryException):
-            query.awaitTermination(60)
+            query.awaitTermination(120)
     produced += produce(kafka, topic, 5)
     job.drain()
     assert job.places() == sorted(produced)

@@ -1,4 +1,4 @@
-"""Waiting for what another process does: asked again and again, until a deadline."""
+"""Waits for what another process does: asks repeatedly until a deadline."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ def until(condition: Callable[[], object], what: str, timeout_s: float = 120) ->
     """Return as soon as the condition holds.
 
     Raises:
-        AssertionError: it did not within the time.
+        AssertionError: the condition does not hold in time. ``what`` says in the message what was awaited.
     """
-    deadline, never = time.monotonic() + timeout_s, threading.Event()
+    deadline = time.monotonic() + timeout_s
+    never = threading.Event()
     while not condition():
         assert time.monotonic() < deadline, f"waited {timeout_s:.0f} s in vain for {what}"
         never.wait(0.01)

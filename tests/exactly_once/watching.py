@@ -1,7 +1,4 @@
-"""What happens in some folders, as the kernel reports it (inotify).
-
-No polling, nothing missed, a reaction within a millisecond.
-"""
+"""Watches folders with the kernel's inotify: without polling, without a gap, within a millisecond."""
 
 from __future__ import annotations
 
@@ -18,9 +15,10 @@ from typing import Self
 
 __all__ = ["FolderWatch"]
 
-IN_MOVED_TO, IN_CREATE = 0x80, 0x100
+IN_MOVED_TO = 0x80
+IN_CREATE = 0x100
 HEAD = struct.Struct("iIII")
-"""Of an event: watch, mask, cookie, length of the name."""
+"""The head of an event: watch, mask, cookie, length of the name."""
 
 
 class FolderWatch:
@@ -78,7 +76,8 @@ class FolderWatch:
         os.close(self._descriptor)
 
     def _read(self) -> None:
-        data, at = os.read(self._descriptor, 1 << 16), 0
+        data = os.read(self._descriptor, 1 << 16)
+        at = 0
         while at < len(data):
             watch, _, _, length = HEAD.unpack_from(data, at)
             name = data[at + HEAD.size : at + HEAD.size + length].rstrip(b"\0")

@@ -98,7 +98,8 @@ LOSSES = [
     ),
     pytest.param(
         ClusterView(SPLITS, {}, {A: 9, B: 2}, {B: 2}),
-        "the log ends at offset 2: it was truncated, or created anew, or never reached where reading was to begin",
+        "the log ends at offset 2: it was truncated, or created anew, "
+        "or never reached where reading was to begin",
         {B: (SPLITS[B], 2)},
         {},
         id="truncated",
@@ -120,7 +121,8 @@ def test_loss_is_an_error_that_names_topic_partition_offset_and_two_ways_out(
     with pytest.raises(DataLossError) as caught:
         Harness().sees(view, {A: 3, B: 7})
     assert str(caught.value) == (
-        f"topic 'orders', partition 1: {why}; records may have been lost. Set failOnDataLoss=false to go on with what is there, "
+        f"topic 'orders', partition 1: {why}; records may have been lost. "
+        "Set failOnDataLoss=false to go on with what is there, "
         "or start with a new checkpointLocation [source kafka, split orders-1, position 7]"
     )
 

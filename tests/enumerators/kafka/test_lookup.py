@@ -1,7 +1,4 @@
-"""One look at the cluster.
-
-What is there, what is believed at once, and what only after it was said several times.
-"""
+"""Looks at the cluster: which answers are believed at once, and which only after several repetitions."""
 
 from __future__ import annotations
 
@@ -134,7 +131,10 @@ class TestAFirstLook:
         [
             (
                 orders("typo"),
-                r"topic 'typo' does not exist in the Kafka cluster, or this user may not see it: create it, or mend subscribe",
+                (
+                    r"topic 'typo' does not exist in the Kafka cluster, or this user may not see it: "
+                    r"create it, or mend subscribe"
+                ),
             ),
             (
                 AssignedPartitions(frozenset({("orders", 0), ("orders", 5)})),

@@ -50,7 +50,10 @@ def test_offsets_by_partition_are_taken_as_they_are_and_nobody_is_asked_for_them
     [
         (
             {A: 1},
-            r"option 'startingOffsets': must name every partition that is read; missing: t-1 \(-2 is earliest, -1 latest\)",
+            (
+                r"option 'startingOffsets': must name every partition that is read; missing: t-1 "
+                r"\(-2 is earliest, -1 latest\)"
+            ),
         ),
         (
             {A: 1, B: 1, TopicPartition("u", 0): 1},
@@ -75,7 +78,8 @@ def test_a_timestamp_is_the_first_record_at_or_after_it() -> None:
 def test_no_record_at_or_after_it_is_an_error_that_names_partition_timestamp_and_way_out() -> None:
     with pytest.raises(
         SourceError,
-        match=r"startingTimestamp: topic 't', partition 1 has no record at or after the timestamp 50; set startingOffsetsByTimestampStrategy",
+        match=r"startingTimestamp: topic 't', partition 1 has no record at or after the timestamp 50; "
+        r"set startingOffsetsByTimestampStrategy",
     ):
         resolve(OffsetsInitializer("startingTimestamp", AtTimestamp(50)))
 

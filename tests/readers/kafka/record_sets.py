@@ -27,7 +27,8 @@ from headwater.readers.kafka.record_set import RecordSet
 SPLIT = KafkaPartitionSplit("orders", 3)
 FOREVER = 1 << 62
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Base offset, length, leader epoch, magic, crc, attributes, last offset delta, base and max timestamp, producer id, epoch, sequence, count."""
+"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and max timestamp,
+producer id, epoch, sequence, count."""
 
 NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 LOG_APPEND, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20

@@ -1,4 +1,4 @@
-"""Leased memory: used again when nobody looks at it any more, and never before."""
+"""Leased memory: used again when no view of it is left, and never before."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_view_a_buffer_or_a_slice_of_an_array_holds_memory() -> None:
     assert len({address(loan) for loan in [pool.lease(MIB) for _ in makers]}) == len(makers)
 
 
-def test_what_somebody_keeps_is_never_written_to(rng: random.Random) -> None:
+def test_memory_that_is_still_in_use_is_never_written_to(rng: random.Random) -> None:
     pool = ArenaPool(most=3)
     kept: list[tuple[pa.Buffer, int]] = []
     for turn in range(200):

@@ -174,7 +174,7 @@ VARINTS = [
 @pytest.mark.parametrize("varint", VARINTS, ids=[varint.hex() or "none" for varint in VARINTS])
 @pytest.mark.parametrize("place", range(8))
 def test_varints_at_their_borders_in_every_place(varint: bytes, place: int) -> None:
-    """Length, timestamp, offset, key length, value length, header count, header key length, header value length."""
+    """Length, timestamp, offset, key length, value length, header count, header key and value length."""
     fields = [b"\x00", b"\x00", b"\x02k", b"\x02v", b"\x02", b"\x02h", b"\x02x"]
     if place:
         fields[place - 1] = varint + fields[place - 1][1:]

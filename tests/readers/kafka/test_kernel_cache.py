@@ -45,7 +45,7 @@ def first_loads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[st
 def warm(
     first_loads: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A host with a compiled kernel, whatever the test does to it."""
+    """A host with a compiled kernel, which the test may spoil: the kernel is restored afterwards."""
     cache = first_loads[0] / "cache"
     shutil.copytree(cache, tmp_path / "saved")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
@@ -139,7 +139,7 @@ def test_a_link_is_passed_over(home: Path) -> None:
     assert cache_folder() == home / "tmp" / f"headwater-{os.getuid()}"
 
 
-def test_a_folder_of_somebody_else_is_passed_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_another_user_is_passed_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "cache" / "headwater").mkdir(parents=True, mode=0o700)
     other = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: other)

@@ -33,7 +33,7 @@ def leaders(scripted: ScriptedKafka, clock: ManualClock) -> Iterator[Leaders]:
     opened.close()
 
 
-def test_partitions_that_somebody_leads_and_why_the_others_are_nowhere(
+def test_partitions_have_a_leader_or_a_reason_why_not(
     scripted: ScriptedKafka, leaders: Leaders
 ) -> None:
     topic = scripted.topic("t", 2)
@@ -106,7 +106,7 @@ def test_the_latest_offset_counts_open_transactions(kafka: LocalKafka, topic: st
     transaction.abort()
 
 
-def test_a_partition_that_has_just_gone_is_a_passing_failure_for_whoever_asks_for_its_offsets(
+def test_a_partition_that_has_just_gone_is_a_passing_failure_when_its_offsets_are_asked_for(
     scripted: ScriptedKafka, leaders: Leaders
 ) -> None:
     scripted.topic("t")

@@ -35,7 +35,8 @@ class TestWhatIsGone:
         with pytest.raises(DataLossError) as caught:
             task().take(kafka.range("t", 0, 1)).finish()
         assert str(caught.value) == (
-            "topic 't', partition 0, offsets 1 to 3 were lost: the log now begins at offset 4: retention or an administrator removed them. "
+            "topic 't', partition 0, offsets 1 to 3 were lost: the log now begins at offset 4: "
+            "retention or an administrator removed them. "
             "Set failOnDataLoss=false to go on with what is there [source kafka, split t-0, position 1]"
         )
 
@@ -74,7 +75,8 @@ class TestWhatIsGone:
         reading = task().take(kafka.range("t", 0, 5, 9))
         with pytest.raises(
             DataLossError,
-            match=r"offsets 5 to 8 were lost: the log now ends at offset 2: .* \[source kafka, split t-0, position 5\]",
+            match=r"offsets 5 to 8 were lost: the log now ends at offset 2: .* "
+            r"\[source kafka, split t-0, position 5\]",
         ):
             reading.finish()
         assert reading.clock.monotonic_ms() >= BELIEVED_AFTER_MS
@@ -215,7 +217,8 @@ class TestSilence:
         kafka.surprises.extend([plain, *[waiting(reading.clock, nothing(2))] * 100])
         with pytest.raises(
             TransientSourceError,
-            match=r"can be read up to offset 2; an open transaction .* \[source kafka, split t-0, position 2\]",
+            match=r"can be read up to offset 2; an open transaction .* "
+            r"\[source kafka, split t-0, position 2\]",
         ):
             reading.finish()
 

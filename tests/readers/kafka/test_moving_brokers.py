@@ -1,4 +1,4 @@
-"""Leaders that move, and replicas that are nearer than they: the same records, from whoever has them."""
+"""Leaders that move, and replicas that are nearer: the same records, from the broker that has them."""
 
 from __future__ import annotations
 

@@ -78,7 +78,10 @@ def test_only_time_in_vain_counts(timer: PollTimer, clock: ManualClock) -> None:
         (
             None,
             9,
-            "its broker sends nothing, and says that it can be read up to offset 9; an open transaction holds back what follows",
+            (
+                "its broker sends nothing, and says that it can be read up to offset 9; "
+                "an open transaction holds back what follows"
+            ),
         ),
         (None, 20, "its broker sends nothing, and says that it can be read up to offset 20"),
     ],
@@ -93,5 +96,6 @@ def test_in_the_end_the_reason_is_named_once(
     with pytest.raises(TransientSourceError) as caught:
         timer.wait(cursor(end))
     assert str(caught.value) == (
-        f"nothing could be fetched for 5000 ms (kafkaConsumer.pollTimeoutMs): {reason} [source kafka, split t-0, position 7]"
+        f"nothing could be fetched for 5000 ms (kafkaConsumer.pollTimeoutMs): {reason} "
+        "[source kafka, split t-0, position 7]"
     )

@@ -167,7 +167,8 @@ class TestConnectionsThatBreak:
             task().take(kafka.range("t")).finish()
         message = str(caught.value)
         assert message.startswith(
-            "nothing could be fetched for 10000 ms (kafkaConsumer.pollTimeoutMs): reading from the Kafka broker 127.0.0.1:"
+            "nothing could be fetched for 10000 ms (kafkaConsumer.pollTimeoutMs): "
+            "reading from the Kafka broker 127.0.0.1:"
         )
         assert message.endswith("[source kafka, split t-0, position 0]")
         assert message.count("pollTimeoutMs") == message.count("[source") == 1

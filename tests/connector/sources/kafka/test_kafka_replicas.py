@@ -67,7 +67,7 @@ def read_through(two: LocalKafka, topic: str, rack: str) -> list[int]:
 def test_the_follower_in_our_rack_serves_while_the_leader_is_frozen(two: LocalKafka, copied: str) -> None:
     reader = reader_of(two, copied, "there")
     reader.handle_splits_changes([whole(two, copied)])
-    assert two.leaders(copied) == {0: 1}
+    two.wait_for_leaders(copied, {0: 1})
     sets = 0
     while not sets:
         sets += len(reader.fetch().records)

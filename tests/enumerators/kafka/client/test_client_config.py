@@ -17,11 +17,13 @@ from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
 from headwater.enumerators.kafka.client.property_kinds import Harmless, Refused
 
-PLAIN_JAAS = (
-    'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hunter2";'
+LOGIN = 'username="alice" password="hunter2"'
+PLAIN_JAAS = f"org.apache.kafka.common.security.plain.PlainLoginModule required {LOGIN};"
+SCRAM_JAAS = f"kafkashaded.org.apache.kafka.common.security.scram.ScramLoginModule required {LOGIN};"
+OAUTH_JAAS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+    'extension_logicalCluster="lkc-1" clientId="me";'
 )
-SCRAM_JAAS = 'kafkashaded.org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="hunter2";'
-OAUTH_JAAS = 'org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required extension_logicalCluster="lkc-1" clientId="me";'
 SECRETS = ("hunter2", "key-of-ours", "key-password")
 
 
@@ -339,7 +341,8 @@ def test_options_are_read_without_importing_kafka_python() -> None:
 def certificate(folder: Path) -> Path:
     pem = folder / "ca.pem"
     run(
-        f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=ca -keyout {folder}/ca.key -out {pem}"
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
+        f"-subj /CN=ca -keyout {folder}/ca.key -out {pem}"
     )
     return pem
 

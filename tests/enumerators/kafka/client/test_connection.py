@@ -29,7 +29,9 @@ from tests.enumerators.kafka.client.listeners import (
     speaking,
 )
 
-PROMPTLY_S = 5
+PROMPTLY_S = 15
+"""Far more than any time-out below, and far less than the default ones: a busy machine is not prompt."""
+LONG_POLL_MS = 2_000
 
 
 def connection_to(bootstrap: str | BrokerAddress, **properties: str) -> BrokerConnection:
@@ -48,7 +50,7 @@ def any_metadata() -> MetadataRequest:
     return MetadataRequest(topics=[], allow_auto_topic_creation=False, min_version=1)
 
 
-def fetch(topic: str, offset: int = 0, *, max_bytes: int = 1 << 20) -> FetchRequest:
+def fetch(topic: str, offset: int = 0, *, max_bytes: int = 1 << 20, max_wait_ms: int = 100) -> FetchRequest:
     kind = FetchRequest.FetchTopic
     where = kind.FetchPartition(
         partition=0,
@@ -59,7 +61,7 @@ def fetch(topic: str, offset: int = 0, *, max_bytes: int = 1 << 20) -> FetchRequ
         partition_max_bytes=max_bytes,
     )
     return FetchRequest(
-        max_wait_ms=100,
+        max_wait_ms=max_wait_ms,
         min_bytes=1,
         max_bytes=max_bytes,
         isolation_level=0,
@@ -117,7 +119,7 @@ class TestOnABroker:
     ) -> None:
         kafka.create_topic(topic)
         assert not connection.is_readable()
-        connection.send(fetch(topic))
+        connection.send(fetch(topic, max_wait_ms=LONG_POLL_MS))
         assert not connection.is_readable(1)
         assert connection.is_readable(PROMPTLY_S * 1000)
         assert connection.receive().decode().responses[0].partitions[0].error_code == 0

@@ -88,7 +88,8 @@ def mutual(files: TlsFiles) -> dict[str, str]:
 
 
 def login(mechanism: str, user: str, password: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]:
-    jaas = f'org.apache.kafka.common.security.{MODULES[mechanism]} required username="{user}" password="{password}";'
+    module = f"org.apache.kafka.common.security.{MODULES[mechanism]}"
+    jaas = f'{module} required username="{user}" password="{password}";'
     return {"security_protocol": protocol, "sasl_mechanism": mechanism, "sasl_jaas_config": jaas}
 
 
