@@ -23,14 +23,21 @@ from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from tests.enumerators.kafka.client.listeners import Listen
 
-FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18
+FETCH = 1
+LIST_OFFSETS = 2
+METADATA = 3
+API_VERSIONS = 18
 VERSIONS = {FETCH: (4, 16), LIST_OFFSETS: (1, 9), METADATA: (1, 12), API_VERSIONS: (0, 3)}
 REQUESTS = {
     request.API_KEY: request
     for request in (FetchRequest, ListOffsetsRequest, MetadataRequest, ApiVersionsRequest)
 }
 
-UNKNOWN_TOPIC, NOT_LEADER, OUT_OF_RANGE, NOT_AUTHORIZED, UNKNOWN_TOPIC_ID = 3, 6, 1, 29, 100
+UNKNOWN_TOPIC = 3
+NOT_LEADER = 6
+OUT_OF_RANGE = 1
+NOT_AUTHORIZED = 29
+UNKNOWN_TOPIC_ID = 100
 
 
 class Wanted(NamedTuple):
@@ -161,7 +168,8 @@ class ScriptedKafka:
             try:
                 response = self._answer(node, key, version, request)
             except HangUp as asked_to:
-                response, cut = self._fetch(request, lambda _: {}, node), asked_to.after_bytes
+                response = self._fetch(request, lambda _: {}, node)
+                cut = asked_to.after_bytes
             response.API_VERSION = version
             response.with_header(correlation_id=request.header.correlation_id)
             answer = response.encode(header=True, framed=True)

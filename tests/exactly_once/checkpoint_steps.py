@@ -62,7 +62,8 @@ class Disk:
     def step(self, appeared: Path) -> tuple[Step, int] | None:
         """Return which batch has come to which step when this file appears."""
         offsets, sink, commits = self.logs
-        folder, name = appeared.parent, appeared.name
+        folder = appeared.parent
+        name = appeared.name
         if folder == offsets and name.startswith(".") and name.endswith(".tmp"):
             return Step.BEFORE_ITS_OFFSET_IS_LOGGED, int(name[1:].split(".")[0])
         if folder == self.job.sink and name.startswith("part-"):

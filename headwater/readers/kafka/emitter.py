@@ -61,7 +61,8 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
                 partition and offset.
             MissingDependencyError: numba is not installed in this process.
         """
-        data, split_id = as_bytes(record.data), state.split.split_id
+        data = as_bytes(record.data)
+        split_id = state.split.split_id
         batches = scan(data, split_id)
         if not len(batches):
             return

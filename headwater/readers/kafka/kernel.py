@@ -1,8 +1,7 @@
 """The kernel: decodes Kafka's record format v2 into Arrow buffers in one pass, without allocation or the GIL.
 
-`headwater.readers.kafka.kernel_entry` compiles it. Every read is checked against the end of its record or
-batch, so hostile bytes give a fault, never a read outside of the buffer. All positions are int64, because
-numba makes a float of int64 + uint64.
+`kernel_entry` compiles it. Every read is checked against the end of its record or batch: hostile bytes give a
+fault, never a read outside of the buffer. Positions are int64, because numba makes a float of int64 + uint64.
 """
 
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
@@ -142,7 +141,7 @@ def _headers(out: HeadersBuffers, row: int, data: ByteArray, pos: int, end: int,
 
 
 @_inlined
-# One loop over all bytes. Parts of it as functions would need many results, and read no better.
+# One loop over all bytes: parts of it as functions would need many results.
 def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
     data: ByteArray,
     batches: BatchArray,
@@ -154,9 +153,8 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
 ) -> int:
     """Append the records with ``position <= offset < stop`` to buffers in which ``rows`` rows are filled.
 
-    The caller has made room for the sum of the batches' counts and sizes. Before the first row the offsets
-    begin with 0, and all validity bits are set. Return how many rows are filled now, or a fault: then
-    ``tally`` names the batch.
+    The caller has made room for all batches, and before the first row set the first offsets to 0 and all
+    validity bits. Return how many rows are filled now, or a fault: ``tally`` then names the batch.
     """
     wants_key = out.key.offsets.size > 0
     wants_value = out.value.offsets.size > 0
@@ -164,7 +162,7 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
     wants_offset = out.offset.size > 0
     wants_timestamp = out.timestamp.size > 0
     wants_type = out.timestamp_type.size > 0
-    # Counted in registers. In the array, the compiler could not keep them there: it may overlap the buffers.
+    # Counted in registers: the array may overlap the buffers, so the compiler would write to it each time.
     null_keys = 0
     null_values = 0
     for b in range(batches.size):
@@ -197,7 +195,7 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
             if offset < position or offset >= stop:
                 pos = end
                 continue
-            # A field is read if it or a later one is wanted: its length tells where the next one begins.
+            # A field is read if it or a later one is wanted: its length says where the next one begins.
             if wants_key or wants_value or wants_headers:
                 size, pos = _varint(data, pos, end, _INT)
                 if pos > end or size > end - pos:
@@ -270,13 +268,13 @@ def _read_v2(data: ByteArray, pos: int, batch: Any) -> None:
 def scan(data: ByteArray, batches: BatchArray) -> int:
     """Read the headers of complete batches, of any format, into ``batches`` as far as it has room.
 
-    Return how many batches there are. A batch with a broken header has a fault and is the last, because it is
-    not known where the next one begins.
+    Return how many there are. One with a broken header is the last: where the next one begins is not known.
     """
     pos = 0
     found = 0
     while pos + _MAGIC_AT < data.size:
-        length, magic = _big_endian(data, pos + 8, 4), _big_endian(data, pos + _MAGIC_AT, 1)
+        length = _big_endian(data, pos + 8, 4)
+        magic = _big_endian(data, pos + _MAGIC_AT, 1)
         if length > data.size - pos - _LOG_OVERHEAD:
             break  # the broker cuts the last batch where the response is full
         too_short = length < (_MIN_LEGACY_BYTES[0] if magic < 2 else layout.BATCH_OVERHEAD - _LOG_OVERHEAD)
@@ -285,7 +283,9 @@ def scan(data: ByteArray, batches: BatchArray) -> int:
         )
         if found < batches.size:
             batch = batches[found]
-            batch.magic, batch.end, batch.fault = magic, pos + _LOG_OVERHEAD + length, fault
+            batch.magic = magic
+            batch.end = pos + _LOG_OVERHEAD + length
+            batch.fault = fault
             if fault != 0:
                 batch.base_offset = batch.last_offset = _big_endian(data, pos, 8)
             elif magic < 2:

@@ -28,7 +28,8 @@ from local_kafka_config import free_port
 from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.scripted_kafka import NOT_AUTHORIZED, NOT_LEADER, ScriptedKafka
 
-RETRIES, INTERVAL_MS = 3, 1_000
+RETRIES = 3
+INTERVAL_MS = 1_000
 WAITED_OUT_MS = RETRIES * INTERVAL_MS
 
 
@@ -61,7 +62,9 @@ class Driver:
 
     def log(self, view: ClusterView) -> None:
         """Let the checkpoint hold what a look found, read to its end."""
-        self.first, self.known, self.positions = False, dict(view.splits), dict(view.heads)
+        self.first = False
+        self.known = dict(view.splits)
+        self.positions = dict(view.heads)
 
     def restart(self, **changes: Any) -> None:
         self.lookup.close()
@@ -280,7 +283,8 @@ class TestLaterLooks:
     def test_an_empty_list_of_topics_is_no_answer(self, scripted: ScriptedKafka, looking: Driver) -> None:
         looking.restart(subscription=TopicPattern("ord.*"))
         looking.log(looking.look())
-        hidden, scripted.topics = scripted.topics, {}
+        hidden = scripted.topics
+        scripted.topics = {}
         looking.clock.advance(1_000)
         with pytest.raises(TransientSourceError, match="empty list of topics"):
             looking.look()
@@ -297,7 +301,8 @@ class TestLaterLooks:
     def test_one_stale_answer_is_not_and_costs_no_time(
         self, scripted: ScriptedKafka, looking: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        original, answers = scripted._list_offsets, iter([2])
+        original = scripted._list_offsets
+        answers = iter([2])
 
         def stale_once(request: Any) -> Any:
             scripted.topics["orders"].logs[1].end = next(answers, 3)

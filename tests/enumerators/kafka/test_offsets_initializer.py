@@ -8,7 +8,8 @@ from headwater.core.errors import OptionError, SourceError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
 
-A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+A = TopicPartition("t", 0)
+B = TopicPartition("t", 1)
 
 
 class Answers:

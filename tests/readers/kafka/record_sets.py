@@ -31,7 +31,9 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 producer id, epoch, sequence, count."""
 
 NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD = range(5)
-LOG_APPEND, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
+LOG_APPEND = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -98,12 +100,10 @@ def batch(
     plain = bytes(builder.build())
     header = list(HEADER.unpack_from(plain))
     body = (compress or COMPRESS[attributes & 7])(plain[HEADER.size :])
-    header[0], header[1], header[5], header[9] = (
-        base_offset,
-        HEADER.size - 12 + len(body),
-        attributes,
-        producer_id,
-    )
+    header[0] = base_offset
+    header[1] = HEADER.size - 12 + len(body)
+    header[5] = attributes
+    header[9] = producer_id
     header[6] = header[6] if last_delta is None else last_delta
     header[8] = header[8] if max_timestamp is None else max_timestamp
     return with_crc(HEADER.pack(*header) + body)
@@ -199,11 +199,13 @@ def _records(cursor: Cursor, header: tuple[Any, ...], start: int, stop: int) -> 
         check(length >= 6)
         record = cursor.part(length)
         record.part(1)
-        timestamp_delta, delta = record.varint(10), record.varint(5)
+        timestamp_delta = record.varint(10)
+        delta = record.varint(5)
         check(0 <= delta <= header[6])
         if not start <= header[0] + delta < stop:
             continue
-        key, value = record.binary(), record.binary()
+        key = record.binary()
+        value = record.binary()
         count = record.varint(5)
         check(0 <= count <= (record.end - record.pos) // 2)
         headers = tuple((record.text(), record.binary()) for _ in range(count))
@@ -241,7 +243,9 @@ class Cursor:
     """A place in some bytes, and their end."""
 
     def __init__(self, data: bytes, pos: int, end: int) -> None:
-        self.data, self.pos, self.end = data, pos, end
+        self.data = data
+        self.pos = pos
+        self.end = end
 
     def part(self, size: int) -> Cursor:
         check(0 <= size <= self.end - self.pos)

@@ -88,7 +88,8 @@ def hang_up(after_bytes: int) -> Surprise:
 
 def fail_once(target: object, method: str, error: Exception, *, after: int) -> None:
     """Let a method fail once, after so many calls."""
-    original, calls = getattr(target, method), iter(range(10_000))
+    original = getattr(target, method)
+    calls = iter(range(10_000))
 
     def failing(*args: Any) -> Any:
         if next(calls) == after:

@@ -71,7 +71,8 @@ def test_memory_that_is_still_in_use_is_never_written_to(rng: random.Random) -> 
 
 def test_two_loans_take_turns() -> None:
     pool = ArenaPool()
-    seen, before = set(), None
+    seen = set()
+    before = None
     for _ in range(10):
         loan = pool.lease(MIB)
         seen.add(address(loan))

@@ -49,7 +49,9 @@ codecs = st.sampled_from(sorted(COMPRESS))
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[bytes, list[Row]]:
     """Record sets as a broker may send them, with gaps, and the rows that they hold."""
-    data, rows, offset = b"", [], draw(st.integers(0, 1_000))
+    data = b""
+    rows = []
+    offset = draw(st.integers(0, 1_000))
     for _ in range(draw(st.integers(0, 4))):
         deltas = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=12)))
         records = [
@@ -92,7 +94,8 @@ def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch(
     written: tuple[bytes, list[Row]], draw: st.DataObject
 ) -> None:
     data, rows = written
-    state, cut = state_of(), draw.draw(st.integers(0, len(data)))
+    state = state_of()
+    cut = draw.draw(st.integers(0, len(data)))
     emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
     found = rows_of([*emitter.emit(RecordSet(data[:cut]), state), *emitter.flush()])
     assert found == rows[: len(found)]
@@ -103,7 +106,8 @@ def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch(
 @given(batches(), st.lists(st.sampled_from(KAFKA_COLUMNS), min_size=1, unique=True))
 def test_any_columns_in_any_order(written: tuple[bytes, list[Row]], columns: list[str]) -> None:
     data, _ = written
-    whole, some = KafkaRecordEmitter(KAFKA_COLUMNS), KafkaRecordEmitter(columns)
+    whole = KafkaRecordEmitter(KAFKA_COLUMNS)
+    some = KafkaRecordEmitter(columns)
     expected = pa.Table.from_batches(
         [*whole.emit(RecordSet(data), state_of()), *whole.flush()], kafka_schema(KAFKA_COLUMNS)
     )
@@ -137,7 +141,8 @@ def test_record_sets_of_several_partitions_share_batches_and_stay_apart(
         KafkaPartitionSplit("much longer name", 3),
     ]
     emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
-    found, expected = [], []
+    found = []
+    expected = []
     for (data, rows), which in sets:
         found += list(emitter.emit(RecordSet(data), state_of(split=splits[which])))
         expected += [
@@ -250,7 +255,8 @@ def test_the_position_moves_past_the_set_but_never_past_the_stop(
 
 
 def test_what_stands_before_the_offset_that_was_asked_for_is_not_meant() -> None:
-    emitter, state = KafkaRecordEmitter(KAFKA_COLUMNS), state_of(0, 18)
+    emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
+    state = state_of(0, 18)
     record_set = RecordSet(batch([Record(delta) for delta in range(10)], 10), start=15)
     assert [row.offset for row in rows_of([*emitter.emit(record_set, state), *emitter.flush()])] == [
         15,
@@ -281,7 +287,8 @@ def sizes(emitter: KafkaRecordEmitter, data: bytes, state: SplitState[KafkaParti
 
 
 def test_a_large_record_set_is_a_batch_of_its_own_and_small_ones_wait() -> None:
-    emitter, state = KafkaRecordEmitter(["value"]), state_of()
+    emitter = KafkaRecordEmitter(["value"])
+    state = state_of()
     small = [batch([Record(i) for i in range(1_000)], 1_000 * n) for n in range(7)]
     assert [sizes(emitter, data, state) for data in small[:4]] == [[], [], [], []]
     assert sizes(emitter, small[4], state) == [5_000]
@@ -300,7 +307,8 @@ def test_a_huge_record_set_comes_in_batches_of_a_few_megabytes(codec: int) -> No
         batch([Record(i, value=b"x" * 1_000) for i in range(1_000)], 1_000 * n, attributes=codec)
         for n in range(15)
     )
-    emitter, state = KafkaRecordEmitter(["value"]), state_of()
+    emitter = KafkaRecordEmitter(["value"])
+    state = state_of()
     found = []
     for made in emitter.emit(RecordSet(data), state):
         found.append(made.num_rows)
@@ -323,7 +331,8 @@ def test_a_huge_record() -> None:
 
 
 def test_batches_that_a_caller_keeps_do_not_change() -> None:
-    emitter, state = KafkaRecordEmitter(KAFKA_COLUMNS), state_of()
+    emitter = KafkaRecordEmitter(KAFKA_COLUMNS)
+    state = state_of()
     sets = [
         batch([Record(i, key=b"%d" % n, value=b"%d" % (n * i)) for i in range(5_000)], 5_000 * n)
         for n in range(12)
@@ -333,7 +342,9 @@ def test_batches_that_a_caller_keeps_do_not_change() -> None:
 
 
 def test_the_memory_of_batches_that_are_dropped_is_used_again() -> None:
-    emitter, state, seen = KafkaRecordEmitter(["value"], pool=ArenaPool()), state_of(), set()
+    emitter = KafkaRecordEmitter(["value"], pool=ArenaPool())
+    state = state_of()
+    seen = set()
     for n in range(20):
         for found in emitter.emit(
             RecordSet(batch([Record(i, value=b"x" * 100) for i in range(5_000)], 5_000 * n)), state
@@ -347,7 +358,8 @@ def test_the_memory_of_batches_that_are_dropped_is_used_again() -> None:
 
 def test_record_sets_are_not_needed_once_they_are_emitted() -> None:
     memory = bytearray(batch([Record(0, value=b"first")]))
-    emitter, state = KafkaRecordEmitter(["value"]), state_of()
+    emitter = KafkaRecordEmitter(["value"])
+    state = state_of()
     waiting = list(emitter.emit(RecordSet(memoryview(memory)), state))
     memory[:] = batch([Record(0, value=b"other")], 1)
     waiting += [*emitter.emit(RecordSet(memoryview(memory)), state), *emitter.flush()]

@@ -36,7 +36,8 @@ def written(rng: random.Random, codec: int = NO_CODEC) -> bytes:
     def payload() -> bytes | None:
         return None if rng.random() < 0.2 else rng.randbytes(rng.choice([0, 1, 5, 70, 200]))
 
-    data, offset = b"", rng.randrange(100)
+    data = b""
+    offset = rng.randrange(100)
     for _ in range(rng.randrange(1, 4)):
         records = [
             Record(
@@ -103,7 +104,8 @@ def plainly(data: bytes, start: int, stop: int) -> list[Row] | None:
 def test_without_checksums_the_kernel_accepts_what_the_plain_decoder_accepts_and_nothing_else(
     rng: random.Random,
 ) -> None:
-    compared = accepted = 0
+    compared = 0
+    accepted = 0
     for _ in range(6_000):
         data = broken(written(rng), rng)
         start, stop = rng.choice([(0, 1 << 62), (3, 14), (rng.randrange(130), rng.randrange(130))])
@@ -141,7 +143,8 @@ def test_records_that_were_broken_before_they_were_sealed(codec: int, rng: rando
         if rng.random() < 0.3:
             packed = broken(packed, rng)
         header = list(HEADER.unpack_from(raw))
-        header[1], header[5] = HEADER.size - 12 + len(packed), codec
+        header[1] = HEADER.size - 12 + len(packed)
+        header[5] = codec
         if rng.random() < 0.3:
             header[12] = rng.choice([0, 3, 5, 1 << 30, (1 << 31) - 1])
         outcome(with_crc(HEADER.pack(*header) + packed), 0, 1 << 62, check_crcs=True)

@@ -33,17 +33,15 @@ def leaders(scripted: ScriptedKafka, clock: ManualClock) -> Iterator[Leaders]:
     opened.close()
 
 
-def test_partitions_have_a_leader_or_a_reason_why_not(
-    scripted: ScriptedKafka, leaders: Leaders
-) -> None:
+def test_partitions_have_a_leader_or_a_reason_why_not(scripted: ScriptedKafka, leaders: Leaders) -> None:
     topic = scripted.topic("t", 2)
     topic.logs[1].leader = -1
-    replaced, unknown = (
-        KafkaPartitionSplit("t", 0, "5d9d4c2e-9f5f-4a0b-8d0e-0a6c7f2f8f11"),
-        KafkaPartitionSplit("u", 0, None),
-    )
-    by_name, missing = KafkaPartitionSplit("t", 0), KafkaPartitionSplit("t", 7)
-    led, electing = scripted.range("t", 0).split, scripted.range("t", 1).split
+    replaced = KafkaPartitionSplit("t", 0, "5d9d4c2e-9f5f-4a0b-8d0e-0a6c7f2f8f11")
+    unknown = KafkaPartitionSplit("u", 0, None)
+    by_name = KafkaPartitionSplit("t", 0)
+    missing = KafkaPartitionSplit("t", 7)
+    led = scripted.range("t", 0).split
+    electing = scripted.range("t", 1).split
     assert leaders.locate([led, by_name, electing, replaced, unknown, missing]) == {
         led: 1,
         by_name: 1,
@@ -61,7 +59,8 @@ def test_each_topic_is_remembered_by_itself_and_by_all_tasks_of_the_process(
 ) -> None:
     scripted.topic("t")
     scripted.topic("u")
-    t, u = scripted.range("t").split, scripted.range("u").split
+    t = scripted.range("t").split
+    u = scripted.range("u").split
     leaders.locate([t])
     leaders.locate([t, u])
     later = Leaders(client(scripted.bootstrap), clock)

@@ -94,7 +94,8 @@ class TestRecordsLargerThanTheFetch:
         self, kafka: ScriptedKafka, task: Callable[..., Task]
     ) -> None:
         whole = batch(0, b"x" * 1_000)
-        kafka.topic("t").logs[0].batches, kafka.topics["t"].logs[0].end = [(0, 0, whole)], 1
+        kafka.topic("t").logs[0].batches = [(0, 0, whole)]
+        kafka.topics["t"].logs[0].end = 1
         kafka.surprises.append(lambda _: {0: Part(whole[:500], end=1)})
         assert task().take(kafka.range("t")).finish() == upto(1)
         assert [fetch.wanted[0].max_bytes for fetch in kafka.asked(2)] == [1, len(whole)]

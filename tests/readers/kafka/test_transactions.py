@@ -87,7 +87,10 @@ def test_a_broken_marker_is_an_error() -> None:
 
 def test_any_interleaving_of_producers(rng: random.Random) -> None:
     for _ in range(50):
-        data, aborted, expected, offset = b"", [], [], 0
+        data = b""
+        aborted = []
+        expected = []
+        offset = 0
         open_since: dict[int, tuple[int, list[int]]] = {}
         for _ in range(40):
             producer = rng.randrange(4)

@@ -44,7 +44,8 @@ def reply(body: bytes, response_class: type = FetchResponse, version: int = 12, 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_record_sets_are_views_of_the_frame_in_every_version(version: int) -> None:
-    long, short = bytes(range(256)) * 20, b"short"
+    long = bytes(range(256)) * 20
+    short = b"short"
     received = reply(fetch_response(version, long, short, None, b""), version=version)
     partitions = received.decode_views().responses[0].partitions
     assert [None if p.records is None else bytes(p.records) for p in partitions] == [long, short, None, b""]

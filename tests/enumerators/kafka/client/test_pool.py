@@ -25,7 +25,8 @@ class NeverAlone(ManualClock):
     def __init__(self) -> None:
         super().__init__()
         self.waited_ms: list[int] = []
-        self.waiting, self.let_go = threading.Semaphore(0), threading.Semaphore(0)
+        self.waiting = threading.Semaphore(0)
+        self.let_go = threading.Semaphore(0)
 
     def wait(self, event: threading.Event, timeout_ms: int) -> bool:
         self.waited_ms.append(timeout_ms)
@@ -140,7 +141,8 @@ def test_idle_connections_are_closed_in_time_though_no_task_comes(
 def test_many_threads_never_share_a_connection(kafka: LocalKafka, config: ClientConfig) -> None:
     shared = ConnectionPool()
     in_use: set[int] = set()
-    guard, clashes = threading.Lock(), []
+    guard = threading.Lock()
+    clashes = []
 
     def work() -> None:
         for _ in range(50):

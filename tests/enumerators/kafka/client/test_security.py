@@ -162,10 +162,10 @@ class TestSasl:
 
     def test_a_session_is_renewed_between_answers_before_it_ends(self, secure_kafka: LocalKafka) -> None:
         """KIP-368. The broker gives an hour."""
-        settings, clock = (
-            client(secure_kafka.bootstrap("SASL_PLAINTEXT"), **login("PLAIN", "alice", PASSWORDS["alice"])),
-            ManualClock(),
+        settings = client(
+            secure_kafka.bootstrap("SASL_PLAINTEXT"), **login("PLAIN", "alice", PASSWORDS["alice"])
         )
+        clock = ManualClock()
         connection = BrokerConnection(settings.bootstrap_servers[0], settings, clock)
         connection.call(whoami())
         first = connection.fileno(), connection._transport
