@@ -26,7 +26,7 @@ between two epochs.
 NOT_YET_SHARED = {"BufferPool", "End", "Page", "Rows"}
 """Names that stand for two things at present."""
 
-NOT_YET_WELL_KNOWN = {"Buffer", "Event", "Path", "Task"}
+NOT_YET_WELL_KNOWN: set[str] = set()
 
 
 def _names() -> dict[str, list[str]]:

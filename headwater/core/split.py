@@ -8,14 +8,13 @@ from typing import Generic, TypeAlias, TypeVar
 
 from headwater.core.jsons import JsonValue
 
-__all__ = ["Path", "PositionT", "Split", "SplitPath", "SplitRange", "SplitT"]
+__all__ = ["PositionT", "Split", "SplitPath", "SplitRange", "SplitT"]
 
 SplitPath: TypeAlias = tuple[str, ...]
 """Where a split stands in the offset's nested JSON.
 
 ``("orders", "0")`` for partition 0 of the topic orders.
 """
-Path = SplitPath
 
 
 class Split(ABC):

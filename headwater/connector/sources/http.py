@@ -26,7 +26,7 @@ from headwater.core.enumerator import Checkpoint
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator
 from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
 from headwater.readers.http.settings import HttpSettings
@@ -173,10 +173,12 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         """Nothing: a split's path says all."""
         return None
 
-    def path_of(self, logged: Path) -> Path:
+    def path_of(self, logged: SplitPath) -> SplitPath:
         return current_path(logged)
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, HttpSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, HttpSplit]:
         return {path: HttpSplit(url=path[1], found_in=path[0]) for path in paths}
 
     def is_before(self, position: JsonValue, other: JsonValue) -> bool:

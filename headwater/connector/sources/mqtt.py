@@ -27,7 +27,7 @@ from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
 from headwater.enumerators.mqtt.split import MqttSessionSplit
@@ -194,8 +194,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return None
 
     def deserialize_splits(
-        self, paths: Iterable[Path], definitions: JsonValue
-    ) -> Mapping[Path, MqttSessionSplit]:
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, MqttSessionSplit]:
         return {path: MqttSessionSplit(path[0]) for path in paths}
 
     def is_before(self, position: int, other: int) -> bool:
@@ -204,7 +204,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     def for_query(self, folder: str) -> MqttSource:
         return replace(self, folder=folder)
 
-    def release_before(self, folder: str, positions: Mapping[Path, int]) -> None:
+    def release_before(self, folder: str, positions: Mapping[SplitPath, int]) -> None:
         from headwater.readers.runtime.staging.staged_split_reader import segment_log
 
         for path, position in positions.items():

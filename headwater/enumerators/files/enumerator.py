@@ -12,7 +12,7 @@ from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
 from headwater.enumerators.files.cleaner import FileCleaner
@@ -74,7 +74,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         self._state: JsonObject | None = None
         self._next_number = 0
         self._checkpoint: Checkpoint[FileSplit, int] | None = None
-        self._heads: dict[Path, int] = {}
+        self._heads: dict[SplitPath, int] = {}
         self._listed_once = False
         # Whether the files to read are those of the backlog and no more: the query ends after them.
         self._is_fixed = False
@@ -98,7 +98,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         else:
             self._take_listed(request)
 
-    def heads(self) -> Mapping[Path, int]:
+    def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
 
     def snapshot_state(self) -> JsonValue:

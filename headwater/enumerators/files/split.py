@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = ["FileSplit", "FileStatus"]
 
@@ -13,7 +13,7 @@ __all__ = ["FileSplit", "FileStatus"]
 class FileStatus(NamedTuple):
     """What a listing says of a file.
 
-    Path, size, and etag or modification time together are its identity, never the path alone.
+    SplitPath, size, and etag or modification time together are its identity, never the path alone.
 
     Attributes:
         url: the whole path, with its protocol.
@@ -55,7 +55,7 @@ class FileSplit(Split):
     file: FileStatus
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         return (self.number,)
 
     @property

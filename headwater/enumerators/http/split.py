@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = ["ROOT", "HttpSplit", "PagePosition", "current_path"]
 
@@ -32,7 +32,7 @@ class HttpSplit(Split):
     found_in: str = ROOT
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         """``("0.7 of https://.../items", "https://.../items/7/lines")``."""
         return (self.found_in, self.url)
 
@@ -51,7 +51,7 @@ class HttpSplit(Split):
         return HttpSplit(url, f"{page}.{row} of {list_name}")
 
 
-def current_path(logged: Path) -> Path:
+def current_path(logged: SplitPath) -> SplitPath:
     """Return the path of a split whose path was logged, perhaps by an earlier version.
 
     Earlier versions logged ``("found", "https://.../items/7/lines in 0.7 of https://.../items")``.

@@ -10,7 +10,7 @@ from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
 from headwater.core.planned_enumerator import PlannedSplitEnumerator
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
@@ -71,7 +71,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             what="partitions and offsets of Kafka",
         )
 
-    def heads(self) -> Mapping[Path, int]:
+    def heads(self) -> Mapping[SplitPath, int]:
         return self._view.heads
 
     def snapshot_state(self) -> JsonValue:
@@ -81,7 +81,10 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self._lookup.close()
 
     def _handle(
-        self, view: ClusterView, known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int]
+        self,
+        view: ClusterView,
+        known: Mapping[SplitPath, KafkaPartitionSplit],
+        positions: Mapping[SplitPath, int],
     ) -> None:
         self._view = view
         for path in sorted(view.starts.keys() & known.keys()):
@@ -103,7 +106,10 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         )
 
     def _retire(
-        self, gone: set[Path], known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int]
+        self,
+        gone: set[SplitPath],
+        known: Mapping[SplitPath, KafkaPartitionSplit],
+        positions: Mapping[SplitPath, int],
     ) -> None:
         selects = self._settings.subscription.selects
         deleted = [path for path in sorted(gone) if selects(known[path].topic, known[path].partition)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headwater.core.clock import Clock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
@@ -34,10 +34,10 @@ class ClusterView:
         row_bytes: the average bytes of a record, by topic.
     """
 
-    splits: Mapping[Path, KafkaPartitionSplit]
-    starts: Mapping[Path, int]
-    heads: Mapping[Path, int]
-    short: Mapping[Path, int] = field(default_factory=dict)
+    splits: Mapping[SplitPath, KafkaPartitionSplit]
+    starts: Mapping[SplitPath, int]
+    heads: Mapping[SplitPath, int]
+    short: Mapping[SplitPath, int] = field(default_factory=dict)
     row_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -60,14 +60,18 @@ class KafkaLookup:
         self._record_sizes = RecordSizes(self._cluster, clock)
         self._never = threading.Event()
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
-        self._splits: dict[Path, KafkaPartitionSplit] = {}
+        self._splits: dict[SplitPath, KafkaPartitionSplit] = {}
         self._listed_ms: int | None = None
         self._opened = False
         self._first_asked_ms: int | None = None
         self._reached = False
 
     def look(
-        self, known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int], *, first: bool
+        self,
+        known: Mapping[SplitPath, KafkaPartitionSplit],
+        positions: Mapping[SplitPath, int],
+        *,
+        first: bool,
     ) -> ClusterView:
         """Return what is there now.
 
@@ -94,7 +98,11 @@ class KafkaLookup:
         self._cluster.close()
 
     def _look(
-        self, known: Mapping[Path, KafkaPartitionSplit], positions: Mapping[Path, int], *, first: bool
+        self,
+        known: Mapping[SplitPath, KafkaPartitionSplit],
+        positions: Mapping[SplitPath, int],
+        *,
+        first: bool,
     ) -> ClusterView:
         splits = self._partitions(known, first=first)
         try:
@@ -107,9 +115,9 @@ class KafkaLookup:
 
     def _measure(
         self,
-        splits: Mapping[Path, KafkaPartitionSplit],
-        known: Mapping[Path, KafkaPartitionSplit],
-        positions: Mapping[Path, int],
+        splits: Mapping[SplitPath, KafkaPartitionSplit],
+        known: Mapping[SplitPath, KafkaPartitionSplit],
+        positions: Mapping[SplitPath, int],
         *,
         first: bool,
     ) -> ClusterView:
@@ -131,8 +139,8 @@ class KafkaLookup:
         return ClusterView(splits, starts, heads, self._short(splits, reached, heads), row_bytes)
 
     def _partitions(
-        self, known: Mapping[Path, KafkaPartitionSplit], *, first: bool
-    ) -> dict[Path, KafkaPartitionSplit]:
+        self, known: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool
+    ) -> dict[SplitPath, KafkaPartitionSplit]:
         """Return the partitions that are selected and exist.
 
         If one is missing that was there, or that the user named, the cluster is asked several times before
@@ -169,7 +177,7 @@ class KafkaLookup:
 
     def _list(
         self, wanted: Sequence[KafkaPartitionSplit]
-    ) -> tuple[dict[Path, KafkaPartitionSplit], list[str]]:
+    ) -> tuple[dict[SplitPath, KafkaPartitionSplit], list[str]]:
         """Return the partitions that are selected and exist, and what the user named but the cluster lacks.
 
         A topic or partition in the checkpoint is left out of the latter: it did exist.
@@ -197,7 +205,7 @@ class KafkaLookup:
         ]
         return splits, unknown
 
-    def _heads(self, by_tp: Mapping[TopicPartition, Path]) -> dict[Path, int]:
+    def _heads(self, by_tp: Mapping[TopicPartition, SplitPath]) -> dict[SplitPath, int]:
         ending = self._settings.ending
         if ending is not None:
             found: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, list(by_tp))
@@ -205,7 +213,7 @@ class KafkaLookup:
             found = self._cluster.list_offsets(dict.fromkeys(by_tp, LATEST))
         return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
 
-    def _starts(self, new: Mapping[Path, KafkaPartitionSplit], *, first: bool) -> dict[Path, int]:
+    def _starts(self, new: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool) -> dict[SplitPath, int]:
         self._known_starts = {
             split: start for split, start in self._known_starts.items() if new.get(split.path) == split
         }
@@ -228,10 +236,10 @@ class KafkaLookup:
 
     def _short(
         self,
-        splits: Mapping[Path, KafkaPartitionSplit],
-        reached: Mapping[Path, int],
-        heads: Mapping[Path, int],
-    ) -> dict[Path, int]:
+        splits: Mapping[SplitPath, KafkaPartitionSplit],
+        reached: Mapping[SplitPath, int],
+        heads: Mapping[SplitPath, int],
+    ) -> dict[SplitPath, int]:
         """Return the ends of the logs that end before our position.
 
         One such answer may be stale. It counts only after the leaders have repeated it several times.
@@ -282,9 +290,9 @@ def _same(known: KafkaPartitionSplit | None, found: KafkaPartitionSplit) -> bool
 
 
 def _check_order(
-    splits: Mapping[Path, KafkaPartitionSplit],
-    starts: Mapping[Path, int],
-    ends: Mapping[Path, int],
+    splits: Mapping[SplitPath, KafkaPartitionSplit],
+    starts: Mapping[SplitPath, int],
+    ends: Mapping[SplitPath, int],
     settings: LookupSettings,
 ) -> None:
     """Refuse a batch that ends before it begins."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = ["KafkaPartitionSplit"]
 
@@ -26,5 +26,5 @@ class KafkaPartitionSplit(Split):
     topic_id: str | None = None
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         return (self.topic, str(self.partition))

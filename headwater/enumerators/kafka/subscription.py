@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import ClusterMetadata
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
@@ -32,7 +32,7 @@ class Subscription(ABC):
         """Return the partitions of a topic that must exist; empty if none must."""
         return ()
 
-    def select(self, metadata: ClusterMetadata) -> dict[Path, KafkaPartitionSplit]:
+    def select(self, metadata: ClusterMetadata) -> dict[SplitPath, KafkaPartitionSplit]:
         """Return the partitions that are selected and exist."""
         by_pattern = self.topics is None  # a pattern never selects Kafka's internal topics
         return {

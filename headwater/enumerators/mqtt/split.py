@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.core.split import Path, Split
+from headwater.core.split import Split, SplitPath
 
 __all__ = ["MqttSessionSplit"]
 
@@ -20,5 +20,5 @@ class MqttSessionSplit(Split):
     client_id: str
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SplitPath:
         return (self.client_id,)

@@ -15,7 +15,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
 from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.simple_source import NamedSplit, SimpleSource
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 
 __all__ = ["BarrierSimpleSplitEnumerator", "PlannedSimpleSplitEnumerator"]
 
@@ -32,9 +32,9 @@ class _Look:
         heads: where each ends, in planned mode; else empty.
     """
 
-    splits: Mapping[Path, NamedSplit]
-    starts: Mapping[Path, JsonValue]
-    heads: Mapping[Path, int]
+    splits: Mapping[SplitPath, NamedSplit]
+    starts: Mapping[SplitPath, JsonValue]
+    heads: Mapping[SplitPath, int]
 
 
 class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
@@ -79,24 +79,24 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
             )
 
     @abstractmethod
-    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[Path]:
+    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[SplitPath]:
         """Return the splits that were read to their end for good, and must not begin again."""
 
     @abstractmethod
     def _heads_of(
-        self, splits: Mapping[Path, NamedSplit], positions: Mapping[Path, Any]
-    ) -> Mapping[Path, int]:
+        self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
+    ) -> Mapping[SplitPath, int]:
         """Ask where splits end, if the mode has to know. On the worker thread."""
 
     @abstractmethod
-    def _retires(self, path: Path) -> bool:
+    def _retires(self, path: SplitPath) -> bool:
         """Whether a live split that is not discovered any more leaves the query."""
 
     @abstractmethod
     def _take(self, look: _Look) -> None:
         """Keep what a look found. On the coordinator thread."""
 
-    def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[Path]) -> _Look:
+    def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> _Look:
         """Ask the source. On the worker thread."""
         splits = self._discover()
         known = checkpoint.splits if checkpoint else {}
@@ -115,11 +115,11 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         with outside(f"{type(source).__name__}.acknowledge", source=source.name):
             source.acknowledge(positions)
 
-    def _discover(self) -> dict[Path, NamedSplit]:
+    def _discover(self) -> dict[SplitPath, NamedSplit]:
         call = f"{type(self._source).__name__}.discover"
         with outside(call, source=self._source.name):
             discovered = list(self._source.discover())
-        splits: dict[Path, NamedSplit] = {}
+        splits: dict[SplitPath, NamedSplit] = {}
         for split in discovered:
             if not isinstance(split, NamedSplit) or not isinstance(split.name, str) or not split.name:
                 raise ContractError(
@@ -167,23 +167,23 @@ class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerato
         starting_timestamp_ms: int | None,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
-        self._heads: Mapping[Path, int] = {}
+        self._heads: Mapping[SplitPath, int] = {}
 
-    def heads(self) -> Mapping[Path, int]:
+    def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
 
-    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[Path]:
+    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[SplitPath]:
         return set()
 
-    def _retires(self, path: Path) -> bool:
+    def _retires(self, path: SplitPath) -> bool:
         return True
 
     def _take(self, look: _Look) -> None:
         self._heads = look.heads
 
     def _heads_of(
-        self, splits: Mapping[Path, NamedSplit], positions: Mapping[Path, Any]
-    ) -> Mapping[Path, int]:
+        self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
+    ) -> Mapping[SplitPath, int]:
         return {path: self._head(split, positions[path]) for path, split in splits.items()}
 
     def _start(self, split: NamedSplit, *, is_new_query: bool) -> JsonValue:
@@ -252,12 +252,12 @@ class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerato
     def add_splits_back(self, splits: Sequence[NamedSplit]) -> None:
         self._planned -= {split.name for split in splits}
 
-    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[Path]:
+    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[SplitPath]:
         if checkpoint is None:
             return set()
         return {(name,) for name in self._planned if (name,) not in checkpoint.splits}
 
-    def _retires(self, path: Path) -> bool:
+    def _retires(self, path: SplitPath) -> bool:
         # A split that was found by reading is never discovered: it stays until it is read.
         return path[0] in self._planned
 
@@ -265,6 +265,6 @@ class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerato
         self._discovered = {path[0] for path in look.splits}
 
     def _heads_of(
-        self, splits: Mapping[Path, NamedSplit], positions: Mapping[Path, Any]
-    ) -> Mapping[Path, int]:
+        self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
+    ) -> Mapping[SplitPath, int]:
         return {}

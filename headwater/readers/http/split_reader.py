@@ -14,7 +14,7 @@ from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.client import HttpClient, check_status
 from headwater.readers.http.pages import HttpPage, parse_page, retry_after_ms
@@ -42,7 +42,7 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
         self._clock = clock
         self._client = HttpClient(settings.headers, settings.hosts, settings.timeout_ms)
         self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
-        self._open: dict[Path, SplitRange[HttpSplit, JsonValue]] = {}
+        self._open: dict[SplitPath, SplitRange[HttpSplit, JsonValue]] = {}
         self._woken = threading.Event()
         self._interval_ms = int(1000 / settings.requests_per_s) if settings.requests_per_s else 0
         self._not_before_ms = clock.monotonic_ms()
@@ -50,7 +50,7 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
     def handle_splits_changes(self, added: Sequence[SplitRange[HttpSplit, JsonValue]]) -> None:
         self._open.update((piece.split.path, piece) for piece in added)
 
-    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
             self._open.pop(path, None)
 

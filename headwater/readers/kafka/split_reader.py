@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
 from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
@@ -70,8 +70,8 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         self._losses = LossDetector(self._leaders, self._clock, fail_on_data_loss=fail_on_data_loss)
         self._fetchers = BrokerFetchers(self._config, pool, self._clock)
         self._timer = PollTimer(self._config, poll_timeout_ms, self._clock)
-        self._cursors: dict[Path, Cursor] = {}
-        self._empty: set[Path] = set()
+        self._cursors: dict[SplitPath, Cursor] = {}
+        self._empty: set[SplitPath] = set()
 
     def handle_splits_changes(self, added: Sequence[SplitRange[KafkaPartitionSplit, int]]) -> None:
         for piece in added:
@@ -178,7 +178,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
 
     def _take(self, fetched: Sequence[FetchedPartition]) -> RecordsWithSplitIds[RecordSet]:
         """Move the cursors past the records that came, and hand the records out."""
-        records: dict[Path, list[RecordSet]] = {}
+        records: dict[SplitPath, list[RecordSet]] = {}
         for part in fetched:
             path = part.cursor.split.path
             self._cursors[path] = self._cursors.pop(path)  # to the end: others come first next time

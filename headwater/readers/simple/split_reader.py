@@ -16,7 +16,7 @@ from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import TransientSourceError
 from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.core.worker_thread import WorkerThread
 from headwater.readers.simple.pages import Ending, SplitPages
 from headwater.readers.simple.settings import SimpleReadSettings
@@ -62,8 +62,8 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         self._schema = schema
         self._settings = settings
         self._clock = clock
-        self._open: dict[Path, SplitPages] = {}
-        self._paused: set[Path] = set()
+        self._open: dict[SplitPath, SplitPages] = {}
+        self._paused: set[SplitPath] = set()
         self._changed = threading.Event()
         self._is_woken = False
         self._worker = WorkerThread(f"headwater-read-{source.name}")
@@ -80,12 +80,12 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
                 self._source, self._schema, piece, is_planned=self._settings.is_planned
             )
 
-    def handle_splits_removal(self, removed: Sequence[Path]) -> None:
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
             if (pages := self._open.pop(path, None)) is not None:
                 self._close_generator(pages)
 
-    def pause_or_resume_splits(self, paused: Sequence[Path], resumed: Sequence[Path]) -> None:
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         self._paused = (self._paused | set(paused)) - set(resumed)
 
     def fetch(self) -> EpochRecords:
@@ -170,7 +170,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         return self._end(pages, None, records) if pages.is_at_stop else EpochRecords(records)
 
     def _end(
-        self, pages: SplitPages, end: Ending, records: Mapping[Path, Sequence[EpochRecord]]
+        self, pages: SplitPages, end: Ending, records: Mapping[SplitPath, Sequence[EpochRecord]]
     ) -> EpochRecords:
         """Say how a split ended: in a batch, or with a stop that was planned, nothing comes later."""
         path = pages.split.path

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import DataLossError
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST
 from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
 from headwater.enumerators.kafka.lookup import ClusterView
@@ -21,8 +21,8 @@ from headwater.enumerators.kafka.subscription import TopicNames
 from tests.enumerators.kafka.client.listeners import client
 
 T = TypeVar("T")
-A: Path = ("orders", "0")
-B: Path = ("orders", "1")
+A: SplitPath = ("orders", "0")
+B: SplitPath = ("orders", "1")
 SPLITS = {A: KafkaPartitionSplit("orders", 0, "id-1"), B: KafkaPartitionSplit("orders", 1, "id-1")}
 ANEW = KafkaPartitionSplit("orders", 1, "id-2")
 
@@ -31,16 +31,16 @@ class Context(SplitEnumeratorContext[KafkaPartitionSplit, int]):
     """Runs calls at once, and remembers what it was told."""
 
     def __init__(self) -> None:
-        self.assigned: dict[Path, tuple[KafkaPartitionSplit, int]] = {}
-        self.retired: dict[Path, str] = {}
+        self.assigned: dict[SplitPath, tuple[KafkaPartitionSplit, int]] = {}
+        self.retired: dict[SplitPath, str] = {}
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
         handler(call())
 
-    def assign_splits(self, starts: Mapping[Path, tuple[KafkaPartitionSplit, int]]) -> None:
+    def assign_splits(self, starts: Mapping[SplitPath, tuple[KafkaPartitionSplit, int]]) -> None:
         self.assigned = dict(starts)
 
-    def retire_splits(self, paths: Sequence[Path], reason: str) -> None:
+    def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         self.retired.update(dict.fromkeys(paths, reason))
 
 
@@ -57,7 +57,7 @@ class Harness:
         )
         self.enumerator = KafkaSplitEnumerator(self.context, settings, fail_on_data_loss=fail_on_data_loss)
 
-    def sees(self, view: ClusterView, positions: dict[Path, int] | None = None) -> Context:
+    def sees(self, view: ClusterView, positions: dict[SplitPath, int] | None = None) -> Context:
         def look(*_: Any, **__: Any) -> ClusterView:
             return view
 

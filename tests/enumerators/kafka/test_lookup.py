@@ -11,7 +11,7 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
@@ -52,8 +52,8 @@ class Driver:
             num_retries=RETRIES,
             retry_interval_ms=INTERVAL_MS,
         )
-        self.known: dict[Path, KafkaPartitionSplit] = {}
-        self.positions: dict[Path, int] = {}
+        self.known: dict[SplitPath, KafkaPartitionSplit] = {}
+        self.positions: dict[SplitPath, int] = {}
         self.first = True
         self.lookup = KafkaLookup(self.settings, self.clock)
 

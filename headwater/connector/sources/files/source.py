@@ -30,7 +30,7 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.split import Path, SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
@@ -172,7 +172,9 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         ]
         return {"folder": folder, "files": files}
 
-    def deserialize_splits(self, paths: Iterable[Path], definitions: JsonValue) -> Mapping[Path, FileSplit]:
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, FileSplit]:
         try:
             fields = cast("JsonObject", definitions)
             folder = cast("str", fields["folder"])

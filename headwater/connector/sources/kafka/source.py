@@ -33,7 +33,7 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.split import Path
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
@@ -116,8 +116,8 @@ class KafkaSource(PlannedSource["RecordSet", KafkaPartitionSplit, int]):
         return {split.topic: split.topic_id for split in splits}
 
     def deserialize_splits(
-        self, paths: Iterable[Path], definitions: JsonValue
-    ) -> Mapping[Path, KafkaPartitionSplit]:
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, KafkaPartitionSplit]:
         topic_ids = cast("JsonObject", definitions)
         try:
             return {
