@@ -1,4 +1,4 @@
-"""Stream generated orders through a real Kafka and a real Spark into Parquet, kill the driver half-way, start it again, and count."""
+"""Stream orders through Kafka and Spark into Parquet, kill the driver half-way, start it again, and count."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Output:
 
 
 class Driver:
-    """The Spark driver in a process group of its own, so that a kill takes the JVM and every Python worker with it."""
+    """The Spark driver in a process group of its own: a kill takes the JVM and all Python workers too."""
 
     def __init__(self, kafka: LocalKafka, folder: Path) -> None:
         self._log = (folder / "driver.log").open("ab")
@@ -170,7 +170,7 @@ def demonstrate(orders: int, per_second: int, folder: Path) -> None:
                 watch(driver, producer, output, progress, bars, until=orders // 2)
                 driver.kill()
                 progress.console.print(
-                    f"Killed the driver (SIGKILL) with {output.rows():,} orders written. Starting it again ..."
+                    f"Killed the driver (SIGKILL), {output.rows():,} orders written. Starting it again ..."
                 )
                 driver = Driver(kafka, folder)
                 watch(driver, producer, output, progress, bars, until=orders)

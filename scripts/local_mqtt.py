@@ -45,7 +45,7 @@ class LocalMqtt:
 
     Args:
         port: 0 for a free one.
-        anonymous: whether it lets in whoever comes.
+        anonymous: whether it lets clients in without a password.
     """
 
     def __init__(self, port: int = 0, *, anonymous: bool = True) -> None:
