@@ -237,7 +237,10 @@ class Full(NumberSource):
 
     def run(self) -> MicroBatchEngine:
         configured = ConfiguredPlannedSource(
-            source=self, limits=ReadLimits(), hints=PlanningHints(1), backoff=Backoff(deadline_ms=100)
+            source=self,
+            limits=ReadLimits(),
+            hints=PlanningHints(parallelism=1),
+            backoff=Backoff(deadline_ms=100),
         )
         query = MicroBatchEngine(lambda: configured)
         query.run()

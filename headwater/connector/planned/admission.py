@@ -14,7 +14,7 @@ from headwater.core.clock import Clock
 __all__ = ["Admission", "ReadLimits", "share_budget"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadLimits:
     """The limits of one query.
 

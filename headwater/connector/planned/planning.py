@@ -31,7 +31,7 @@ class ReadTask(Generic[SplitT, PositionT]):
     ranges: tuple[SplitRange[SplitT, PositionT], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanningHints:
     """What the user says about tasks.
 

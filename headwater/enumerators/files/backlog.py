@@ -15,7 +15,7 @@ _ENTRY_BYTES = 90
 """What a file takes in the offset beside its path and etag: number, size, times, start, punctuation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchLimits:
     """What one batch may hold. Every batch takes at least one file.
 

@@ -19,7 +19,7 @@ __all__ = ["CleanSource", "FileCleaner"]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CleanSource:
     """What to do with files that are read and committed.
 

@@ -70,7 +70,7 @@ class SelectedPath:
         return None if self.name_filter is None else compile_name(self.name_filter)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FileSelection:
     """All files of a source.
 

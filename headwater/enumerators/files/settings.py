@@ -23,7 +23,7 @@ OnChange: TypeAlias = Literal["error", "ignore", "read"]
 """What to do with a path that was read and has another content now: fail, go on, or read it again."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FilesSettings:
     """What the options say about finding files.
 

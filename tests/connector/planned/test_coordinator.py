@@ -30,7 +30,11 @@ class Harness:
 
     def coordinator(self, **limits: int) -> PlannedCoordinator[Any, Any]:
         made: PlannedCoordinator[Any, Any] = PlannedCoordinator(
-            self.source, ReadLimits(**limits), PlanningHints(2), Backoff(deadline_ms=1_000), self.clock
+            self.source,
+            ReadLimits(**limits),
+            PlanningHints(parallelism=2),
+            Backoff(deadline_ms=1_000),
+            self.clock,
         )
         self._open.append(made)
         return made

@@ -30,7 +30,9 @@ def plan(sizes: list[int], row_bytes: int, hints: PlanningHints) -> list[ReadTas
 def test_together_the_tasks_read_every_record_once(
     sizes: list[int], row_bytes: int, cores: int, min_tasks: int, most_rows: int | None
 ) -> None:
-    tasks = plan(sizes, row_bytes, PlanningHints(cores, min_tasks, most_rows))
+    tasks = plan(
+        sizes, row_bytes, PlanningHints(parallelism=cores, min_tasks=min_tasks, max_rows_per_task=most_rows)
+    )
     for whole in ranges(*sizes):
         pieces = sorted((p.start, p.stop) for task in tasks for p in task.ranges if p.split == whole.split)
         assert [pieces[0][0], *[stop for _, stop in pieces]] == [*[start for start, _ in pieces], whole.stop]
@@ -40,32 +42,32 @@ def test_together_the_tasks_read_every_record_once(
 
 @given(st.lists(st.integers(1, 1_000), min_size=1, max_size=50), st.integers(1, 8))
 def test_a_small_batch_costs_one_task_however_many_splits(sizes: list[int], cores: int) -> None:
-    assert len(plan(sizes, 80, PlanningHints(cores))) == 1
+    assert len(plan(sizes, 80, PlanningHints(parallelism=cores))) == 1
 
 
 def test_a_medium_batch_is_spread_over_the_cores() -> None:
-    assert len(plan([100_000, 100_000, 100_000], 100, PlanningHints(2))) == 2
+    assert len(plan([100_000, 100_000, 100_000], 100, PlanningHints(parallelism=2))) == 2
 
 
 def test_a_large_split_is_cut_by_bytes() -> None:
-    tasks = plan([10_000_000], 1_000, PlanningHints(2))
+    tasks = plan([10_000_000], 1_000, PlanningHints(parallelism=2))
     assert len(tasks) == -(-10_000_000 * 1_000 // LARGE_TASK_BYTES)
 
 
 def test_min_partitions_cuts_small_splits_too() -> None:
-    assert len(plan([100, 100], 10, PlanningHints(2, min_tasks=10))) >= 10
+    assert len(plan([100, 100], 10, PlanningHints(parallelism=2, min_tasks=10))) >= 10
 
 
 def test_no_task_gets_more_records_than_the_limit() -> None:
-    tasks = plan([2_500, 10], 10, PlanningHints(1, max_rows_per_task=1_000))
+    tasks = plan([2_500, 10], 10, PlanningHints(parallelism=1, max_rows_per_task=1_000))
     assert max(p.stop - p.start for task in tasks for p in task.ranges) <= 1_000
     assert all(len(task.ranges) == 1 for task in tasks)
 
 
 def test_the_same_arguments_give_the_same_tasks() -> None:
-    hints = PlanningHints(3, 7)
+    hints = PlanningHints(parallelism=3, min_tasks=7)
     assert plan([5_000, 70_000, 3], 999, hints) == plan([5_000, 70_000, 3], 999, hints)
 
 
 def test_nothing_to_read_is_no_task() -> None:
-    assert plan([], 100, PlanningHints(2)) == []
+    assert plan([], 100, PlanningHints(parallelism=2)) == []

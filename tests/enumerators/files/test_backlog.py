@@ -24,7 +24,7 @@ C = file("c", 2_000)
 
 def test_the_oldest_come_first_or_the_newest() -> None:
     assert filled(A, B, C).take(BatchLimits()) == [B, C, A]
-    assert filled(A, B, C, latest_first=True).take(BatchLimits(2)) == [A, C]
+    assert filled(A, B, C, latest_first=True).take(BatchLimits(max_files=2)) == [A, C]
 
 
 def test_limits_stop_a_batch_but_leave_it_one_file() -> None:
@@ -33,8 +33,8 @@ def test_limits_stop_a_batch_but_leave_it_one_file() -> None:
     assert backlog.take(BatchLimits(max_bytes=15)) == [C]
     assert backlog.oldest_ms() == 3
     assert backlog.take(BatchLimits(max_plan_bytes=1)) == [A]
-    assert backlog.take(BatchLimits(1)) == []
-    assert filled(A, B, C).take(BatchLimits(1), most=0) == []
+    assert backlog.take(BatchLimits(max_files=1)) == []
+    assert filled(A, B, C).take(BatchLimits(max_files=1), most=0) == []
 
 
 def test_a_batch_whose_plan_would_not_fit_into_the_offset_is_cut() -> None:

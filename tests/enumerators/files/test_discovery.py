@@ -44,7 +44,10 @@ class Listing(FileLister):
 
 def discovery(listing: Listing, clock: ManualClock | None = None) -> FileDiscovery:
     return FileDiscovery(
-        lambda: [listing], FileSelection((), modified_before_us=100_000), clock or ManualClock(), lambda: 0
+        lambda: [listing],
+        FileSelection(paths=(), modified_before_us=100_000),
+        clock or ManualClock(),
+        lambda: 0,
     )
 
 

@@ -101,8 +101,8 @@ def test_committed_files_are_deleted_or_archived_everywhere(
 ) -> None:
     url, options = root
     first, second, third = listed(lister_for(SelectedPath(url), options, ask))
-    deleting = FileCleaner(CleanSource(None, options))
-    moving = FileCleaner(CleanSource(url.replace("/in", "/old"), options))
+    deleting = FileCleaner(CleanSource(archive_dir=None, storage_options=options))
+    moving = FileCleaner(CleanSource(archive_dir=url.replace("/in", "/old"), storage_options=options))
     deleting.clean([first, first, third._replace(size_bytes=7)])
     moving.clean([second])
     assert deleting.wait(30_000)

@@ -81,9 +81,11 @@ def test_a_name_filter_is_for_files_only() -> None:
 
 
 def test_modification_times_and_a_least_age() -> None:
-    selection = FileSelection((), modified_after_us=10, modified_before_us=20)
+    selection = FileSelection(paths=(), modified_after_us=10, modified_before_us=20)
     assert [at for at in range(8, 22) if selection.in_time(at, 0)] == list(range(11, 20))
-    assert [at for at in (1_000, 2_000, 3_000) if FileSelection((), min_age_ms=1).in_time(at, 3_000)] == [
+    assert [
+        at for at in (1_000, 2_000, 3_000) if FileSelection(paths=(), min_age_ms=1).in_time(at, 3_000)
+    ] == [
         1_000,
         2_000,
     ]
