@@ -1,37 +1,25 @@
 from __future__ import annotations
 
-import base64
 import logging
-import os
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.protocol.metadata import MetadataRequest
 
 from headwater.core.clock import ManualClock
 from headwater.core.errors import (
     AuthenticationError,
-    HeadwaterError,
     OptionError,
-    SourceError,
     TransientSourceError,
 )
-from headwater.enumerators.kafka.client import sasl, tls
+from headwater.enumerators.kafka.client import sasl
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig
-from headwater.enumerators.kafka.client.tls import TlsConfig
-from local_kafka import KEY_PASSWORD, LocalKafka, TlsFiles, unsecured_token
+from local_kafka import LocalKafka, TlsFiles, unsecured_token
 from tests.enumerators.kafka.client.listeners import client
+from tests.enumerators.kafka.client.secured import MODULES, connect, login, refused, topics, whoami
 from tests.enumerators.kafka.conftest import PASSWORDS
 
-MODULES = {
-    "PLAIN": "plain.PlainLoginModule",
-    "SCRAM-SHA-256": "scram.ScramLoginModule",
-    "SCRAM-SHA-512": "scram.ScramLoginModule",
-}
 MECHANISMS = list(MODULES)
 PROVIDER = f"{__name__}:token"
 _tokens: list[Callable[[], object]] = []
@@ -45,52 +33,6 @@ def token() -> object:
 def give_token() -> Iterator[Callable[[Callable[[], object]], None]]:
     yield _tokens.append
     _tokens.clear()
-
-
-def connect(bootstrap: str, **properties: str) -> BrokerConnection:
-    settings = client(bootstrap, **properties)
-    return BrokerConnection(settings.bootstrap_servers[0], settings)
-
-
-def topics(connection: BrokerConnection) -> list[str]:
-    """Ask a question that only a client who is let in gets answered."""
-    try:
-        return [
-            topic.name
-            for topic in connection.call(MetadataRequest(topics=None, allow_auto_topic_creation=False)).topics
-        ]
-    finally:
-        connection.close()
-
-
-def whoami() -> MetadataRequest:
-    return MetadataRequest(topics=[], min_version=1)
-
-
-def refused(connection: BrokerConnection, kind: type[HeadwaterError]) -> str:
-    with pytest.raises(kind) as caught:
-        topics(connection)
-    assert type(caught.value) is kind
-    assert not any(secret in str(caught.value) for secret in (*PASSWORDS.values(), "hunter2", KEY_PASSWORD))
-    assert not connection.is_open
-    return str(caught.value)
-
-
-def mutual(files: TlsFiles) -> dict[str, str]:
-    return {
-        "security_protocol": "SSL",
-        "ssl_truststore_type": "PEM",
-        "ssl_truststore_location": str(files.ca),
-        "ssl_keystore_type": "PEM",
-        "ssl_keystore_key": files.client_key.read_text(),
-        "ssl_keystore_certificate_chain": files.client_cert.read_text(),
-    }
-
-
-def login(mechanism: str, user: str, password: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]:
-    module = f"org.apache.kafka.common.security.{MODULES[mechanism]}"
-    jaas = f'{module} required username="{user}" password="{password}";'
-    return {"security_protocol": protocol, "sasl_mechanism": mechanism, "sasl_jaas_config": jaas}
 
 
 class TestSasl:
@@ -283,140 +225,6 @@ class TestOauthbearer:
             SaslConfig("OAUTHBEARER", token_provider=PROVIDER, extensions=(("logicalCluster", "lkc-1"),))
         )
         assert mechanism.auth_bytes() == b"n,,\x01auth=Bearer t\x01logicalCluster=lkc-1\x01\x01"
-
-
-class TestTls:
-    def test_a_client_certificate_lets_in(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
-        topics(connect(secure_kafka.bootstrap("SSL"), **mutual(tls_files)))
-
-    def test_pem_may_be_a_file_or_text_on_one_line_and_locked(
-        self, secure_kafka: LocalKafka, tls_files: TlsFiles, tmp_path: Path
-    ) -> None:
-        one_line = {
-            "ssl_truststore_certificates": tls_files.ca.read_text().replace("\n", " "),
-            "ssl_keystore_key": tls_files.client_key_encrypted.read_text().replace("\n", "\\n"),
-            "ssl_key_password": KEY_PASSWORD,
-        }
-        topics(
-            connect(
-                secure_kafka.bootstrap("SSL"),
-                **{**mutual(tls_files), "ssl_truststore_location": "", **one_line},
-            )
-        )
-        both = tmp_path / "both.pem"
-        both.write_text(tls_files.client_key_encrypted.read_text() + tls_files.client_cert.read_text())
-        as_file = {"ssl_keystore_location": str(both), "ssl_key_password": KEY_PASSWORD}
-        trust = {
-            name: value
-            for name, value in mutual(tls_files).items()
-            if "keystore_key" not in name and "chain" not in name
-        }
-        topics(connect(secure_kafka.bootstrap("SSL"), **trust, **as_file))
-
-    def test_no_client_certificate_where_one_is_required(
-        self, secure_kafka: LocalKafka, tls_files: TlsFiles
-    ) -> None:
-        trust = {
-            "security_protocol": "SSL",
-            "ssl_truststore_type": "PEM",
-            "ssl_truststore_location": str(tls_files.ca),
-        }
-        for version in ("TLSv1.2", "TLSv1.3"):
-            message = refused(
-                connect(secure_kafka.bootstrap("SSL"), **trust, ssl_enabled_protocols=version),
-                AuthenticationError,
-            )
-            assert "it refused our certificate, or the lack of one" in message
-
-    def test_an_authority_that_is_not_trusted(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
-        for other in ({"ssl_truststore_location": str(tls_files.other_ca)}, {"ssl_truststore_location": ""}):
-            message = refused(
-                connect(secure_kafka.bootstrap("SSL"), **{**mutual(tls_files), **other}), AuthenticationError
-            )
-            assert "its certificate is not trusted" in message
-            assert "kafka.ssl.truststore.location" in message
-
-    def test_the_hosts_name_is_checked_unless_told_not_to(
-        self, secure_kafka: LocalKafka, tls_files: TlsFiles
-    ) -> None:
-        other_name = secure_kafka.bootstrap("SSL").replace("localhost", "127.0.0.1")
-        assert "IP address mismatch" in refused(connect(other_name, **mutual(tls_files)), AuthenticationError)
-        topics(connect(other_name, ssl_endpoint_identification_algorithm="", **mutual(tls_files)))
-
-    def test_a_client_without_tls_is_told_so(self, secure_kafka: LocalKafka) -> None:
-        message = refused(connect(secure_kafka.bootstrap("SSL")), SourceError)
-        assert "speaks TLS there: set kafka.security.protocol to SSL or SASL_SSL" in message
-
-    def test_large_answers_come_through(self, secure_kafka: LocalKafka, tls_files: TlsFiles) -> None:
-        """More than one TLS record (16 KB)."""
-        trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": str(tls_files.ca)}
-        connection = connect(
-            secure_kafka.bootstrap("SASL_SSL"),
-            **trust,
-            **login("SCRAM-SHA-256", "alice", PASSWORDS["alice"], "SASL_SSL"),
-        )
-        names = [f"{index:0>200}" for index in range(300)]
-        response = connection.call(
-            MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
-        )
-        assert sorted(topic.name for topic in response.topics) == names
-        transport = connection._transport
-        connection.call(whoami())
-        assert connection._transport is transport, "what TLS itself has to say is not taken for the end"
-        connection.close()
-
-    @pytest.mark.parametrize(
-        ("broken", "option"),
-        [
-            ({"ssl_truststore_location": "/no/such/file"}, "kafka.ssl.truststore.location"),
-            ({"ssl_truststore_location": os.devnull}, "kafka.ssl.truststore.location"),
-            (
-                {"ssl_truststore_location": "", "ssl_truststore_certificates": "hunter2"},
-                "kafka.ssl.truststore.certificates",
-            ),
-            ({"ssl_keystore_key": "hunter2"}, "kafka.ssl.keystore.key"),
-            ({"ssl_keystore_key": "{locked}", "ssl_key_password": "hunter2"}, "kafka.ssl.keystore.key"),
-            ({"ssl_keystore_key": "{locked}"}, "kafka.ssl.keystore.key"),
-            ({"ssl_keystore_key": "{other}"}, "kafka.ssl.keystore.key"),
-        ],
-    )
-    def test_files_and_texts_that_are_no_pem_name_their_option(
-        self, tls_files: TlsFiles, broken: dict[str, str], option: str
-    ) -> None:
-        texts = {
-            "{locked}": tls_files.client_key_encrypted.read_text(),
-            "{other}": tls_files.server.read_text().partition("-----BEGIN CERT")[0],
-        }
-        properties = {
-            **mutual(tls_files),
-            **{name: texts.get(value, value) for name, value in broken.items()},
-        }
-        assert f"'{option}'" in refused(connect("127.0.0.1:1", **properties), OptionError)
-
-    def test_a_key_given_as_text_is_gone_from_the_disk(
-        self, tls_files: TlsFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        config = client("a:1", **mutual(tls_files)).tls
-        assert config is not None
-        tls.ssl_context(config)
-        assert not list(tmp_path.iterdir())
-
-    def test_certificates_keep_their_meaning_on_one_line(self) -> None:
-        body = base64.b64encode(bytes(range(100))).decode()
-        wrapped = f"-----BEGIN X-----\n{body[:64]}\n{body[64:128]}\n{body[128:]}\n-----END X-----"
-        for spoilt in (
-            f"-----BEGIN X-----{body}-----END X-----",
-            wrapped.replace("\n", " "),
-            wrapped.replace("\n", "\\n"),
-            wrapped,
-            f"text\n{wrapped}\n",
-        ):
-            assert tls._with_line_breaks(spoilt) == wrapped
-
-    def test_only_the_versions_asked_for_are_offered(self) -> None:
-        context = tls.ssl_context(TlsConfig(protocols=("TLSv1.2",)))
-        assert context.minimum_version == context.maximum_version
 
 
 class Response:
