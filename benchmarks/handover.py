@@ -30,7 +30,7 @@ from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
 from headwater.readers.runtime.partitions.events import EndOfPartition
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
@@ -58,7 +58,7 @@ def one_thread(buffers: int) -> float:
     for _ in range(buffers):
         partition.add(0, _BATCH, size_bytes)
         element = view.next()
-        assert isinstance(element, Buffer)
+        assert isinstance(element, PartitionBuffer)
         element.recycle()
     return (time.perf_counter() - began) / buffers
 
@@ -88,7 +88,7 @@ def two_threads(buffers: int) -> float:
         elif isinstance(element, EndOfPartition):
             break
         else:
-            assert isinstance(element, Buffer)
+            assert isinstance(element, PartitionBuffer)
             element.recycle()
     thread.join()
     return (time.perf_counter() - began) / buffers

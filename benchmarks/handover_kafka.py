@@ -28,7 +28,7 @@ from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 
@@ -71,7 +71,7 @@ class Loop:
     def _hand_over(self, fetched: Fetched) -> None:
         self._partition.add(0, fetched, 1)
         element = self._view.next()
-        assert isinstance(element, Buffer)
+        assert isinstance(element, PartitionBuffer)
         self._emit(element.payload)
         element.recycle()
 

@@ -18,7 +18,7 @@ from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.epoch.progress import EpochProgress
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
-from headwater.readers.runtime.partitions.events import Event
+from headwater.readers.runtime.partitions.events import PartitionEvent
 
 __all__ = ["EmitterNode", "ReplayNode"]
 
@@ -75,7 +75,7 @@ class EmitterNode:
             self._add_found(found)
         return _whole(batches)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: PartitionEvent) -> None:
         """Note an event in its place among the records."""
         if isinstance(event, SplitsDone):
             for path in event.finished:

@@ -19,7 +19,7 @@ from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.task import ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 
 __all__ = ["EpochReader"]
 
@@ -117,7 +117,7 @@ class EpochReader(ABC):
             raise
         self._end()
 
-    def _emit(self, buffer: Buffer[Fetched]) -> Iterator[pa.RecordBatch]:
+    def _emit(self, buffer: PartitionBuffer[Fetched]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one record."""
         found_before = len(self._flow.loop)
         batch = self._node.emit(buffer.payload)

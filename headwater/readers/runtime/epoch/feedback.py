@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
 
@@ -27,7 +27,7 @@ class FeedbackLoop:
 
     def put(self, found: SplitRange[Any, Any]) -> None:
         """Send a split round. The task's thread."""
-        self._channel.add(Buffer(found, 0, None))
+        self._channel.add(PartitionBuffer(found, 0, None))
 
     def take(self) -> SplitRange[Any, Any] | None:
         """Return the next split to begin with. Any fetcher.
@@ -35,12 +35,14 @@ class FeedbackLoop:
         None if there is none, or if the barrier is in the loop.
         """
         element = self._channel.poll()
-        return element.payload if isinstance(element, Buffer) else None
+        return element.payload if isinstance(element, PartitionBuffer) else None
 
     def waiting(self) -> list[SplitPath]:
         """Return the splits that no fetcher has begun with, and leave them there."""
         return [
-            element.payload.split.path for element in self._channel.waiting() if isinstance(element, Buffer)
+            element.payload.split.path
+            for element in self._channel.waiting()
+            if isinstance(element, PartitionBuffer)
         ]
 
     def cut(self, barrier: CheckpointBarrier) -> list[SplitPath]:
@@ -51,6 +53,6 @@ class FeedbackLoop:
         """
         self._channel.add(barrier)
         log: list[SplitPath] = []
-        while isinstance(element := self._channel.poll(), Buffer):
+        while isinstance(element := self._channel.poll(), PartitionBuffer):
             log.append(element.payload.split.path)
         return log

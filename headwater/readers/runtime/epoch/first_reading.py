@@ -19,7 +19,7 @@ from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.restored import RestoredRows
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.ipc import write_batches
 
@@ -90,7 +90,7 @@ class FirstReading(EpochReader):
             yield from self._wait(self._left_ms())
             return Cut.NOTHING
         channel, element = found
-        if isinstance(element, Buffer):
+        if isinstance(element, PartitionBuffer):
             yield from self._emit(element)
         elif isinstance(element, CheckpointBarrier):
             return self._handler.on_barrier(channel, element.triggered_ms)
@@ -137,7 +137,7 @@ class FirstReading(EpochReader):
         barrier = CheckpointBarrier(self._flow.trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
             for element in self._flow.overtake(channel, barrier):
-                if isinstance(element, Buffer):
+                if isinstance(element, PartitionBuffer):
                     self._capture(element.payload)
                 else:
                     self._node.take(element)

@@ -17,7 +17,7 @@ from headwater.readers.runtime.epoch.emitter_node import ReplayNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 
 __all__ = ["SecondReading"]
 
@@ -62,7 +62,7 @@ class SecondReading(EpochReader):
                 yield from self._wait(None)
                 continue
             _, element = found
-            if isinstance(element, Buffer):
+            if isinstance(element, PartitionBuffer):
                 yield from self._emit(element)
             else:
                 self._node.take(element)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
-from headwater.readers.runtime.partitions.events import Event
+from headwater.readers.runtime.partitions.events import PartitionEvent
 
 __all__ = ["Fetched", "SourceEvents", "SplitsDone"]
 
@@ -29,7 +29,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitsDone(Event):
+class SplitsDone(PartitionEvent):
     """Nothing more of these splits comes in this epoch.
 
     Attributes:
@@ -44,7 +44,7 @@ class SplitsDone(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceEvents(Event):
+class SourceEvents(PartitionEvent):
     """Events of the split reader, for the enumerator.
 
     Attributes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
-from headwater.readers.runtime.partitions.events import Event
+from headwater.readers.runtime.partitions.events import PartitionEvent
 
 __all__ = ["PendingFetch"]
 
@@ -24,7 +24,7 @@ class PendingFetch:
         row_bytes: what they weigh.
     """
 
-    elements: deque[Fetched | Event] = field(default_factory=deque)
+    elements: deque[Fetched | PartitionEvent] = field(default_factory=deque)
     served: set[SplitPath] = field(default_factory=set)
     rows: int = 0
     row_bytes: int = 0

@@ -16,13 +16,13 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
 from headwater.readers.runtime.fetchers.pending_fetch import PendingFetch
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
+from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 
 __all__ = ["FetcherWork", "SplitFetcher", "TakeSplit"]
 
 Reader: TypeAlias = BarrierSplitReader[Any, Any]
-Task: TypeAlias = Callable[[Reader], None]
+FetcherTask: TypeAlias = Callable[[Reader], None]
 TakeSplit: TypeAlias = Callable[[], "SplitRange[Any, Any] | None"]
 """Gives the next split to begin with, None if there is none now. Any thread may call it."""
 
@@ -70,7 +70,7 @@ class SplitFetcher:
         self._unsent_events = work.events
         self._assigned: dict[SplitPath, None] = {}
         self._paused: set[SplitPath] = set()
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[FetcherTask] = deque()
         self._pending = PendingFetch()
         self._is_cut = False
         self._is_stopped = False
@@ -155,7 +155,7 @@ class SplitFetcher:
             self._remove_served()
         return self._take() or self._fetch()
 
-    def _enqueue(self, task: Task) -> None:
+    def _enqueue(self, task: FetcherTask) -> None:
         # First the task, then the wake-up: `_fetch` looks for tasks after the moment from which on it can be
         # woken.
         self._tasks.append(task)
@@ -249,7 +249,7 @@ class SplitFetcher:
         """Put the next element into the channel, waiting for room unless there is something else to do."""
         element = self._pending.elements[0]
         partition = self._work.partition
-        if isinstance(element, Event):
+        if isinstance(element, PartitionEvent):
             partition.add_event(self.index, element)
         elif not partition.add(self.index, element, element.size_bytes, self._is_wanted):
             # No room, and the waiting was ended by a task, by `stop`, or by the partition's release. In the

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
-from headwater.readers.runtime.partitions.events import EndOfPartition, Event
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
+from headwater.readers.runtime.partitions.events import EndOfPartition, PartitionEvent
 from headwater.readers.runtime.partitions.subpartition import (
     Element,
     Listener,
@@ -23,7 +23,7 @@ from headwater.readers.runtime.partitions.subpartition import (
 
 __all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "read_file"]
 
-Order: TypeAlias = "list[int | Event]"
+Order: TypeAlias = "list[int | PartitionEvent]"
 """The elements in order: a buffer by its number, an event as it is."""
 
 
@@ -40,7 +40,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
     def __init__(self, index: int, file: Path) -> None:
         super().__init__(index)
         self._file = file
-        self._buffers: list[Buffer[pa.RecordBatch]] = []
+        self._buffers: list[PartitionBuffer[pa.RecordBatch]] = []
         self._order: Order = []
         self._count = 0
         self._writer: pa.RecordBatchFileWriter | None = None
@@ -69,12 +69,12 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
     def add(self, element: Element[pa.RecordBatch]) -> bool:
         with self._lock:
             accepted = not (self._is_finished or self._is_released)
-            if accepted and isinstance(element, Event):
+            if accepted and isinstance(element, PartitionEvent):
                 self._order.append(element)
             elif accepted:
-                assert isinstance(element, Buffer)
+                assert isinstance(element, PartitionBuffer)
                 self._append(element)
-        if not accepted and isinstance(element, Buffer):
+        if not accepted and isinstance(element, PartitionBuffer):
             element.recycle()
         return accepted
 
@@ -130,7 +130,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             buffer.recycle()
         self._file.unlink(missing_ok=True)
 
-    def _append(self, buffer: Buffer[pa.RecordBatch]) -> None:
+    def _append(self, buffer: PartitionBuffer[pa.RecordBatch]) -> None:
         if self._is_spilled:
             self._write(buffer)
         else:
@@ -138,7 +138,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         self._order.append(self._count)
         self._count += 1
 
-    def _write(self, buffer: Buffer[pa.RecordBatch]) -> None:
+    def _write(self, buffer: PartitionBuffer[pa.RecordBatch]) -> None:
         # A full disk must not keep the pool's bytes: they are given back also when the write fails.
         try:
             if self._writer is None:
@@ -169,11 +169,11 @@ class BlockingSubpartitionView(ResultSubpartitionView[pa.RecordBatch]):
             return None
         element = self._order[self._at]
         self._at += 1
-        if isinstance(element, Event):
+        if isinstance(element, PartitionEvent):
             return element
         batch = self._batches.read(element)
         # Without a pool: views count no bytes, since any number of them reads the same batch.
-        return Buffer(batch, batch.nbytes, None)
+        return PartitionBuffer(batch, batch.nbytes, None)
 
     def release(self) -> None:
         self._is_released = True

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
 
@@ -56,7 +56,9 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
         has_room = not self.is_spilled and self.pool.try_request(size_bytes)
         if not has_room:
             self.release_memory()
-        return self._blocking[index].add(Buffer(payload, size_bytes, self.pool if has_room else None))
+        return self._blocking[index].add(
+            PartitionBuffer(payload, size_bytes, self.pool if has_room else None)
+        )
 
     def file(self, index: int) -> Path:
         """Where the buffers of a subpartition are, once they are spilled and all is produced."""

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from headwater.core.errors import ContractError
 
-__all__ = ["Buffer", "BufferPool"]
+__all__ = ["BufferPool", "PartitionBuffer"]
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class BufferPool:
         return True
 
 
-class Buffer(Generic[T]):
+class PartitionBuffer(Generic[T]):
     """An element that lies in a partition and counts bytes there until its consumer is done with it.
 
     Attributes:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CheckpointBarrier", "EndOfPartition", "Event"]
+__all__ = ["CheckpointBarrier", "EndOfPartition", "PartitionEvent"]
 
 
-class Event:
+class PartitionEvent:
     """Base of all events. An event keeps its place among the buffers, unless it is made to overtake them."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EndOfPartition(Event):
+class EndOfPartition(PartitionEvent):
     """The last element of a subpartition."""
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointBarrier(Event):
+class CheckpointBarrier(PartitionEvent):
     """The cut: what came before it belongs to this epoch, what comes after it to the next.
 
     Attributes:

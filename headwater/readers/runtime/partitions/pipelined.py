@@ -7,7 +7,7 @@ from collections import deque
 from typing import TypeVar
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition
 from headwater.readers.runtime.partitions.subpartition import (
     Element,
@@ -50,12 +50,12 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             listener = None
             if accepted:
                 self._elements.append(element)
-                self._backlog += isinstance(element, Buffer)
+                self._backlog += isinstance(element, PartitionBuffer)
                 # Only the first element of an empty queue is news: the reader empties the queue before it
                 # waits. Of a blocked queue nothing can be read.
                 if len(self._elements) == 1 and not self._is_blocked:
                     listener = self._on_available
-        if not accepted and isinstance(element, Buffer):
+        if not accepted and isinstance(element, PartitionBuffer):
             element.recycle()
         if listener is not None:
             listener()
@@ -119,7 +119,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             self._is_released = True
             listener = self._on_available
         for element in dropped:
-            if isinstance(element, Buffer):
+            if isinstance(element, PartitionBuffer):
                 element.recycle()
         if listener is not None and dropped:
             listener()
@@ -130,7 +130,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             if self._is_blocked or not self._elements:
                 return None
             element = self._elements.popleft()
-            self._backlog -= isinstance(element, Buffer)
+            self._backlog -= isinstance(element, PartitionBuffer)
             self._is_blocked = isinstance(element, CheckpointBarrier)
             return element
 

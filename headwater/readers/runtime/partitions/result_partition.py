@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
+from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition, PipelinedSubpartitionView
 from headwater.readers.runtime.partitions.subpartition import (
@@ -67,7 +67,7 @@ class ResultPartition(ABC, Generic[T]):
             ContractError: the partition is finished.
         """
 
-    def add_event(self, index: int, event: Event) -> bool:
+    def add_event(self, index: int, event: PartitionEvent) -> bool:
         """Put an event into a subpartition. Never waits."""
         self._check_producing()
         return self._subpartitions[index].add(event)
@@ -159,7 +159,7 @@ class PipelinedResultPartition(ResultPartition[T]):
         self._check_producing()
         if not self.pool.request(size_bytes, cancelled):
             return False
-        return self._pipelined[index].add(Buffer(payload, size_bytes, self.pool))
+        return self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
 
     def overtake(self, index: int, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
         """Put a barrier before everything in a subpartition; see `PipelinedSubpartition.overtake`."""

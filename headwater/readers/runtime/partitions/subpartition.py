@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-from headwater.readers.runtime.partitions.buffer_pool import Buffer
-from headwater.readers.runtime.partitions.events import Event
+from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
+from headwater.readers.runtime.partitions.events import PartitionEvent
 
 __all__ = ["Element", "Listener", "ResultSubpartition", "ResultSubpartitionView"]
 
 T = TypeVar("T")
-Element: TypeAlias = "Buffer[T] | Event"
+Element: TypeAlias = "PartitionBuffer[T] | PartitionEvent"
 Listener: TypeAlias = Callable[[], None]
 
 

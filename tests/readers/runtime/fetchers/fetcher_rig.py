@@ -14,7 +14,7 @@ from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.events import Event
+from headwater.readers.runtime.partitions.events import PartitionEvent
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 from tests.pages import Library, PageReader, start_of
@@ -76,7 +76,7 @@ class Rig:
     def read(self) -> list[Any]:
         found: list[Any] = []
         while (element := self.view.next()) is not None:
-            if isinstance(element, Event):
+            if isinstance(element, PartitionEvent):
                 found.append(element)
             else:
                 found += [(row["label"], row["number"]) for row in element.payload.record.rows.to_pylist()]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, Event
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
+from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
 
 BARRIER = CheckpointBarrier(0)
 
@@ -29,16 +29,16 @@ def rows(*numbers: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"n": list(numbers)})
 
 
-def buffer(pool: BufferPool, *numbers: int) -> Buffer[pa.RecordBatch]:
+def buffer(pool: BufferPool, *numbers: int) -> PartitionBuffer[pa.RecordBatch]:
     assert pool.try_request(100)
-    return Buffer(rows(*numbers), 100, pool)
+    return PartitionBuffer(rows(*numbers), 100, pool)
 
 
 def read(view: Any) -> list[Any]:
     """All that is there: numbers of buffers, which are recycled, and events."""
     found: list[Any] = []
     while (element := view.next()) is not None:
-        if isinstance(element, Event):
+        if isinstance(element, PartitionEvent):
             found.append(element)
         else:
             found.append([row["n"] for row in element.payload.to_pylist()])

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
 from tests.exactly_once.waiting import until
 
 
@@ -28,7 +28,7 @@ def test_a_buffer_larger_than_the_budget_gets_through() -> None:
 
 def test_available_again_after_recycling() -> None:
     pool = BufferPool(10)
-    buffer = Buffer("x", 10, pool if pool.try_request(10) else None)
+    buffer = PartitionBuffer("x", 10, pool if pool.try_request(10) else None)
     assert not pool.try_request(1)
     buffer.recycle()
     assert (pool._used_bytes, pool.peak_bytes) == (0, 10)
@@ -38,7 +38,7 @@ def test_available_again_after_recycling() -> None:
 def test_a_buffer_is_given_back_once() -> None:
     pool = BufferPool(10)
     pool.try_request(4)
-    buffer = Buffer("x", 4, pool)
+    buffer = PartitionBuffer("x", 4, pool)
     buffer.recycle()
     buffer.recycle()
     assert pool._used_bytes == 0

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.core.errors import ContractError, PartitionNotFoundError
 from headwater.readers.runtime.partitions.blocking_partition import BlockingResultPartition
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
 from headwater.readers.runtime.partitions.events import EndOfPartition
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS, ResultPartitionManager
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
@@ -79,7 +79,7 @@ def test_add_on_partition(made: Made) -> None:
     made.partition.finish()
     view = made.partition.create_view(1, nothing)
     element = view.next()
-    assert isinstance(element, Buffer)
+    assert isinstance(element, PartitionBuffer)
     assert element.payload.equals(ROWS)
     element.recycle()
     assert isinstance(view.next(), EndOfPartition)
@@ -94,7 +94,7 @@ def test_blocking_partition_spills_over_its_budget_and_memory_stays_within(tmp_p
     assert len(list(tmp_path.iterdir())) == 1
     made.partition.finish()
     view = made.partition.create_view(0, nothing)
-    assert sum(isinstance(view.next(), Buffer) for _ in range(6)) == 5
+    assert sum(isinstance(view.next(), PartitionBuffer) for _ in range(6)) == 5
     view.release()
     made.partition.release()
     assert not list(tmp_path.iterdir())
@@ -173,7 +173,7 @@ def test_blocking_partition_is_consumable_multiple_times(tmp_path: Path) -> None
     made.partition.finish()
     for _ in range(3):
         view = manager.create_view(ID, 0, nothing)
-        assert isinstance(view.next(), Buffer)
+        assert isinstance(view.next(), PartitionBuffer)
         view.release()
     assert not made.partition.is_released
     manager.release_produced_by("attempt-0")

@@ -14,8 +14,8 @@ import pytest
 
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
-from headwater.readers.runtime.partitions.buffer_pool import Buffer, BufferPool
-from headwater.readers.runtime.partitions.events import EndOfPartition, Event
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
+from headwater.readers.runtime.partitions.events import EndOfPartition, PartitionEvent
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
 from headwater.readers.runtime.partitions.subpartition import ResultSubpartition
 from tests.readers.runtime.partitions.consuming import BARRIER, Told, buffer, read
@@ -79,7 +79,7 @@ def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferP
 
 
 def test_buffers_and_events_keep_their_order(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
-    event = Event()
+    event = PartitionEvent()
     for element in (buffer(pool, 1), buffer(pool, 2, 3), event, buffer(pool, 4)):
         subpartition.add(element)
     subpartition.finish()
@@ -137,7 +137,7 @@ def test_backlog_counts_buffers_not_events(pool: BufferPool) -> None:
     subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
     view = subpartition.create_view(Told())
     subpartition.add(buffer(pool, 1))
-    subpartition.add(Event())
+    subpartition.add(PartitionEvent())
     subpartition.add(buffer(pool, 2))
     assert subpartition.backlog == 2
     read(view)
@@ -147,14 +147,14 @@ def test_backlog_counts_buffers_not_events(pool: BufferPool) -> None:
 def test_barrier_overtaking(pool: BufferPool) -> None:
     subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
     view = subpartition.create_view(Told())
-    event = Event()
+    event = PartitionEvent()
     for element in (buffer(pool, 1), buffer(pool, 2), event, buffer(pool, 4)):
         subpartition.add(element)
     overtaken = subpartition.overtake(BARRIER)
     assert [
         [row["n"] for row in element.payload.to_pylist()]
         for element in overtaken
-        if isinstance(element, Buffer)
+        if isinstance(element, PartitionBuffer)
     ] == [[1], [2], [4]]
     assert read(view) == [BARRIER]
     subpartition.release()
@@ -197,7 +197,7 @@ def test_concurrent_produce_and_consume(slow: str) -> None:
     def produce() -> None:
         for number in range(128):
             assert pool.request(1024)
-            subpartition.add(Buffer(number, 1024, pool))
+            subpartition.add(PartitionBuffer(number, 1024, pool))
             if slow in {"producer", "both"}:
                 lazy.wait(0.0005)
         subpartition.finish()
@@ -213,7 +213,7 @@ def test_concurrent_produce_and_consume(slow: str) -> None:
             if element is None:
                 assert told.event.wait(10)
                 continue
-            assert isinstance(element, Buffer)
+            assert isinstance(element, PartitionBuffer)
             found.append(element.payload)
             element.recycle()
             if slow in {"consumer", "both"}:
