@@ -1,4 +1,6 @@
-"""Stream files of JSON lines that are moved into a folder into Parquet, exactly once, and delete what is read and committed.
+"""Stream JSON lines out of a folder into Parquet, exactly once, and delete the files that are committed.
+
+Files are to be moved into the folder whole.
 
 Run it:      python examples/files_stream.py /tmp/inbox /tmp/events
 Beside it:   echo '{"user":"ann","amount":3}' > /tmp/event && mv /tmp/event /tmp/inbox/1.json
@@ -42,11 +44,11 @@ def main() -> None:
         .option("path", f"{args.folder}/rows")
         .option("checkpointLocation", f"{args.folder}/checkpoint")
     )
-    query = (
-        writer.trigger(availableNow=True).start()
-        if args.available_now
-        else writer.trigger(processingTime="1 second").start()
-    )
+    if args.available_now:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime="1 second")
+    query = writer.start()
     try:
         query.awaitTermination()
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""Child splits: ``python examples/folder_tree_source.py`` makes a tree of folders and lists its files.
+"""Child splits: each folder is a split, found in the one above.
 
-Each folder is a split, found in the one above.
+``python examples/folder_tree_source.py`` makes a tree of folders and lists its files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class FolderTree(hw.SimpleSource):
         return [hw.NamedSplit(".")]
 
     def read(self, split: hw.NamedSplit, position: int) -> Generator[hw.Page, None, hw.Finished]:
-        root, size = Path(self.options["root"]), self.options["pageFiles"]
+        root = Path(self.options["root"])
+        size = self.options["pageFiles"]
         names = sorted((root / split.name).iterdir())
         for first in range(position, len(names), size):
             page = names[first : first + size]

@@ -2,9 +2,9 @@
 
     python examples/http_server.py [--items 1000000] [--page 1000] [--port 8420] [--grow 0]
 
-``GET /items?from=0`` answers ``{"items": [...], "next": "/items?from=1000"}``; the last page has no ``next``,
-and with ``--grow`` so many items are added each second. ``GET /items/100/comments`` is a list of three. Every
---busy-th request is answered with 429 and ``Retry-After: 0``.
+``GET /items?from=0`` answers ``{"items": [...], "next": "/items?from=1000"}``; the last page has no ``next``.
+With ``--grow`` so many items are added each second. ``GET /items/100/comments`` is a list of three. With
+``--busy N`` every Nth request is answered with 429 and ``Retry-After: 0``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ class Api(ThreadingHTTPServer):
 
     def __init__(self, port: int, items: int, page: int, *, grow_per_s: int = 0, busy_every: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Handler)
-        self.items, self.page, self.grow_per_s, self.busy_every = items, page, grow_per_s, busy_every
+        self.items = items
+        self.page = page
+        self.grow_per_s = grow_per_s
+        self.busy_every = busy_every
         self.began = time.monotonic()
         self.requests = itertools.count(1)
 
@@ -47,22 +50,20 @@ class Api(ThreadingHTTPServer):
             count = self.count()
             last = min(first + self.page, count)
             items = [item(number) for number in range(first, last)]
-            return {
-                "items": items,
-                "next": f"/items?from={last}" if last - first == self.page and last < count else None,
-            }
+            is_last = last - first < self.page or last >= count
+            return {"items": items, "next": None if is_last else f"/items?from={last}"}
         if len(parts) == 3 and parts[2] == "comments" and parts[1].isdecimal():
-            return {
-                "items": [{"item": int(parts[1]), "comment": number} for number in range(COMMENTS)],
-                "next": None,
-            }
+            comments = [{"item": int(parts[1]), "comment": number} for number in range(COMMENTS)]
+            return {"items": comments, "next": None}
         return None
 
 
 def item(number: int) -> dict[str, object]:
     """Return one item; every hundredth names a list of its own."""
     made: dict[str, object] = {"id": number, "name": f"item {number}"}
-    return made if number % 100 else {**made, "comments": f"/items/{number}/comments"}
+    if number % 100 == 0:
+        made["comments"] = f"/items/{number}/comments"
+    return made
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -74,15 +75,15 @@ class Handler(BaseHTTPRequestHandler):
     server: Api
 
     def do_GET(self) -> None:
-        busy = self.server.busy_every
-        if next(self.server.requests) % busy == 0 if busy else False:
+        request = next(self.server.requests)
+        if self.server.busy_every and request % self.server.busy_every == 0:
             self._send(429, b"busy", {"Retry-After": "0"})
             return
         parts = urlsplit(self.path)
-        page = self.server.answer(parts.path, int(parse_qs(parts.query).get("from", ["0"])[0]))
-        self._send(
-            200 if page is not None else 404, json.dumps(page).encode(), {"Content-Type": "application/json"}
-        )
+        first = int(parse_qs(parts.query).get("from", ["0"])[0])
+        page = self.server.answer(parts.path, first)
+        status = 404 if page is None else 200
+        self._send(status, json.dumps(page).encode(), {"Content-Type": "application/json"})
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""

@@ -1,6 +1,4 @@
-"""Stream a REST API into Parquet, exactly once, in two runs.
-
-The second one goes on where the first one stopped.
+"""Stream a REST API into Parquet, exactly once, in two runs: the second goes on where the first stopped.
 
     python -m examples.http_stream
 

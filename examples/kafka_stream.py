@@ -47,11 +47,11 @@ def main() -> None:
         .option("path", f"{args.folder}/rows")
         .option("checkpointLocation", f"{args.folder}/checkpoint")
     )
-    query = (
-        writer.trigger(availableNow=True).start()
-        if args.available_now
-        else writer.trigger(processingTime="1 second").start()
-    )
+    if args.available_now:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime="1 second")
+    query = writer.start()
     try:
         while not query.awaitTermination(5):
             print(lag)

@@ -2,9 +2,9 @@
 
 ``python examples/object_events_source.py`` puts objects, and reads their lines.
 
-The bucket is a folder here: objects below ``objects/``, and below ``events/`` one numbered file for each
-object that was put. Reading an event brings the lines of its object; what the sink has written is
-acknowledged, and its events are deleted.
+The bucket is a folder here: objects are below ``objects/``, and below ``events/`` is one numbered file for
+each object that was put. Reading an event brings the lines of its object. When the sink has written them, the
+event is acknowledged, and its file is deleted.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class ObjectEvents(hw.SimpleSource, hw.Acknowledges):
     def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
         bucket = Path(self.options["bucket"])
         for number in sorted(int(file.stem) for file in bucket.glob("events/*.json")):
-            if number >= position:
-                key = json.loads(event_file(bucket, number).read_text())["key"]
-                lines = (bucket / "objects" / key).read_text().splitlines()
-                yield hw.Page([(key, line) for line in lines], number + 1)
+            if number < position:
+                continue
+            key = json.loads(event_file(bucket, number).read_text())["key"]
+            lines = (bucket / "objects" / key).read_text().splitlines()
+            yield hw.Page([(key, line) for line in lines], number + 1)
 
     def acknowledge(self, positions: Mapping[str, Any]) -> None:
         bucket = Path(self.options["bucket"])
@@ -67,21 +68,19 @@ def put_object(bucket: Path, number: int, lines: int) -> None:
 def main(spark: SparkSession) -> None:
     folder = Path(tempfile.mkdtemp())
     hw.register(spark, ObjectEvents)
-    for number in range(6):
-        put_object(folder / "bucket", number, lines=10)
-        if number % 3 == 2:
-            lines = (
-                spark.readStream.format("object-events")
-                .option("bucket", str(folder / "bucket"))
-                .option("stateLocation", f"{folder}/state")
-                .load()
-            )
-            writer = lines.writeStream.trigger(availableNow=True).option(
-                "checkpointLocation", f"{folder}/checkpoint"
-            )
-            writer.format("parquet").start(f"{folder}/rows").awaitTermination()
-            left = len(list(folder.glob("bucket/events/*.json")))
-            print(f"{spark.read.parquet(f'{folder}/rows').count()} lines, {left} events left")
+    for first in (0, 3):
+        for number in range(first, first + 3):
+            put_object(folder / "bucket", number, lines=10)
+        lines = (
+            spark.readStream.format("object-events")
+            .option("bucket", str(folder / "bucket"))
+            .option("stateLocation", f"{folder}/state")
+            .load()
+        )
+        writer = lines.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
+        writer.trigger(availableNow=True).start(f"{folder}/rows").awaitTermination()
+        left = len(list(folder.glob("bucket/events/*.json")))
+        print(f"{spark.read.parquet(f'{folder}/rows').count()} lines, {left} events left")
 
 
 if __name__ == "__main__":

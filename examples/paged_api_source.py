@@ -56,10 +56,9 @@ class PagedApi(hw.SimpleSource):
             yield hw.Page([(json.dumps(item, sort_keys=True),) for item in items], position)
 
     def page(self, first: int) -> dict[str, list[object]]:
+        url = f"{self.options['url']}?from={first}"
         try:
-            with urllib.request.urlopen(
-                f"{self.options['url']}?from={first}", timeout=self.options["timeout"] / 1000
-            ) as answer:
+            with urllib.request.urlopen(url, timeout=self.options["timeout"] / 1000) as answer:
                 found: dict[str, list[object]] = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:
@@ -116,10 +115,8 @@ def main(spark: SparkSession) -> None:
                 .option("stateLocation", f"{folder}/state")
                 .load()
             )
-            writer = items.writeStream.trigger(availableNow=True).option(
-                "checkpointLocation", f"{folder}/checkpoint"
-            )
-            writer.format("parquet").start(f"{folder}/rows").awaitTermination()
+            writer = items.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
+            writer.trigger(availableNow=True).start(f"{folder}/rows").awaitTermination()
             print(f"{spark.read.parquet(f'{folder}/rows').count()} items")
 
 

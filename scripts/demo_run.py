@@ -36,7 +36,10 @@ class Producer(threading.Thread):
 
     def __init__(self, kafka: LocalKafka, orders: int, per_second: int) -> None:
         super().__init__(daemon=True)
-        self._kafka, self._orders, self._per_second = kafka, orders, per_second
+        self._kafka = kafka
+        self._orders = orders
+        self._per_second = per_second
+        # Written by this thread only, read by the main thread.
         self.produced = 0
         self.failure: Exception | None = None
 
@@ -47,19 +50,22 @@ class Producer(threading.Thread):
             self.failure = error
 
     def _produce(self) -> None:
-        began, rng = time.monotonic(), random.Random(1)
+        began = time.monotonic()
+        rng = random.Random(1)
         with self._kafka.producer() as producer:
             while self.produced < self._orders:
-                for order_id in range(self.produced, min(self.produced + CHUNK, self._orders)):
+                stop = min(self.produced + CHUNK, self._orders)
+                for order_id in range(self.produced, stop):
                     order = {
                         "order_id": order_id,
                         "customer": f"customer-{rng.randrange(5_000)}",
                         "amount": round(rng.uniform(1, 500), 2),
                     }
                     producer.send("orders", json.dumps(order).encode(), partition=order_id % PARTITIONS)
-                self.produced = min(self.produced + CHUNK, self._orders)
                 producer.flush()
-                time.sleep(max(0.0, self.produced / self._per_second - (time.monotonic() - began)))
+                self.produced = stop
+                due = began + self.produced / self._per_second
+                time.sleep(max(0.0, due - time.monotonic()))
 
 
 @dataclass
@@ -151,7 +157,8 @@ def demonstrate(orders: int, per_second: int, folder: Path) -> None:
     console.print("Starting a real Kafka broker ...")
     with LocalKafka() as kafka:
         kafka.create_topic("orders", partitions=PARTITIONS)
-        producer, output = Producer(kafka, orders, per_second), Output(folder / "orders")
+        producer = Producer(kafka, orders, per_second)
+        output = Output(folder / "orders")
         columns = (
             TextColumn("{task.description:<34}"),
             BarColumn(),
@@ -190,14 +197,16 @@ def watch(
     until: int,
 ) -> None:
     """Move the bars until the sink has committed ``until`` orders."""
-    written, moved = -1, time.monotonic()
+    written = -1
+    moved = time.monotonic()
     while written < until:
         driver.check()
         if producer.failure:
             raise SystemExit(f"the producer failed: {producer.failure}")
         now_written = output.rows()
         if now_written != written:
-            written, moved = now_written, time.monotonic()
+            written = now_written
+            moved = time.monotonic()
         elif time.monotonic() - moved > PATIENCE_S:
             raise SystemExit(f"nothing was written for {PATIENCE_S} s")
         progress.update(bars[0], completed=producer.produced)
@@ -212,15 +221,13 @@ def report(console: Console, produced: int, order_ids: list[object], seconds: fl
     )
     for name in ("produced", "written", "lost", "duplicated", "rows/s"):
         table.add_column(name, justify="right")
-    lost, duplicated = len(set(range(produced)) - distinct), len(order_ids) - len(distinct)
-    table.add_row(
-        *(
-            f"{number:,}"
-            for number in (produced, len(order_ids), lost, duplicated, round(len(order_ids) / seconds))
-        )
-    )
+    written = len(order_ids)
+    lost = len(set(range(produced)) - distinct)
+    duplicated = written - len(distinct)
+    numbers = (produced, written, lost, duplicated, round(written / seconds))
+    table.add_row(*(f"{number:,}" for number in numbers))
     console.print(table)
-    if lost or duplicated or len(order_ids) != produced:
+    if lost or duplicated or written != produced:
         raise SystemExit("the numbers do not add up: this must not happen")
 
 

@@ -35,13 +35,16 @@ persistence true
 persistence_location {folder}/
 log_dest stderr
 """
-TIMEOUT_S = 20
+TIMEOUT_S = 120
+"""Only a broker that hangs takes so long, on a busy machine too."""
+
+ATTEMPTS = 5
 
 
 class LocalMqtt:
-    """A broker in a folder of its own.
+    """A broker in a folder of its own. A context manager.
 
-    A context manager; `kill` and `start` again keep the sessions that were saved.
+    After `stop`, `start` goes on with the sessions and messages that were saved.
 
     Args:
         port: 0 for a free one.
@@ -50,11 +53,10 @@ class LocalMqtt:
 
     def __init__(self, port: int = 0, *, anonymous: bool = True) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="headwater-mqtt-"))
+        self._anonymous = anonymous
+        # A port that was asked for stays, and so does one that the clients know already.
+        self._keeps_port = port != 0
         self.port = port or _free_port()
-        config = CONFIG.format(
-            port=self.port, folder=self._folder, anonymous=str(anonymous).lower(), user=getpass.getuser()
-        )
-        (self._folder / "mosquitto.conf").write_text(config)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -63,18 +65,39 @@ class LocalMqtt:
         return f"mqtt://127.0.0.1:{self.port}"
 
     def start(self) -> None:
+        """Start it, and return when it answers."""
+        for _ in range(1 if self._keeps_port else ATTEMPTS):
+            if self._begin():
+                self._keeps_port = True
+                return
+            # Another program may have taken the free port before mosquitto did.
+            if not self._keeps_port:
+                self.port = _free_port()
+        raise RuntimeError(f"mosquitto did not start: {(self._folder / 'log').read_text()[-2000:]}")
+
+    def _begin(self) -> bool:
+        """Start mosquitto; return whether it answers, False if it has ended or takes too long."""
+        config = CONFIG.format(
+            port=self.port,
+            folder=self._folder,
+            anonymous=str(self._anonymous).lower(),
+            user=getpass.getuser(),
+        )
+        (self._folder / "mosquitto.conf").write_text(config)
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [program, "-c", str(self._folder / "mosquitto.conf")], stdout=log, stderr=log
             )
-        deadline, never = time.monotonic() + TIMEOUT_S, threading.Event()
+        # It has started when its port answers: it says so nowhere else.
+        deadline = time.monotonic() + TIMEOUT_S
+        never = threading.Event()
         while time.monotonic() < deadline and self._process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
+                    return True
             never.wait(0.02)
-        raise RuntimeError(f"mosquitto did not start: {(self._folder / 'log').read_text()[-2000:]}")
+        return False
 
     def stop(self) -> None:
         """End it in good order: sessions and their messages are saved."""
@@ -111,6 +134,8 @@ class LocalMqtt:
             sent.append(client.publish(topic, payload, qos=qos, retain=retain, properties=properties))
         for info in sent:
             info.wait_for_publish(TIMEOUT_S)
+            if not info.is_published():
+                raise RuntimeError(f"the broker did not take a message within {TIMEOUT_S} s")
         client.disconnect()
         client.loop_stop()
         return len(sent)
