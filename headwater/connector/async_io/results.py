@@ -133,5 +133,5 @@ def _names_of(result: Any) -> str:
     return ", ".join(map(repr, names)) or "none"
 
 
-def _error(failure: Failure) -> dict[str, Any]:
+def _error(failure: Failure) -> dict[str, str | int]:
     return {"class": failure.error_class, "message": failure.message, "attempts": failure.attempts}
