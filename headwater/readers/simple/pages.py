@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
@@ -68,17 +69,11 @@ class SplitPages:
             ContractError: the source broke a promise of `SimpleSource.read`.
             SourceError: what the source raised.
         """
-        source = self._source
         try:
-            with outside(
-                f"{type(source).__name__}.read",
-                source=source.name,
-                split=self.split.name,
-                position=self.position,
-            ):
+            with self._calling("read", self.position):
                 if self._pages is None:
-                    arguments = {"stop": self.stop} if _takes_stop(source) else {}
-                    self._pages = iter(source.read(self.split, self.position, **arguments))
+                    arguments = {"stop": self.stop} if _takes_stop(self._source) else {}
+                    self._pages = iter(self._source.read(self.split, self.position, **arguments))
                 try:
                     page = next(self._pages)
                 except StopIteration as ended:
@@ -127,6 +122,7 @@ class SplitPages:
         return EpochRecord(rows, position, tuple(self._found(child) for child in page.children))
 
     def _rows(self, page: Page) -> pa.RecordBatch:
+        """Return the rows of a page as a record batch of the source's schema."""
         rows = page.rows
         if isinstance(rows, pa.RecordBatch):
             if not rows.schema.equals(self._schema):
@@ -137,14 +133,7 @@ class SplitPages:
             return rows
         try:
             if any(isinstance(row, Mapping) for row in rows):
-                if unknown := {name for row in rows for name in row} - set(self._schema.names):
-                    raise self.broken(
-                        f"has the column {min(unknown, key=str)!r}, which is not in the schema "
-                        f"({_text(self._schema)})"
-                    )
-                return pa.RecordBatch.from_pylist(
-                    cast("list[dict[str, Any]]", list(rows)), schema=self._schema
-                )
+                return self._from_mappings(cast("list[dict[str, Any]]", list(rows)))
             columns = zip(*rows, strict=True) if rows else [() for _ in self._schema]
             arrays = [
                 pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)
@@ -152,6 +141,15 @@ class SplitPages:
         except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
             raise self.broken(f"must yield rows of the schema ({_text(self._schema)}): {error}") from error
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _from_mappings(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+        # Arrow leaves out columns that it does not know, without a word.
+        if unknown := {name for row in rows for name in row} - set(self._schema.names):
+            raise self.broken(
+                f"has the column {min(unknown, key=str)!r}, which is not in the schema "
+                f"({_text(self._schema)})"
+            )
+        return pa.RecordBatch.from_pylist(rows, schema=self._schema)
 
     def _cut(self, rows: pa.RecordBatch, position: Any) -> tuple[pa.RecordBatch, Any]:
         """Leave out what lies at or after the stop: rows that came since an earlier reading."""
@@ -174,13 +172,17 @@ class SplitPages:
             return FoundSplit(child, self._source.start(child))
 
     def _is_before(self, position: Any, other: Any) -> bool:
-        with outside(
-            f"{type(self._source).__name__}.is_before",
+        with self._calling("is_before", position):
+            return self._source.is_before(position, other)
+
+    def _calling(self, method: str, position: Any) -> AbstractContextManager[None]:
+        """Wrap a call of a method of the source."""
+        return outside(
+            f"{type(self._source).__name__}.{method}",
             source=self._source.name,
             split=self.split.name,
             position=position,
-        ):
-            return self._source.is_before(position, other)
+        )
 
     def broken(self, what: str) -> ContractError:
         """Return the error of a broken promise of `SimpleSource.read`."""
