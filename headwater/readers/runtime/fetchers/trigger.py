@@ -90,8 +90,10 @@ class BarrierTrigger:
             self._on_change()
 
     def check_time(self) -> None:
-        """Look at the clock."""
-        self.fetched((), 0, 0)
+        """Look at the clock: has the duration passed since the last fetch was counted?"""
+        # Called for every record. Rows and bytes are looked at when they are counted.
+        if self._barrier.duration_ms is not None and not self._is_reached:
+            self.fetched((), 0, 0)
 
     def left_ms(self) -> int | None:
         """Return the time until the duration is over.
