@@ -97,16 +97,19 @@ class PageReader(BarrierSplitReader[NumberSplit, JsonValue]):
         path = next(path for path in self.open if path not in self.paused)
         piece = self.open.pop(path)
         self._library.fetched.append(path)
-        at, all_pages = self._library.page(piece.start), self._library.pages[path[0]]
+        at = self._library.page(piece.start)
+        all_pages = self._library.pages[path[0]]
         records = {}
         if at < len(all_pages):
-            page, at = all_pages[at], at + 1
+            page = all_pages[at]
+            at += 1
             rows = pa.RecordBatch.from_pylist(
                 [{"label": path[0], "number": number} for number in page.numbers], schema=NUMBER_SCHEMA
             )
             found = tuple(FoundSplit(NumberSplit(label), self._library.position(0)) for label in page.found)
             records = {path: [EpochRecord(rows, self._library.position(at), found)]}
-        events, self._library.events = tuple(self._library.events), []
+        events = tuple(self._library.events)
+        self._library.events = []
         if at < len(all_pages):
             self.open[path] = SplitRange(piece.split, self._library.position(at), piece.stop)
             return EpochRecords(records, events=events)

@@ -88,7 +88,7 @@ class EpochReader(ABC):
 
     @abstractmethod
     def _rows(self) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the rows of the epoch, in whatever order they come."""
+        """Yield the rows of the epoch: those of a split in its order, the splits in any."""
 
     @abstractmethod
     def _snapshot(self) -> EpochState:

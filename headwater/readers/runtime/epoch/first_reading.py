@@ -110,12 +110,12 @@ class FirstReading(EpochReader):
         return self._handler.on_time(trigger.triggered_ms) if cut is Cut.NOTHING else cut
 
     def _left_ms(self) -> int | None:
-        """Return how long there is nothing to do if nothing comes; None if that is for ever."""
+        """Return how long to wait for the next element; None for as long as it takes."""
         trigger = self._flow.trigger
         return self._handler.left_ms(trigger.triggered_ms) if trigger.is_due else trigger.left_ms()
 
     def _aligning_ms(self) -> int | None:
-        """Return how long calls that are under way may still take; None if for ever."""
+        """Return how long calls under way may still take; None for as long as they need."""
         if self._alignment_timeout_ms is None:
             return None
         triggered_ms = self._flow.trigger.triggered_ms

@@ -23,7 +23,7 @@ class TaskSlot:
         00003.over-1      it gave up, and why
         00003.snapshot    at-least-once mode: how far the first attempt can be followed if it dies
         00003.claim-2     the attempt that took over: from here on the first one is fenced
-        00003.manifest    what was read, or that nothing was; the first one counts for ever
+        00003.manifest    what was read, or that nothing was; only the first one counts
 
     Attributes:
         store: the state location.

@@ -20,7 +20,7 @@ def _never() -> bool:
 class BufferPool:
     """A budget of bytes, shared by all subpartitions of one result partition. Any thread may call any method.
 
-    A buffer is let in while less than the budget is in use, whatever its size: Arrow batches are not cut
+    A buffer is let in while less than the budget is in use, however large it is: Arrow batches are not cut
     here, and a batch that is larger than the whole budget must get through too. So the most that is ever in
     use is the budget and one buffer more.
 

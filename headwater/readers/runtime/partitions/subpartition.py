@@ -23,7 +23,7 @@ class ResultSubpartitionView(ABC, Generic[T]):
     def next(self) -> Element[T] | None:
         """Return the next buffer or event, None if there is none now.
 
-        Never waits for a producer. After a release it returns None for ever. The caller recycles each buffer
+        Never waits for a producer. After a release it always returns None. The caller recycles each buffer
         when it is done with it. The last element of a finished subpartition is an `EndOfPartition`.
         """
 

@@ -124,7 +124,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         yield EpochRecords(finished=frozenset([path]))
 
     def _read_live(self, split: Split, start: int) -> Iterator[EpochRecords]:
-        """Yield what the log holds, then what the outside delivers, for ever."""
+        """Yield what the log holds, then what the outside delivers. Has no end."""
         path = split.path
         log = segment_log(self._staging, path, secrets.token_hex(8))
         end = log.take_over()

@@ -21,7 +21,8 @@ class Handled:
     def __init__(
         self, channels: int, mode: AlignmentMode = AlignmentMode.ALIGNED, timeout_ms: int | None = None
     ) -> None:
-        self.clock, self.metrics = ManualClock(), EpochMetrics()
+        self.clock = ManualClock()
+        self.metrics = EpochMetrics()
         self.handler = BarrierHandler(
             channels, mode, timeout_ms=timeout_ms, clock=self.clock, metrics=self.metrics
         )
@@ -157,7 +158,7 @@ def test_no_active_timeout_after_last_barrier() -> None:
 
 
 @pytest.mark.parametrize("mode", AlignmentMode)
-def test_whatever_comes_in_whatever_order_an_epoch_is_cut_once(
+def test_an_epoch_is_cut_once_in_any_order_of_barriers_ends_and_time(
     mode: AlignmentMode, rng: random.Random
 ) -> None:
     for _ in range(300):

@@ -37,7 +37,8 @@ def test_the_first_attempt_gets_the_claim_and_the_second_waits(slot: TaskSlot, c
 
 
 def test_an_attempt_that_finds_a_manifest_follows_it(slot: TaskSlot, clock: ManualClock) -> None:
-    first, second = ClaimProtocol(slot, clock), ClaimProtocol(slot, clock)
+    first = ClaimProtocol(slot, clock)
+    second = ClaimProtocol(slot, clock)
     claimed(first.try_acquire())
     assert second.try_acquire() is None
     slot.publish(b"manifest")
@@ -45,7 +46,8 @@ def test_an_attempt_that_finds_a_manifest_follows_it(slot: TaskSlot, clock: Manu
 
 
 def test_a_claim_that_beats_is_never_taken_over(slot: TaskSlot, clock: ManualClock) -> None:
-    claim, other = claimed(ClaimProtocol(slot, clock).try_acquire()), ClaimProtocol(slot, clock)
+    claim = claimed(ClaimProtocol(slot, clock).try_acquire())
+    other = ClaimProtocol(slot, clock)
     for _ in range(20):
         claim.beat()
         assert other.try_acquire() is None
@@ -56,7 +58,8 @@ def test_a_claim_that_beats_is_never_taken_over(slot: TaskSlot, clock: ManualClo
 def test_a_silent_claim_is_taken_over_and_the_old_attempt_is_fenced(
     slot: TaskSlot, clock: ManualClock
 ) -> None:
-    old, other = claimed(ClaimProtocol(slot, clock).try_acquire()), ClaimProtocol(slot, clock)
+    old = claimed(ClaimProtocol(slot, clock).try_acquire())
+    other = ClaimProtocol(slot, clock)
     assert other.try_acquire() is None
     clock.advance(STALE_MS - 1)
     assert other.try_acquire() is None

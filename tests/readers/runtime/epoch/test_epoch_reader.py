@@ -173,7 +173,8 @@ def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_lef
     )
     emitted: Rows = []
     while not driver.is_over:
-        barrier, leave = a_barrier(rng), rng.choice([None, None, 1, 2])
+        barrier = a_barrier(rng)
+        leave = rng.choice([None, None, 1, 2])
         mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
         rows, state = driver.read(barrier, leave, mode=mode, threads=rng.randint(1, 3), function=function)
         again, same = driver.read(barrier, threads=rng.randint(1, 3), function=function, stop_at=state)

@@ -35,7 +35,8 @@ class Holding(PageReader):
     def fetch(self) -> EpochRecords:
         if not self.sockets:
             # Closed in `close`.
-            self.sockets, self.file = socket.socketpair(), tempfile.TemporaryFile()  # noqa: SIM115
+            self.sockets = socket.socketpair()
+            self.file = tempfile.TemporaryFile()  # noqa: SIM115
         return super().fetch()
 
     def close(self) -> None:

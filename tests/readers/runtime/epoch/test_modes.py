@@ -8,6 +8,7 @@ import pytest
 
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState
+from headwater.core.jsons import JsonValue
 from headwater.readers.runtime.partitions.ipc import read_batches
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, rows_of
@@ -67,7 +68,8 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
 
     The consumer takes turns and comes to the barrier of a first.
     """
-    go, copied = threading.Event(), []
+    go = threading.Event()
+    copied: list[tuple[dict[str, JsonValue], int]] = []
 
     def wait(reader: PageReader) -> None:
         assert ("b",) not in reader.open or go.wait(10)

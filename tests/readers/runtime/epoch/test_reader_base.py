@@ -86,7 +86,7 @@ def test_r6_a_split_finishes_after_all_its_records() -> None:
 
 
 @each_number_of_threads
-def test_r7_a_snapshot_is_after_the_last_emitted_record_whatever_was_fetched(threads: int) -> None:
+def test_r7_a_snapshot_is_after_the_last_emitted_record_not_the_last_fetched(threads: int) -> None:
     reader = reading(Library({"a": pages(9, 10)}, cursors=True), "a", threads=threads)
     reader._node.progress._states[("a",)].position = "page 0"
     batches = iter(reader)

@@ -10,14 +10,16 @@ from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 
-A, B = ("a",), ("b",)
+A = ("a",)
+B = ("b",)
 
 
 class Triggered:
     """A trigger with its clock, and how often it said that something changed."""
 
     def __init__(self, barrier: Barrier, ready: Sequence[tuple[str, ...]] = ()) -> None:
-        self.clock, self.changes = ManualClock(100), 0
+        self.clock = ManualClock(100)
+        self.changes = 0
         self.trigger = BarrierTrigger(barrier, ready, self.clock, self._changed)
 
     def _changed(self) -> None:

@@ -62,7 +62,8 @@ def test_a_budget_of_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("how", ["recycle", "close", "cancel"])
 def test_a_producer_that_waits_is_woken(how: str) -> None:
-    pool, cancelled = BufferPool(10), threading.Event()
+    pool = BufferPool(10)
+    cancelled = threading.Event()
     pool.try_request(10)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(pool.request, 1, cancelled.is_set)

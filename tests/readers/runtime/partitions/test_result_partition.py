@@ -156,7 +156,8 @@ def test_a_retried_task_never_reads_the_dead_ones_rows(made: Made) -> None:
 
 
 def test_a_pipelined_partition_leaves_when_all_is_consumed(tmp_path: Path) -> None:
-    made, manager = Made("pipelined", tmp_path), ResultPartitionManager()
+    made = Made("pipelined", tmp_path)
+    manager = ResultPartitionManager()
     manager.register(made.partition)
     views = [manager.create_view(ID, index, nothing) for index in (0, 1)]
     views[0].release()
@@ -167,7 +168,8 @@ def test_a_pipelined_partition_leaves_when_all_is_consumed(tmp_path: Path) -> No
 
 
 def test_blocking_partition_is_consumable_multiple_times(tmp_path: Path) -> None:
-    made, manager = Made("blocking", tmp_path), ResultPartitionManager()
+    made = Made("blocking", tmp_path)
+    manager = ResultPartitionManager()
     manager.register(made.partition)
     made.partition.add(0, ROWS, 10)
     made.partition.finish()

@@ -150,7 +150,8 @@ def test_writing_without_having_taken_over_breaks_the_contract() -> None:
 def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_once(
     steps: list[str], seed: int
 ) -> None:
-    rng, store = random.Random(seed), MemoryStateStore()
+    rng = random.Random(seed)
+    store = MemoryStateStore()
     attempts = [SegmentLog(store, "log", f"attempt-{number}") for number in range(3)]
     acknowledged: list[int] = []
     for at, step in enumerate(["take over", *steps]):

@@ -191,7 +191,8 @@ def test_nothing_is_read_behind_a_barrier(pool: BufferPool) -> None:
 def test_concurrent_produce_and_consume(slow: str) -> None:
     pool = BufferPool(4 * 1024)
     subpartition: PipelinedSubpartition[int] = PipelinedSubpartition(0)
-    told, lazy = Told(), threading.Event()
+    told = Told()
+    lazy = threading.Event()
     view = subpartition.create_view(told)
 
     def produce() -> None:

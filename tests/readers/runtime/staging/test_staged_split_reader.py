@@ -33,7 +33,7 @@ SCHEMA = pa.schema(_FIELDS)
 class Queue:
     """The outside.
 
-    What was taken and not acknowledged is delivered again, first, to whoever opens it next.
+    What was taken and not acknowledged is delivered again, first, to the client that opens it next.
     """
 
     waiting: deque[int] = field(default_factory=deque)
@@ -95,7 +95,8 @@ class Desk:
 
     def read(self, start: int = 0, stop: int | None = None) -> tuple[list[int], int]:
         """Read until caught up or finished; return the numbers and the position after them."""
-        reader, position = self.reader(start, stop), start
+        reader = self.reader(start, stop)
+        position = start
         numbers: list[int] = []
         while True:
             fetched = reader.fetch()
@@ -118,7 +119,7 @@ def test_messages_are_staged_emitted_and_then_acknowledged() -> None:
     assert desk.queue.clients == 0
 
 
-def test_a_second_reading_comes_from_the_log_and_asks_nobody() -> None:
+def test_a_second_reading_comes_from_the_log_and_asks_the_outside_nothing() -> None:
     desk = Desk(Queue(deque(range(7))))
     first, position = desk.read()
     desk.queue.waiting.extend([7, 8])
@@ -154,7 +155,8 @@ def test_what_was_durable_and_not_acknowledged_comes_once_by_its_key() -> None:
 
 def test_a_key_is_remembered_over_however_many_attempts_and_small_segments() -> None:
     """Each attempt leaves a record in the log, whether it stages anything or not."""
-    desk, position = Desk(Queue()), 0
+    desk = Desk(Queue())
+    position = 0
     for number in range(12):
         desk.queue.waiting.append(number)
         _, position = desk.read(position)
@@ -210,12 +212,14 @@ def test_the_window_forgets_the_oldest_keys() -> None:
 
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.just("crash"), st.just("lost")), max_size=30))
-def test_whatever_crashes_every_message_is_in_the_log_once(steps: list[Any]) -> None:
+def test_every_message_is_in_the_log_once_wherever_attempts_crash(steps: list[Any]) -> None:
     """A number delivers so many messages; a crash ends an attempt.
 
     A lost acknowledgement has its messages delivered again.
     """
-    desk, sent, reader = Desk(Queue()), 0, None
+    desk = Desk(Queue())
+    sent = 0
+    reader = None
     for step in steps:
         if step == "crash":
             reader = None
