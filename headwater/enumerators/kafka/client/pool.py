@@ -66,7 +66,7 @@ class ConnectionPool:
             self._idle.append(_Idle(connection.config, connection.address, connection, until_ms))
             surplus = [self._idle.pop(0) for _ in range(len(self._idle) - self._most_idle)]
             self._watch()
-        # Closing may take a moment, with TLS above all: not under the lock.
+        # Not under the lock: other threads need not wait for the system to close sockets.
         for idle in surplus:
             idle.connection.close()
 
