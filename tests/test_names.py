@@ -19,8 +19,8 @@ WELL_KNOWN = {
 }
 """What a reader takes such a name for: something of Python's library, of Arrow or of Spark.
 
-``Barrier`` is not one of them: that of ``threading`` is rare, and in a stream processor the word means the cut
-between two epochs.
+``Barrier`` is not one of them: that of ``threading`` is rare, and in a stream processor the word means the
+cut between two epochs.
 """
 
 

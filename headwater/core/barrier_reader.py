@@ -28,10 +28,10 @@ class BarrierSplitReader(SplitReader[EpochRecord, SplitT, PositionT]):
 
     @abstractmethod
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
-        """Forget splits that are not finished (FLIP-27 ``SplitsRemoval``). Does not block.
+        """Forget splits that are not finished (FLIP-27 ``SplitsRemoval``); does not block.
 
-        Later fetches give nothing of them. When the barrier is due, splits that were fetched from are removed,
-        so that the others get their turn. They may be added again, at another position.
+        Later fetches give nothing of them. When the barrier is due, splits that were fetched from are
+        removed, so that the others get their turn. They may be added again, at another position.
         """
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:

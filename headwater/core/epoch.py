@@ -1,8 +1,9 @@
 """The words of barrier mode, and what its driver and its tasks write for each other, as JSON.
 
 * An **epoch** is what one micro-batch of barrier mode reads: everything between two barriers.
-* A **barrier** is the cut at the end of an epoch. Each task cuts its part of the epoch itself, when a limit of
-  `Barrier` is reached: what is emitted before the barrier belongs to the epoch, everything else to a later one.
+* A **barrier** is the cut at the end of an epoch. Each task cuts its part of the epoch itself, when a limit
+  of `Barrier` is reached: what is emitted before the barrier belongs to the epoch, everything else to a later
+  one.
 * A **checkpoint** is the durable state at a barrier: the entry of Spark's offset log that names the epoch,
   together with the manifests in which its tasks wrote down how far they came (`EpochState`). It is complete
   once Spark has committed the batch and the manifest of every task is collected.
@@ -235,8 +236,8 @@ class EpochState:
             whole = cast("dict[str, Any]", value)
             if whole["version"] != _VERSION:
                 raise OffsetError(
-                    f"the state of an epoch has version {whole['version']}, and this headwater reads {_VERSION}: "
-                    "install a later one"
+                    f"the state of an epoch has version {whole['version']}, and this headwater reads "
+                    f"{_VERSION}: install a later one"
                 )
 
             def path_of(names: list[str]) -> SplitPath:

@@ -47,7 +47,7 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def fetch(self) -> RecordsWithSplitIds[RecordT]:
-        """Return the next raw records of any of the splits; block until there are some, or a split is finished.
+        """Return the next raw records of any of the splits; block until some are there or a split ends.
 
         An empty answer means "nothing now, call again" (after a wake-up, or a long poll that ran out); the
         end is said by ``finished`` alone. Of several splits those that waited longest come first. Records at

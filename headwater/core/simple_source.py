@@ -157,8 +157,9 @@ class SimpleSource(ABC):
         * Within the option ``readTimeout`` it yields or returns. Do not wait for new data: return.
 
         A method with a third parameter, ``stop``, is told the first record NOT to read, or None if that is
-        not known. Without it the framework cuts the pages, which it can if each record moves the position by one;
-        if keys have gaps in planned mode, or a page read again may have grown in barrier mode, take ``stop``.
+        not known. Without it the framework cuts the pages, which it can if each record moves the position by
+        one; if keys have gaps in planned mode, or a page read again may have grown in barrier mode, take
+        ``stop``.
         """
 
     def is_before(self, position: Any, other: Any) -> bool:

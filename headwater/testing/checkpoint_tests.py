@@ -105,6 +105,6 @@ class CheckpointTests(Subject):
         keeps(
             Source,
             not lost and not double,
-            f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, {double.total()} came "
-            f"too often; for example {next(iter(lost or double), None)}",
+            f"each row of the batch once {when}: {lost.total()} of {len(expected)} are lost, "
+            f"{double.total()} came too often; for example {next(iter(lost or double), None)}",
         )

@@ -75,8 +75,8 @@ def read_range(
     keeps(
         SplitReader.fetch,
         False,
-        f"comes to an end: split {piece.split.split_id} neither finished nor caught up in {_MOST_EMPTY_FETCHES} "
-        "fetches",
+        f"comes to an end: split {piece.split.split_id} neither finished nor caught up in "
+        f"{_MOST_EMPTY_FETCHES} fetches",
     )
     raise AssertionError
 

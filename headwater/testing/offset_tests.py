@@ -67,7 +67,8 @@ class OffsetTests(Subject):
                     keeps(
                         Split,
                         not _is_before(source, position, last),
-                        f"positions go forward; split {piece.split.split_id} came from {last!r} to {position!r}",
+                        f"positions go forward; split {piece.split.split_id} came from {last!r} to "
+                        f"{position!r}",
                     )
                     last = position
 

@@ -21,8 +21,8 @@ _TIMEOUT_S = 120
 class SparkTests(Subject):
     """Batch and stream through Spark bring the same rows.
 
-    Needs a fixture ``spark`` (a ``SparkSession``) in the test's project. The world that `options` makes must be
-    visible to other processes.
+    Needs a fixture ``spark`` (a ``SparkSession``) in the test's project. The world that `options` makes must
+    be visible to other processes.
     """
 
     def test_spark_reads_the_same_rows_in_batch_and_stream_also_after_a_restart(

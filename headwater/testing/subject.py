@@ -33,7 +33,7 @@ class Subject:
     """The class; or the name of a source that is built in or installed."""
 
     def options(self) -> Mapping[str, str]:
-        """Make a world with some rows, at least four of them in one split; return the options that read it."""
+        """Make a world with some rows, four or more of them in one split; return the options that read it."""
         raise NotImplementedError(
             f"{type(self).__name__} needs a method options: the options that read some rows"
         )

@@ -1,4 +1,4 @@
-"""The checkpoint coordinator: opens epochs in the state location and collects what their tasks wrote there."""
+"""The checkpoint coordinator: opens epochs in the state location, and collects what tasks wrote there."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ class CheckpointCoordinator:
         opened = self._store.get(f"{epoch.folder}/{_OPENED}")
         if opened is None:
             raise StateLocationError(
-                f"{self._store} does not hold epoch {epoch.number} ({epoch.folder}), which the checkpoint names: "
-                "how far it was read is not known. Restore stateLocation from the backup that was taken with the "
-                "checkpoint, or begin with a new checkpoint"
+                f"{self._store} does not hold epoch {epoch.number} ({epoch.folder}), which the checkpoint "
+                "names: how far it was read is not known. Restore stateLocation from the backup that was "
+                "taken with the checkpoint, or begin with a new checkpoint"
             )
         if json.loads(opened)["places"] != tasks:
             raise StateLocationError(

@@ -118,8 +118,8 @@ class _StateAfter:
         path = entry.split.path
         if path in self.positions and self._source.is_before(entry.position, self.positions[path]):
             raise ContractError(
-                f"source {self._source.name!r} went backwards: split {entry.split.split_id} was to be read from "
-                f"{self.positions[path]!r} and came to {entry.position!r}; nothing was changed"
+                f"source {self._source.name!r} went backwards: split {entry.split.split_id} was to be read "
+                f"from {self.positions[path]!r} and came to {entry.position!r}; nothing was changed"
             )
         self.due_ms.pop(path, None)
         if entry.status is SplitStatus.FINISHED:
@@ -129,7 +129,8 @@ class _StateAfter:
         self._add(FoundSplit(entry.split, entry.position))
         self.positions[path] = entry.position
         if entry.not_before_ms is not None:
-            # What is left of the delay. Two clocks are compared: never more than the whole delay, never negative.
+            # What is left of the delay. Two clocks are compared: so never more than the whole delay, and
+            # never less than nothing.
             left_ms = entry.not_before_ms - (self._now_ms - written_ms)
             self.due_ms[path] = self._now_ms + max(0, min(left_ms, entry.not_before_ms))
         elif entry.status is SplitStatus.CAUGHT_UP:

@@ -80,7 +80,8 @@ class OffsetCodec(ABC, Generic[OffsetT]):
         except TypeError as error:
             wrong = ", ".join(field for field, part in fields.items() if not _is_json(part))
             raise ContractError(
-                f"source {name!r}: {wrong} of its offset must be JSON (Split, Source.serialize_splits): {error}"
+                f"source {name!r}: {wrong} of its offset must be JSON (Split, Source.serialize_splits): "
+                f"{error}"
             ) from error
         self._recent.append((encoded, offset))
         return encoded
@@ -132,8 +133,8 @@ class OffsetCodec(ABC, Generic[OffsetT]):
         version = raw["version"]
         if not isinstance(version, int) or not 1 <= version <= _VERSION:
             raise OffsetError(
-                f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to {_VERSION}: "
-                "install the headwater that wrote it, or a newer one"
+                f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to "
+                f"{_VERSION}: install the headwater that wrote it, or a newer one"
             )
 
 

@@ -44,7 +44,8 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
         for path, (split, start) in starts.items():
             if split.path != path:
                 raise ContractError(
-                    f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the path {path}"
+                    f"SplitEnumeratorContext.assign_splits: split {split.split_id} was assigned under the "
+                    f"path {path}"
                 )
             # The last word of a round counts, in both directions.
             self._assigned[path] = (split, start)

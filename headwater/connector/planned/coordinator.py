@@ -160,8 +160,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         # A position that stands still would be planned again and again, each time as a batch of some rows.
         if self._source.rows_between(position, after) <= 0:
             raise ContractError(
-                f"PlannedSource.position_after of {self._source.name!r} must move forward: split {'-'.join(path)} "
-                f"went from {position} to {after} for {rows} rows"
+                f"PlannedSource.position_after of {self._source.name!r} must move forward: "
+                f"split {'-'.join(path)} went from {position} to {after} for {rows} rows"
             )
         return after
 

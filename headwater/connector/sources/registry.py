@@ -66,8 +66,8 @@ def _imported(target: str) -> SourceFactory:
         found = attrgetter(attribute)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise OptionError(
-            f"{target!r} cannot be imported: {error}; the module must be installed where the driver and every "
-            "executor find it",
+            f"{target!r} cannot be imported: {error}; the module must be installed where the driver and "
+            "every executor find it",
             option="source",
         ) from error
     return UserSource(found)

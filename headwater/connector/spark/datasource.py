@@ -100,8 +100,8 @@ def require_spark(version: str) -> None:
     found = re.match(r"(\d+)\.(\d+)", version)
     if found and (int(found.group(1)), int(found.group(2))) < _OLDEST:
         raise InstallationError(
-            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', on the "
-            "cluster too"
+            f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', "
+            "on the cluster too"
         )
 
 
@@ -109,6 +109,6 @@ def _require_arrow() -> None:
     """Say at once that Arrow is missing: Spark's own processes need it too, and do not say what to do."""
     if find_spec("pyarrow") is None:
         raise InstallationError(
-            "headwater needs pyarrow, which is not installed in this Python (driver and every executor need it): "
-            "pip install headwater"
+            "headwater needs pyarrow, which is not installed in this Python (driver and every executor need "
+            "it): pip install headwater"
         )
