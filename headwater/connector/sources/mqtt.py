@@ -42,10 +42,11 @@ __all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _LEAST_REMEMBERED: Final = 2_000
+"""So many keys of messages are remembered at least, to tell a second delivery from the first."""
 _REMEMBERED_WINDOWS: Final = 8
-"""Brokers send more than one window of unacknowledged messages.
+"""And the keys of so many windows of unacknowledged messages.
 
-What they send again after a broken connection does not always count for it.
+One would not do: what a broker sends again after a broken connection does not always count for its window.
 """
 _MOST_IN_FLIGHT: Final = 65_535
 """MQTT 5 writes Receive Maximum in two bytes."""

@@ -1,4 +1,4 @@
-"""The options on finding files, and what they come to: when a file is read, once, and what becomes of it."""
+"""The options on finding files, and what they come to: which, in what batches, and what becomes of them."""
 
 from __future__ import annotations
 

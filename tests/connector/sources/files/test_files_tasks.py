@@ -79,6 +79,7 @@ def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(
         ({"format": "csv", "path": ""}, "'path'"),
         ({"format": "csv", "path": "[1]"}, "'path'.*JSON list"),
         ({"format": "csv", "path": "/data/[a"}, "'path'.*not closed"),
+        ({"format": "csv", "paths": '["/data/[a"]'}, "'paths'.*not closed"),
         ({"format": "csv", "pathGlobFilter": "{a"}, "'pathGlobFilter'.*not closed"),
         (
             {"format": "csv", "maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"},
