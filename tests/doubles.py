@@ -48,7 +48,8 @@ class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
     """Compares `Numbers` with the checkpoint."""
 
     def __init__(self, context: SplitEnumeratorContext[NumberSplit, int], outside: Numbers) -> None:
-        self._context, self._outside = context, outside
+        self._context = context
+        self._outside = outside
         self._heads: dict[SplitPath, int] = {}
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""A barrier source without an outside, and a dataflow without threads, for tests whose subject is the protocol around them."""
+"""A barrier source without an outside, and a dataflow without threads: for tests of the protocol."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ class LogEnumerator(BarrierSplitEnumerator[NumberSplit, int]):
     def __init__(
         self, context: BarrierSplitEnumeratorContext[NumberSplit, int], outside: Logs, state: JsonValue
     ) -> None:
-        self._context, self._outside = context, outside
+        self._context = context
+        self._outside = outside
         self._seen = cast("int", state or 0)
         self._known: set[str] = set()
 
@@ -182,7 +183,8 @@ class PlainReading:
     """
 
     def __init__(self, source: LogSource, task: EpochTask, stop_at: EpochState | None) -> None:
-        self._outside, self._task = source.outside, task
+        self._outside = source.outside
+        self._task = task
         self._work: deque[tuple[NumberSplit, int]] = deque(
             (piece.split, piece.start) for piece in task.ranges
         )

@@ -51,5 +51,5 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
         For sources whose splits are many and each read once and whole (`PlannedSource.bounded_splits`):
         assign as many as a batch may have, and retire those that the checkpoint holds at their end. May use
         `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for this batch. The
-        default does nothing: whatever `refresh` found is assigned already.
+        default does nothing: what `refresh` found is assigned already.
         """

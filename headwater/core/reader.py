@@ -19,8 +19,8 @@ class RecordsWithSplitIds(Generic[RecordT]):
     """What one fetch brought (FLIP-27 ``RecordsWithSplitIds``).
 
     Attributes:
-        records: raw records in order, by the path of their split. A "record" is whatever the source's emitter
-            takes: for Kafka a whole record set as the broker sent it, never a single message. Valid until the
+        records: raw records in order, by the path of their split. A "record" is what the emitter takes:
+            for Kafka a whole record set as the broker sent it, never a single message. Valid until the
             next `SplitReader.fetch`.
         finished: splits that are read to their stop. Takes effect after all of ``records`` were emitted.
     """
@@ -39,7 +39,7 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def handle_splits_changes(self, added: Sequence[SplitRange[SplitT, PositionT]]) -> None:
-        """Take more ranges to read (FLIP-27 ``SplitsAddition``). Does not block and asks nobody.
+        """Take more ranges to read (FLIP-27 ``SplitsAddition``). Does not block, and does no I/O.
 
         An empty range (start not before stop) is legal: it is reported as finished by a later fetch, without
         being read.
@@ -47,11 +47,12 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def fetch(self) -> RecordsWithSplitIds[RecordT]:
-        """Return the next raw records of any of the splits; block until some are there or a split ends.
+        """Return the next raw records of any of the splits.
 
-        An empty answer means "nothing now, call again" (after a wake-up, or a long poll that ran out); the
-        end is said by ``finished`` alone. Of several splits those that waited longest come first. Records at
-        or after a range's stop may be contained: the emitter leaves them out.
+        Blocks until there are some, or until a split is finished. An empty answer means "nothing now, call
+        again" (after a wake-up, or a long poll that ran out); the end is said by ``finished`` alone. Of
+        several splits those that waited longest come first. Records at or after a range's stop may be
+        contained: the emitter leaves them out.
 
         Raises:
             TransientSourceError: no progress within the source's own deadline; Spark retries the task.

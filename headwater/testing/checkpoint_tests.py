@@ -1,4 +1,4 @@
-"""What a query over the source promises: every row once, whatever crashes. In this process, without Spark."""
+"""What a query promises: every row once, also after crashes. In this process, without Spark."""
 
 from __future__ import annotations
 

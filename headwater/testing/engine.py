@@ -129,5 +129,5 @@ def read_batch(configured: ConfiguredSource) -> list[dict[str, Any]]:
 
 
 def count_rows(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Return rows so that they can be compared whatever their order: how often each comes."""
+    """Return how often each row comes: equal for equal rows in any order."""
     return Counter(repr(sorted(row.items())) for row in rows)

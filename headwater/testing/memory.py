@@ -74,7 +74,7 @@ class MemorySystem:
         return self._logs[log][first:stop]
 
     def happens(self, log: str, number: int, times: int = 1) -> bool:
-        """Return True so many times for the same row: for what a source does once, whoever reads it."""
+        """Return True so many times for the same row: for what happens once to all readers together."""
         with self._lock:
             self._happened[log, number] = self._happened.get((log, number), 0) + 1
             return self._happened[log, number] <= times

@@ -90,7 +90,8 @@ def test_a_generator_that_never_yields_is_given_up_after_read_timeout() -> None:
     try:
         with pytest.raises(
             ContractError,
-            match=r"split 'a' .* neither yielded nor returned within 50 ms \(option readTimeout\) after position 0",
+            match=r"split 'a' .* neither yielded nor returned within 50 ms \(option readTimeout\) after "
+            "position 0",
         ):
             query.run()
     finally:
@@ -211,7 +212,8 @@ def test_the_suites_name_the_contract_and_where_it_is_written() -> None:
 
     with pytest.raises(
         BrokenContractError,
-        match=r"Source.create_reader: a second reader .* The contract is written in headwater/core/source.py:\d+",
+        match=r"Source.create_reader: a second reader .* "
+        r"The contract is written in headwater/core/source.py:\d+",
     ):
         Suite().test_reading_a_range_again_brings_the_same_rows()
     with pytest.raises(BrokenContractError, match=r"each row of the batch once"):
@@ -226,7 +228,8 @@ def test_names_of_splits_that_grow_without_end_are_refused(tmp_path: Path) -> No
     query = engine(Many, {**world(), "stateLocation": str(tmp_path)})
     with pytest.raises(
         ContractError,
-        match=r"the names of all splits of source 'tails' has 4[0-9]{6} characters as JSON, and may have 4194304",
+        match=r"the names of all splits of source 'tails' has 4[0-9]{6} characters as JSON, "
+        "and may have 4194304",
     ):
         query.run()
     assert not query.offsets

@@ -13,7 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_it_loads_neither_pytest_nor_pyspark() -> None:
-    program = "import json, sys, headwater.testing; print(json.dumps(sorted({'pytest', '_pytest', 'pyspark'} & sys.modules.keys())))"
+    program = (
+        "import json, sys, headwater.testing\n"
+        "print(json.dumps(sorted({'pytest', '_pytest', 'pyspark'} & sys.modules.keys())))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -15,7 +15,7 @@ class DueSplits:
     """Remembers when each split had nothing more.
 
     * A split with more to read is due. So is one whose task was not run.
-    * A split that must not be asked before some time is due then, whatever the trigger.
+    * A split that must not be asked before some time is due then, under every trigger.
     * A split that had nothing more is due a poll interval later; under AvailableNow not any more in this run,
       which ends when that is true of all.
 

@@ -1,4 +1,4 @@
-"""The contracts of Flink's CheckpointCoordinatorTest that have a meaning where manifests are the acknowledgements."""
+"""Flink's CheckpointCoordinatorTest, as far as it has a meaning where manifests are the acknowledgements."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ TIMEOUT_MS = 5_000
 
 
 class Desk:
-    """A coordinator and its places."""
+    """A coordinator and the slots of its tasks."""
 
     def __init__(self, retained: int = 1) -> None:
-        self.store, self.clock, self.source = MemoryStateStore(), MainThreadClock(), LogSource()
+        self.store = MemoryStateStore()
+        self.clock = MainThreadClock()
+        self.source = LogSource()
         self.coordinator = CheckpointCoordinator(
             self.store, self.source, timeout_ms=TIMEOUT_MS, retained=retained, clock=self.clock
         )
 
-    def place(self, epoch: EpochId, number: int) -> TaskSlot:
+    def slot(self, epoch: EpochId, number: int) -> TaskSlot:
         return TaskSlot(self.store, epoch.folder, number)
 
     def claim(self, epoch: EpochId, number: int) -> Claim:
-        claim = ClaimProtocol(self.place(epoch, number), self.clock).try_acquire()
+        claim = ClaimProtocol(self.slot(epoch, number), self.clock).try_acquire()
         assert isinstance(claim, Claim)
         return claim
 
@@ -42,13 +44,13 @@ class Desk:
         return encode_manifest(Manifest(EpochState(events=(event,)), dict(metrics)), self.source)
 
     def acknowledge(self, epoch: EpochId, number: int, event: str = "read") -> bytes:
-        return self.place(epoch, number).publish(self.manifest(event))
+        return self.slot(epoch, number).publish(self.manifest(event))
 
-    def came_to(self, epoch: EpochId, places: int) -> list[object]:
-        """Return the event of each place's state, None for one that was sealed."""
+    def came_to(self, epoch: EpochId, tasks: int) -> list[object]:
+        """Return the event of each task's state, None for one whose slot was sealed."""
         return [
             manifest.state and manifest.state.events[0]
-            for manifest in self.coordinator.complete(epoch, places).manifests
+            for manifest in self.coordinator.complete(epoch, tasks).manifests
         ]
 
 
@@ -58,7 +60,7 @@ def desk() -> Desk:
 
 
 def test_trigger_and_confirm_simple_checkpoint(desk: Desk) -> None:
-    """It completes with the last acknowledgement; a second one of a place changes nothing."""
+    """It completes with the last acknowledgement; a second one of a task changes nothing."""
     desk.coordinator.trigger(FIRST, 2, {})
     desk.acknowledge(FIRST, 0, "zero")
     desk.acknowledge(FIRST, 1, "one")
@@ -165,7 +167,7 @@ def test_successful_checkpoint_subsumes_unsuccessful(desk: Desk) -> None:
 
 
 def test_handle_messages_for_non_existing_checkpoints(desk: Desk) -> None:
-    """Of another epoch, another query, another place: nothing is raised, nothing counts."""
+    """Of another epoch, another query, another task: nothing is raised, nothing counts."""
     desk.coordinator.trigger(FIRST, 1, {})
     for epoch, number in ((SECOND, 0), (EpochId("other", 1, "a"), 0), (FIRST, 7)):
         desk.acknowledge(epoch, number, "stray")
@@ -202,7 +204,7 @@ def test_stats_tracker_completed_checkpoint_callback(desk: Desk) -> None:
     assert desk.coordinator.stats is None
     desk.coordinator.trigger(FIRST, 3, {})
     for number, alignment_ms in enumerate((5, 12)):
-        desk.place(FIRST, number).publish(desk.manifest(alignment_ms=alignment_ms, in_flight_bytes=7))
+        desk.slot(FIRST, number).publish(desk.manifest(alignment_ms=alignment_ms, in_flight_bytes=7))
     desk.coordinator.complete(FIRST, 3)
     assert desk.coordinator.stats is not None
     found = desk.coordinator.stats.to_json()
@@ -227,6 +229,6 @@ def test_partitionable_state_repartitioning(splits: int, most: int) -> None:
     """Every split is dealt once, and no two tasks differ by more than one."""
     due = [(f"{number:03d}",) for number in range(splits)]
     dealt = deal(due, most)
-    assert sorted(path for place in dealt for path in place) == due
+    assert sorted(path for paths in dealt for path in paths) == due
     assert not dealt or max(map(len, dealt)) - min(map(len, dealt)) <= 1
     assert len(dealt) == min(splits, most)

@@ -133,7 +133,7 @@ def test_a_batch_read_is_one_epoch_to_the_end_with_all_children() -> None:
     coordinator.close()
 
 
-def test_places_that_nobody_read_are_sealed_and_their_splits_given_back() -> None:
+def test_tasks_that_were_not_run_are_sealed_and_their_splits_given_back() -> None:
     query = Query(Logs({"a": 8, "b": 8}))
     query.plan()
     first = query.tasks()[0]
@@ -146,7 +146,7 @@ def test_places_that_nobody_read_are_sealed_and_their_splits_given_back() -> Non
     assert sorted(query.rows) == query.outside.everything()
 
 
-def test_a_late_publisher_of_a_sealed_place_is_fenced_and_its_rows_come_in_the_next_epoch() -> None:
+def test_a_late_publisher_of_a_sealed_task_is_fenced_and_its_rows_come_in_the_next_epoch() -> None:
     query = Query(Logs({"a": 8}), checkpoint_timeout_ms=1_000)
     query.plan()
     rows = read_epoch(query.source, query.tasks()[0], query.store, open_plain_reader, query.clock)
@@ -204,8 +204,10 @@ def test_the_enumerator_is_notified_once_an_epoch_in_order() -> None:
 
 
 def test_two_queries_on_one_state_location_do_not_meet() -> None:
-    store, outside = MemoryStateStore(), Logs({"a": 14})
-    first, second = Query(outside, store, retained_epochs=1), Query(outside, store, retained_epochs=1)
+    store = MemoryStateStore()
+    outside = Logs({"a": 14})
+    first = Query(outside, store, retained_epochs=1)
+    second = Query(outside, store, retained_epochs=1)
     for query in (first, second, first, second, first):
         query.batch()
     first.drain()
@@ -233,13 +235,13 @@ def test_the_statistics_of_the_last_checkpoint_are_in_the_progress() -> None:
     } <= set(checkpoint)
 
 
-def places(tasks: Sequence[EpochTask]) -> list[list[str]]:
+def splits_of(tasks: Sequence[EpochTask]) -> list[list[str]]:
     return [[piece.split.label for piece in task.ranges] for task in tasks]
 
 
 def test_splits_are_dealt_evenly_and_the_same_way_in_a_replay() -> None:
     query = Query(Logs(dict.fromkeys("abcde", 1)))
     query.plan()
-    assert places(query.tasks()) == [["a", "c", "e"], ["b", "d"]]
+    assert splits_of(query.tasks()) == [["a", "c", "e"], ["b", "d"]]
     query.restart()
-    assert places(query.tasks()) == [["a", "c", "e"], ["b", "d"]]
+    assert splits_of(query.tasks()) == [["a", "c", "e"], ["b", "d"]]

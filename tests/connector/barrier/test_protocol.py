@@ -4,7 +4,7 @@ No row lost, none twice, always progress.
 
 The classes are the real ones; only the store is in memory, the dataflow is one row at a time, and time moves
 when told to. Spark is played by the
-rules: it logs an offset, runs tasks (several attempts of one place, dead ones and zombies among them),
+rules: it logs an offset, runs tasks (several attempts of one task, dead ones and zombies among them),
 commits a batch with the rows of attempts that succeeded, forgets a batch that was not logged, and is rolled
 back.
 """
@@ -162,17 +162,17 @@ class Protocol(RuleBasedStateMachine):
             self.coordinator = None
             self.done = {}
 
-    @rule(place=st.integers(0, 1), crash_in=CRASHES, patient=st.booleans())
+    @rule(number=st.integers(0, 1), crash_in=CRASHES, patient=st.booleans())
     @precondition(lambda self: self.is_running)
-    def start_attempt(self, place: int, crash_in: int | None, patient: bool) -> None:
+    def start_attempt(self, number: int, crash_in: int | None, patient: bool) -> None:
         tasks = self.tasks()
-        if place < len(tasks):
-            attempt = Attempt(tasks[place], Fragile(self.store, crash_in), [])
+        if number < len(tasks):
+            attempt = Attempt(tasks[number], Fragile(self.store, crash_in), [])
             attempt.batches = read_epoch(
                 LogSource(self.outside), attempt.task, attempt.store, open_plain_reader, self.clock
             )
             self.attempts.append(attempt)
-            self.touched.add(place)
+            self.touched.add(number)
             self.clock.patient = patient
             self.step(attempt)
             self.clock.patient = True
@@ -230,7 +230,7 @@ class Protocol(RuleBasedStateMachine):
     def commit(self, whose: int) -> None:
         """Spark commits with the rows of any attempt that succeeded.
 
-        At a place where none was begun nobody looked; a begun one must succeed.
+        A task of which no attempt was begun was not run; one that was begun must succeed.
         """
         rows = []
         for succeeded in self.done.values():

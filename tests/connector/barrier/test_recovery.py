@@ -50,7 +50,8 @@ def test_a_checkpoint_rolled_back_goes_on_from_there_in_folders_of_its_own() -> 
     query = Query(Logs({"a": 21}))
     for _ in range(5):
         query.batch()
-    kept, rows = query.log[:2], []
+    kept = query.log[:2]
+    rows: list[tuple[str, int]] = []
     before = query.log
     query.log = kept
     query.restart()
