@@ -22,7 +22,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
 
     Called by Spark's thread; each method blocks until the coordinator thread has done its work.
 
-    What is committed goes by a key: anything that is equal for the same offset, and None for the genesis.
+    What is committed goes by a key: any value that is equal for equal offsets.
 
     Args:
         loop: the threads. The driver closes it.
@@ -56,7 +56,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
 
         Args:
             committed: the key of what is committed.
-            checkpoint: the same, as an enumerator sees it; None for the genesis.
+            checkpoint: what is committed, as an enumerator sees it; None for the genesis.
         """
         self._loop.run(lambda: self._begin_round(committed, checkpoint))
         self._loop.wait_idle()
