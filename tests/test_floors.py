@@ -101,23 +101,6 @@ class Module:
         """Return the top-level packages that it imports."""
         return {module.partition(".")[0] for module, _ in self.imports()}
 
-    def defined(self) -> Iterator[str]:
-        """Yield the names of classes and functions at the top of the file."""
-        for node in self.tree.body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield node.name
-
-    def all_names(self) -> set[str]:
-        """Return ``__all__``, empty if there is none."""
-        for node in self.tree.body:
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name)
-                and node.targets[0].id == "__all__"
-            ):
-                return set(ast.literal_eval(node.value))
-        return set()
-
 
 def _modules() -> Iterator[Module]:
     for file in sorted((ROOT / "headwater").rglob("*.py")):
@@ -222,21 +205,11 @@ def test_only_mqtts_own_room_knows_its_library(module: Module) -> None:
 
 
 @each_module
-def test_all_names_what_is_public_and_nothing_else(module: Module) -> None:
-    public = {name for name in module.defined() if not name.startswith("_")}
-    missing = public - module.all_names()
-    assert not missing, f"{module.name}.__all__ lacks {sorted(missing)}"
-    assert module.all_names() <= _bound(module.tree), f"{module.name}.__all__ names what is not there"
-
-
-@each_module
-def test_modules_take_from_each_other_only_what_all_names(module: Module) -> None:
+def test_modules_take_no_private_name_from_each_other(module: Module) -> None:
     for other, names in module.imports():
-        if other in MODULES:
-            hidden = {name for name in names if f"{other}.{name}" not in MODULES} - MODULES[other].all_names()
-            assert not hidden, (
-                f"{module.name} takes {sorted(hidden)} from {other}, whose __all__ does not name them"
-            )
+        if other in EVERY_MODULE:
+            private = {name for name in names if name.startswith("_")}
+            assert not private, f"{module.name} takes {sorted(private)} from {other}"
 
 
 WITHOUT_KAFKAS_LIBRARIES = f"""
@@ -288,20 +261,3 @@ def _run(program: str) -> str:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     return done.stdout
-
-
-def _bound(tree: ast.Module) -> set[str]:
-    bound = {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    bound |= {
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    return bound | {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }

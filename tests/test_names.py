@@ -55,3 +55,38 @@ def test_no_two_classes_share_a_name() -> None:
 def test_no_class_has_the_name_of_a_well_known_one() -> None:
     found = {name: NAMES[name] for name in NAMES.keys() & WELL_KNOWN}
     assert not found
+
+
+CALLED_BY_SPARK = {
+    *("getDefaultReadLimit", "initialOffset", "prepareForTriggerAvailableNow", "reportLatestOffset"),
+    *("onQueryStarted", "onQueryIdle", "onQueryProgress", "onQueryTerminated", "streamReader"),
+    *("addInPlace", "handleExpiredTimer", "handleInputRows", "init", "zero"),
+}
+FOR_USERS = {
+    "advance",  # of the clock that tests of a source set
+    "exponential",  # a way to make a RetryPolicy
+    "fail_next",  # of the source in memory, for tests
+    "main",  # the program `headwater`
+    "send_event_to_source_reader",
+}
+AT_EXIT = {"close_shared_functions"}
+OF_THE_RUNTIME = {"on_end_of_partition", "view_after"}
+"""Halves of contracts: a partition that ends counts as aligned; a segment log is read after a checkpoint."""
+
+
+def test_nothing_is_there_for_tests_only() -> None:
+    """Every class, function and method is named by headwater itself, called by Spark, or there for users."""
+    defined: dict[str, str] = {}
+    named = set()
+    for file in sorted(HEADWATER.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    defined[name] = f"{file.relative_to(HEADWATER)}:{node.lineno}"
+                case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str() as name):
+                    named.add(name)
+    suites = {name for name in defined if name.startswith("test_")}
+    by_python = {name for name in defined if name.startswith("__")}
+    known = suites | by_python | CALLED_BY_SPARK | FOR_USERS | AT_EXIT | OF_THE_RUNTIME
+    left = defined.keys() - named - known
+    assert {name: defined[name] for name in left} == {}

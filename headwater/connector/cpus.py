@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["available_cpus"]
-
 
 def available_cpus() -> int:
     """Return how many CPUs this process may use.

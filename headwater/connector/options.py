@@ -21,19 +21,6 @@ from typing import Any, Final, Generic, TypeVar
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
 
-__all__ = [
-    "Option",
-    "OptionTable",
-    "ParsedOptions",
-    "boolean",
-    "duration_ms",
-    "integer",
-    "json_object",
-    "names",
-    "one_of",
-    "text",
-]
-
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=str)
 log = logging.getLogger(__name__)

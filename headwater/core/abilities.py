@@ -15,8 +15,6 @@ from headwater.core.simple_source import NamedSplit
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Acknowledges", "EstimatesSizes", "FindsTimestamps", "Heads", "InfersSchema", "PushesFilters"]
-
 
 @runtime_checkable
 class Heads(Protocol):

@@ -8,8 +8,6 @@ from headwater.core.enumerator import SplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["BarrierSplitEnumerator", "BarrierSplitEnumeratorContext"]
-
 
 class BarrierSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
     """What the coordinator of barrier mode offers an enumerator. Called on the coordinator thread only."""

@@ -11,8 +11,6 @@ from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["BarrierSplitReader"]
-
 
 class BarrierSplitReader(SplitReader[EpochRecord, SplitT, PositionT]):
     """Fetches what there is of the splits it was given, and says where that ends.

@@ -15,8 +15,6 @@ from headwater.core.epoch_records import EpochRecord
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["BarrierSource"]
-
 
 class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
     """A source in barrier mode: how much there is to read is found out by reading it.

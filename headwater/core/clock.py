@@ -6,8 +6,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 
-__all__ = ["Clock", "ManualClock", "SystemClock"]
-
 
 class Clock(ABC):
     """Monotonic time, and waiting. Any thread may call any method."""

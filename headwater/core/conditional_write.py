@@ -13,8 +13,6 @@ from headwater.core.retry import Backoff, retrying
 if TYPE_CHECKING:
     import fsspec
 
-__all__ = ["create_object"]
-
 _CONFLICTS = ("ConditionalRequestConflict", "OperationAborted")
 """What S3 says while another write of the same object is under way. Neither of the two has lost yet."""
 

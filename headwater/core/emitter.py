@@ -12,8 +12,6 @@ from headwater.core.split import PositionT, SplitRange, SplitT
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RecordEmitter", "SplitState"]
-
 
 class SplitState(Generic[SplitT, PositionT]):
     """The mutable state of one split while a task reads it (FLIP-27 ``SplitStateT``).

@@ -10,8 +10,6 @@ from typing import Generic, TypeVar
 from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["Checkpoint", "SplitEnumerator", "SplitEnumeratorContext"]
-
 T = TypeVar("T")
 
 

@@ -33,17 +33,6 @@ from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Source
 from headwater.core.split import Split, SplitPath
 
-__all__ = [
-    "MOST_STATE_BYTES",
-    "AlignmentMode",
-    "Barrier",
-    "EpochState",
-    "FoundSplit",
-    "InFlight",
-    "SplitProgress",
-    "SplitStatus",
-]
-
 MOST_STATE_BYTES = 256 << 20
 """The largest state that is written.
 

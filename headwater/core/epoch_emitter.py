@@ -11,8 +11,6 @@ from headwater.core.epoch_records import EpochRecord
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EpochRecordEmitter"]
-
 
 class EpochRecordEmitter(RecordEmitter[EpochRecord, Any, Any]):
     """Hands rows on as they are: for sources whose split reader makes rows of the source's schema."""

@@ -14,8 +14,6 @@ from headwater.core.split import SplitPath
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EpochRecord", "EpochRecords"]
-
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:

@@ -33,30 +33,6 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "AsyncCallError",
-    "AuthenticationError",
-    "AuthorizationError",
-    "CallTimeoutError",
-    "CircuitOpenError",
-    "ContractError",
-    "CorruptRecordError",
-    "DataLossError",
-    "DeadlineError",
-    "FencedError",
-    "HeadwaterError",
-    "InstallationError",
-    "MissingDependencyError",
-    "OffsetError",
-    "OptionError",
-    "PartitionNotFoundError",
-    "SourceError",
-    "StateLocationError",
-    "TransientSourceError",
-    "UnknownSplitError",
-    "nearest",
-]
-
 
 class HeadwaterError(Exception):
     """The root of the tree: catching it catches everything that headwater itself raises."""

@@ -8,8 +8,6 @@ from importlib.util import find_spec
 
 from headwater.core.errors import MissingDependencyError
 
-__all__ = ["importing", "require"]
-
 
 @contextmanager
 def importing(needed_for: str, *, extra: str) -> Iterator[None]:

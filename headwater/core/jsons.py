@@ -9,8 +9,6 @@ import json
 from operator import itemgetter
 from typing import TypeAlias
 
-__all__ = ["JsonObject", "JsonValue", "canonical", "dumps"]
-
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 

@@ -9,8 +9,6 @@ from typing import Final
 from headwater.core.errors import ContractError, HeadwaterError, SourceError, TransientSourceError
 from headwater.core.jsons import JsonValue, dumps
 
-__all__ = ["MOST_ENUMERATOR_STATE_BYTES", "MOST_POSITION_BYTES", "check_json", "outside"]
-
 MOST_POSITION_BYTES: Final = 16 << 10
 """The most that a position, or the info of a split, may have as JSON: each offset holds all of them."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from headwater.core.enumerator import SplitEnumerator
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["PlannedSplitEnumerator", "SplitRequest"]
-
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:

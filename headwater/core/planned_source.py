@@ -13,8 +13,6 @@ from headwater.core.reader import RecordT
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitRange, SplitT
 
-__all__ = ["DEFAULT_ROW_BYTES", "PlannedSource"]
-
 DEFAULT_ROW_BYTES = 1_000
 """What a record is taken to weigh when the source cannot tell."""
 

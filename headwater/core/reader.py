@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
-__all__ = ["RecordT", "RecordsWithSplitIds", "SplitReader"]
-
 RecordT = TypeVar("RecordT")
 
 

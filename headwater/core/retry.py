@@ -16,8 +16,6 @@ from typing import TypeVar
 from headwater.core.clock import Clock
 from headwater.core.errors import DeadlineError, TransientSourceError
 
-__all__ = ["Backoff", "Retry", "retrying"]
-
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,6 @@ from headwater.core.split import Split, SplitPath
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AskAgain", "Finished", "NamedSplit", "Page", "SimpleSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class NamedSplit(Split):

@@ -15,8 +15,6 @@ from headwater.core.split import PositionT, SplitPath, SplitT
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Boundedness", "Source"]
-
 
 class Boundedness(enum.Enum):
     """Whether a source ends (FLIP-27 ``Boundedness``)."""

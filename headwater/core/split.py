@@ -8,8 +8,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 from headwater.core.jsons import JsonValue
 
-__all__ = ["PositionT", "Split", "SplitPath", "SplitRange", "SplitT"]
-
 SplitPath: TypeAlias = tuple[str, ...]
 """Where a split stands in the offset's nested JSON.
 

@@ -20,8 +20,6 @@ from headwater.core.state_store import StateStore
 if TYPE_CHECKING:
     import fsspec
 
-__all__ = ["LocalStateStore", "ObjectStateStore", "check_state_store", "open_state_store"]
-
 _OBJECT_STORES = {
     "abfs": "adlfs",
     "abfss": "adlfs",

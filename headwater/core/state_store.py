@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 
-__all__ = ["MemoryStateStore", "StateStore"]
-
 
 class StateStore(ABC):
     """Objects of bytes under names such as ``q1/epoch-3/00000.manifest``, seen alike by every process.

@@ -11,8 +11,6 @@ from headwater.testing.contracts import keeps
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
 from headwater.testing.subject import Subject
 
-__all__ = ["CheckpointTests"]
-
 
 class CheckpointTests(Subject):
     """Batch and stream bring the same rows; a crash after any step of a checkpoint changes nothing."""

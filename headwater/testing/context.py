@@ -12,8 +12,6 @@ from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, retrying
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["RecordingContext"]
-
 T = TypeVar("T")
 _BACKOFF = Backoff(deadline_ms=30_000)
 

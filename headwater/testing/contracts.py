@@ -6,8 +6,6 @@ import inspect
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["BrokenContractError", "keeps"]
-
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -16,8 +16,6 @@ from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
 from headwater.testing.contracts import keeps
 
-__all__ = ["Reading", "read_range"]
-
 _MOST_EMPTY_FETCHES = 1_000
 
 

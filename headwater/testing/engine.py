@@ -13,8 +13,6 @@ from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.core.jsons import JsonObject, dumps
 
-__all__ = ["CrashError", "MicroBatchEngine", "Step", "count_rows", "read_batch"]
-
 _MOST_BATCHES = 10_000
 
 

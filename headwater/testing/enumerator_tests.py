@@ -18,8 +18,6 @@ from headwater.testing.context import RecordingContext
 from headwater.testing.contracts import keeps
 from headwater.testing.subject import Subject
 
-__all__ = ["EnumeratorTests"]
-
 _AnySource: TypeAlias = PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]
 
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 from headwater.core.errors import TransientSourceError
 
-__all__ = ["MemorySystem"]
-
 
 class MemorySystem:
     """Named logs of rows.

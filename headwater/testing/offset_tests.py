@@ -15,8 +15,6 @@ from headwater.testing.contracts import keeps
 from headwater.testing.driving import read_range
 from headwater.testing.subject import Subject
 
-__all__ = ["OffsetTests"]
-
 
 class OffsetTests(Subject):
     """Splits come back from JSON as they were; positions are small JSON, and only go forward."""

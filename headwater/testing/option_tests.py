@@ -11,8 +11,6 @@ from headwater.core.source import Boundedness
 from headwater.testing.contracts import keeps
 from headwater.testing.subject import Subject
 
-__all__ = ["OptionTests"]
-
 
 class OptionTests(Subject):
     """Every mistake is refused before anything is opened, by an error that names the option."""

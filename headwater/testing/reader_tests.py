@@ -19,8 +19,6 @@ from headwater.testing.driving import read_range, rows_of
 from headwater.testing.engine import count_rows
 from headwater.testing.subject import Subject
 
-__all__ = ["ReaderTests"]
-
 _PATIENCE_S = 20
 
 

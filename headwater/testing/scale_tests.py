@@ -8,8 +8,6 @@ from headwater.testing.contracts import keeps
 from headwater.testing.engine import MicroBatchEngine, read_batch
 from headwater.testing.subject import Subject
 
-__all__ = ["ScaleTests"]
-
 _SPLITS = 1_000
 _MOST_BYTES_PER_SPLIT = 4_096
 

@@ -12,8 +12,6 @@ from headwater.connector.options import Option, text
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.testing.memory import MemorySystem
 
-__all__ = ["Act", "End", "Fail", "Find", "Pause", "Rows", "ScriptedSource", "scripted"]
-
 
 @dataclass(frozen=True)
 class Rows:

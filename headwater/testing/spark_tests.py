@@ -13,8 +13,6 @@ from headwater.testing.subject import Subject
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkTests"]
-
 _TIMEOUT_S = 120
 
 

@@ -18,8 +18,6 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.testing.engine import count_rows
 
-__all__ = ["Subject"]
-
 
 class Subject:
     """The base of all suites: a test class inherits from a suite and says what is under test.

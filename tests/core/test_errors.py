@@ -20,7 +20,7 @@ from headwater.core.imports import importing
 
 
 def test_every_error_is_a_headwater_error_and_is_drawn_in_the_tree() -> None:
-    classes = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
+    classes = [kind for name, kind in vars(errors).items() if name.endswith("Error")]
     assert all(issubclass(kind, HeadwaterError) for kind in classes)
     assert errors.__doc__ is not None
     assert all(kind.__name__ in errors.__doc__ for kind in classes)

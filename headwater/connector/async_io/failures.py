@@ -9,8 +9,6 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
 from headwater.core.errors import OptionError
 
-__all__ = ["split_failures"]
-
 
 def split_failures(df: DataFrame, error_column: str = "error") -> tuple[DataFrame, DataFrame]:
     """Return the rows that have a result, without the error column, and the rows that failed, with it.

@@ -11,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-__all__ = ["InputRows"]
-
 _SHIFT = 10
 _PIECE = 1 << _SHIFT
 """Rows of a piece. A row that waits keeps its piece in memory, not its whole batch."""

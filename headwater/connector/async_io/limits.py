@@ -14,8 +14,6 @@ from pyspark.sql import DataFrame
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import RateLimit
 
-__all__ = ["TaskLimits", "default_parallelism", "divided_limits"]
-
 
 def default_parallelism(df: DataFrame) -> int:
     """Return how many tasks run at the same time on the cluster as it is now.

@@ -8,8 +8,6 @@ from pyspark.sql import SparkSession
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.metrics import MetricsSnapshot
 
-__all__ = ["AsyncMetrics"]
-
 
 class _Sum(AccumulatorParam[MetricsSnapshot]):
     """Adds snapshots up."""

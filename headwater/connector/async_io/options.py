@@ -14,8 +14,6 @@ from headwater.readers.async_io.settings import (
     RetryPolicy,
 )
 
-__all__ = ["AsyncOptions"]
-
 
 class AsyncOptions(TypedDict, total=False):
     """The options of an operator, beside what stands in the signatures. All are optional.

@@ -6,8 +6,6 @@ import select
 import sys
 from typing import IO, Any
 
-__all__ = ["check_reader", "flush_output"]
-
 _HUNG_UP = select.POLLHUP | getattr(select, "POLLRDHUP", 0)  # the second is Linux's
 
 

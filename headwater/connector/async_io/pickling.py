@@ -8,8 +8,6 @@ from pyspark import cloudpickle
 
 from headwater.core.errors import OptionError
 
-__all__ = ["check_picklable"]
-
 
 def check_picklable(value: Any, name: str) -> None:
     """Pickle a value as Spark will.

@@ -34,8 +34,6 @@ from headwater.readers.async_io.settings import (
     whole_row,
 )
 
-__all__ = ["Planned", "milliseconds", "plan"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:

@@ -11,8 +11,6 @@ import pyarrow as pa
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Failure
 
-__all__ = ["ERROR_TYPE", "ResultColumns", "flatten"]
-
 ERROR_TYPE = pa.struct([("class", pa.string()), ("message", pa.string()), ("attempts", pa.int32())])
 
 

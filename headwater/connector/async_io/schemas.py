@@ -13,8 +13,6 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringT
 
 from headwater.core.errors import OptionError, nearest
 
-__all__ = ["arrow_schema", "check_columns", "is_hashable", "output_schema", "result_schema"]
-
 _ERROR = StructType(
     [
         StructField("class", StringType()),

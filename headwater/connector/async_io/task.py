@@ -19,8 +19,6 @@ from headwater.connector.async_io.results import ResultColumns, flatten
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.settings import AsyncSettings
 
-__all__ = ["AsyncWait", "AsyncWaitTask"]
-
 log = logging.getLogger(__name__)
 
 

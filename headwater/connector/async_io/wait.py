@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from headwater.connector.async_io.plan import Planned
 
-__all__ = ["keyed_wait", "ordered_wait", "unordered_wait"]
-
 
 def unordered_wait(
     df: DataFrame,

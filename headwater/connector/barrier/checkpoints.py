@@ -19,8 +19,6 @@ from headwater.readers.runtime.epoch.claims import ClaimWatch
 from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, decode_manifest
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
-__all__ = ["CheckpointCoordinator"]
-
 _FIRST_POLL_MS: Final = 10
 _MOST_POLL_MS: Final = 500
 _READERS: Final = 8

@@ -9,8 +9,6 @@ from headwater.connector.barrier.offsets import EpochId
 from headwater.core.jsons import JsonObject
 from headwater.readers.runtime.epoch.manifests import Manifest
 
-__all__ = ["CheckpointStats", "CompletedCheckpoint"]
-
 _MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms")
 
 

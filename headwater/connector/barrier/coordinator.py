@@ -29,8 +29,6 @@ from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
 from headwater.readers.runtime.epoch.task import EpochTask
 
-__all__ = ["BarrierCoordinator"]
-
 _ID_BYTES: Final = 8
 
 

@@ -8,8 +8,6 @@ from headwater.connector.barrier.settlement import Settlement
 from headwater.core.clock import Clock
 from headwater.core.split import SplitPath
 
-__all__ = ["DueSplits"]
-
 
 class DueSplits:
     """Remembers when each split had nothing more.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.state_store import StateStore
 
-__all__ = ["EpochSettings"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class EpochSettings:

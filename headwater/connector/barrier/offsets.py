@@ -30,8 +30,6 @@ from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["EpochId", "EpochOffset", "EpochOffsetCodec", "ManifestRef"]
-
 
 @dataclass(frozen=True, slots=True)
 class EpochId:

@@ -21,8 +21,6 @@ from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 
-__all__ = ["BARRIER_OPTIONS", "epoch_settings"]
-
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 _STATE_LOCATION: Final = Option(

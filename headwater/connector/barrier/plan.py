@@ -9,8 +9,6 @@ from headwater.connector.barrier.offsets import EpochOffset
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.task import EpochTask
 
-__all__ = ["deal", "epoch_tasks"]
-
 
 def deal(due: Sequence[SplitPath], most: int) -> list[tuple[SplitPath, ...]]:
     """Deal splits to tasks, as evenly as may be: their numbers differ by one at the most.

@@ -10,8 +10,6 @@ from headwater.core.barrier_enumerator import BarrierSplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["BarrierRoundContext"]
-
 
 class BarrierRoundContext(RoundContext[SplitT, PositionT], BarrierSplitEnumeratorContext[SplitT, PositionT]):
     """Collects events too. On the coordinator thread."""

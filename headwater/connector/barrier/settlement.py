@@ -15,8 +15,6 @@ from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["Settlement", "settle"]
-
 
 @dataclass(frozen=True)
 class Settlement:

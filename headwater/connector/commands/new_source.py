@@ -11,8 +11,6 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-__all__ = ["main", "new_source"]
-
 _PYPROJECT: Final = """\
 [build-system]
 requires = ["setuptools>=77"]

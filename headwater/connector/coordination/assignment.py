@@ -7,8 +7,6 @@ from typing import Generic
 
 from headwater.core.split import SplitT
 
-__all__ = ["AssignmentTracker"]
-
 
 class AssignmentTracker(Generic[SplitT]):
     """Remembers the splits that each plan assigned for the first time.

@@ -8,8 +8,6 @@ from typing import Generic, TypeVar
 
 from headwater.core.jsons import JsonObject
 
-__all__ = ["SourceCoordinator", "TaskT"]
-
 TaskT = TypeVar("TaskT")
 """What one Spark task is told; it travels inside Spark's partition."""
 

@@ -11,8 +11,6 @@ from headwater.core.errors import DeadlineError
 from headwater.core.retry import Backoff, retrying
 from headwater.core.worker_thread import WorkerThread
 
-__all__ = ["CoordinatorLoop"]
-
 T = TypeVar("T")
 _GRACE_MS: Final = 30_000
 _CLOSE_MS: Final = 2_000

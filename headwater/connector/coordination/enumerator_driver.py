@@ -11,8 +11,6 @@ from headwater.connector.coordination.round_context import RoundContext
 from headwater.core.enumerator import Checkpoint, SplitEnumerator
 from headwater.core.split import Split
 
-__all__ = ["EnumeratorDriver"]
-
 EnumeratorT = TypeVar("EnumeratorT", bound=SplitEnumerator[Any, Any])
 T = TypeVar("T")
 

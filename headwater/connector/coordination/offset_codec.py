@@ -13,8 +13,6 @@ from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
 from headwater.core.source import Source
 from headwater.core.split import PositionT, Split, SplitPath
 
-__all__ = ["OffsetCodec", "OffsetT", "flatten", "nest"]
-
 _VERSION = 1
 _RECENT = 4
 

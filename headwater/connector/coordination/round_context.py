@@ -11,8 +11,6 @@ from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import ContractError
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["RoundContext"]
-
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from headwater.core.clock import Clock
 
-__all__ = ["Admission", "ReadLimits", "share_budget"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReadLimits:

@@ -20,8 +20,6 @@ from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.split import PositionT, SplitPath, SplitT
 
-__all__ = ["PlannedCoordinator"]
-
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
     """Plans the batches of one query in planned mode.

@@ -24,8 +24,6 @@ from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue, canonical
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
-__all__ = ["PlannedOffset", "PlannedOffsetCodec"]
-
 
 @dataclass(frozen=True)
 class PlannedOffset(Generic[SplitT, PositionT]):

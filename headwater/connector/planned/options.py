@@ -15,16 +15,6 @@ from headwater.connector.planned.planning import PlanningHints
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DELAY",
-    "MIN_PARTITIONS",
-    "PARALLELISM",
-    "PLANNED_OPTIONS",
-    "planning_hints",
-    "read_limits",
-]
-
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 _MAX_ROWS: Final = Option(

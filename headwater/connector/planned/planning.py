@@ -15,8 +15,6 @@ from typing import Any, Generic
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
-__all__ = ["PlanningHints", "ReadTask", "plan_tasks"]
-
 SMALL_TASK_BYTES = 4 << 20
 """Below this a second task costs more than it brings."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.planned_source import PlannedSource
 
-__all__ = ["ConfiguredBarrierSource", "ConfiguredPlannedSource", "ConfiguredSource", "SourceFactory"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConfiguredSource(ABC):

@@ -34,8 +34,6 @@ from headwater.readers.http.settings import HttpSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["HTTP_OPTIONS", "HttpSource", "configure_http"]
-
 _HEADER: Final = "header."
 
 

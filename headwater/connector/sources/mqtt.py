@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from headwater.readers.runtime.staging.staged_split_reader import Staging
 
-__all__ = ["MQTT_OPTIONS", "MqttSource", "configure_mqtt"]
-
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _LEAST_REMEMBERED: Final = 2_000
 """So many keys of messages are remembered at least, to tell a second delivery from the first."""

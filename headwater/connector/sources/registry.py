@@ -9,8 +9,6 @@ from typing import Final
 from headwater.connector.sources.configured import SourceFactory
 from headwater.core.errors import OptionError, nearest
 
-__all__ = ["ENTRY_POINTS", "source_factory"]
-
 ENTRY_POINTS: Final = "headwater.sources"
 """The group of entry points under which packages offer sources."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from headwater.readers.simple.split_reader import SimpleSplitReader
 
-__all__ = ["BarrierSimpleSource", "PlannedSimpleSource", "full_form"]
-
 
 @dataclass(frozen=True)
 class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):

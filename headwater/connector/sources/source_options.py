@@ -12,15 +12,6 @@ from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.errors import ContractError
 from headwater.core.source import Boundedness
 
-__all__ = [
-    "CONNECTIONS",
-    "PUSH_FILTERS",
-    "READ_TIMEOUT",
-    "RETRY_DEADLINE",
-    "STARTING_TIMESTAMP",
-    "option_table",
-]
-
 _TAKEN: Final = frozenset({"source", "path"})
 """Options of Spark and of the data source itself."""
 

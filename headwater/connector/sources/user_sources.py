@@ -25,8 +25,6 @@ from headwater.core.source import Boundedness
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["FromOptions", "SourceClass", "UserSource", "options_of"]
-
 
 @runtime_checkable
 class FromOptions(Protocol):

@@ -10,8 +10,6 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.partition import TaskPartition, read_partition
 
-__all__ = ["BatchReader"]
-
 
 class BatchReader(DataSourceReader):
     """Reads from the first position of every split to where it ends when the batch is planned.

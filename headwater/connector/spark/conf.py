@@ -5,8 +5,6 @@ from __future__ import annotations
 import sysconfig
 from pathlib import Path
 
-__all__ = ["recommended_conf", "recommended_environment"]
-
 
 def recommended_conf() -> dict[str, str]:
     """Return the settings that the measurements in the README use.

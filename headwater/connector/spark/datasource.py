@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from headwater.connector.spark.stream_reader import StreamReader
     from headwater.core.source import Boundedness
 
-__all__ = ["HeadwaterDataSource", "require_spark"]
-
 _OLDEST = (4, 2)
 
 

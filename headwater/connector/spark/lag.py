@@ -18,8 +18,6 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-__all__ = ["LagListener", "QueryLag"]
-
 
 @dataclass(frozen=True)
 class QueryLag:

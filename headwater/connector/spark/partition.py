@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from headwater.connector.planned.planning import ReadTask
     from headwater.readers.runtime.epoch.task import EpochTask
 
-__all__ = ["TaskPartition", "read_partition"]
-
 
 class TaskPartition(InputPartition):
     """One task's ranges, as Spark's partition: the only thing that carries a batch's facts to an executor."""

@@ -9,8 +9,6 @@ from pyspark.sql.datasource import Filter
 
 from headwater.connector.spark.batch_reader import BatchReader
 
-__all__ = ["PushdownBatchReader"]
-
 
 class PushdownBatchReader(BatchReader):
     """A batch reader that hands Spark's filters to its source.

@@ -11,8 +11,6 @@ from headwater.connector.spark.datasource import HeadwaterDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
-
 
 def register(spark: SparkSession, source: SourceClass) -> None:
     """Make a source known to a session: ``format(source.name)`` then reads it, in batches and streams.

@@ -12,8 +12,6 @@ from pyspark.sql.types import StructType
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.core.errors import OptionError
 
-__all__ = ["bind_schema", "check_schema", "spark_schema"]
-
 ConfiguredT = TypeVar("ConfiguredT", bound=ConfiguredSource)
 
 

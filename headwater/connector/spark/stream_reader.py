@@ -19,8 +19,6 @@ from headwater.connector.spark.partition import TaskPartition, read_partition
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 
-__all__ = ["RefusedStream", "StreamReader"]
-
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Exists in three kinds of processes.

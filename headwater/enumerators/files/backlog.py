@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["BatchLimits", "FileBacklog"]
-
 _ENTRY_BYTES = 90
 """What a file takes in the offset beside its path and etag: number, size, times, start, punctuation."""
 

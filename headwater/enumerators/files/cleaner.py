@@ -14,8 +14,6 @@ from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import present_status
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["CleanSource", "FileCleaner"]
-
 log = logging.getLogger(__name__)
 
 

@@ -13,8 +13,6 @@ from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["FileDiscovery", "ListedFiles"]
-
 _SHORT_MS = 50
 """A listing that took longer than this is followed by a rest."""
 

@@ -23,8 +23,6 @@ from headwater.enumerators.files.seen import SeenFiles, TooManyNamesError
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 
-__all__ = ["FileSplitEnumerator"]
-
 log = logging.getLogger(__name__)
 
 _PATIENCE_MS = 50

@@ -20,8 +20,6 @@ from headwater.core.errors import (
     UnknownSplitError,
 )
 
-__all__ = ["file_errors", "open_file_system", "status_url"]
-
 # What an OSError means that may be over in a moment.
 _PASSING = {
     errno.EBUSY,

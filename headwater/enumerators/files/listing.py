@@ -16,8 +16,6 @@ from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["Ask", "FileLister", "FolderLister", "LocalLister", "S3Lister", "lister_for", "present_status"]
-
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 

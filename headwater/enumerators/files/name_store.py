@@ -8,8 +8,6 @@ from headwater.core.errors import OffsetError
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.names import NameSegment, segment_of
 
-__all__ = ["NameStore"]
-
 _FOLDER = "files-seen"
 
 

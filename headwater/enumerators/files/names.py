@@ -13,18 +13,6 @@ from typing import NamedTuple
 
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = [
-    "NOTHING_SEEN_MS",
-    "FileName",
-    "NameSegment",
-    "name_of",
-    "pack",
-    "path_hash",
-    "segment_of",
-    "unpack",
-    "version_hash",
-]
-
 NOTHING_SEEN_MS = -(1 << 46)
 """The frontier of a query that has read nothing: before all times. Packed times count from here."""
 

@@ -11,8 +11,6 @@ from headwater.enumerators.files.seen import SeenFiles, Sighting
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["files_to_read"]
-
 log = logging.getLogger(__name__)
 _SHOWN = 5
 

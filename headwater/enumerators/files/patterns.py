@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["compile_name", "has_wildcard"]
-
 _WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
 _OUTSIDE_BRACES = {"*": ".*", "?": ".", "{": "(?:"}

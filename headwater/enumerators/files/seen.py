@@ -24,8 +24,6 @@ from headwater.enumerators.files.names import (
 )
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["INLINE_FILES", "SeenFiles", "Sighting", "TooManyNamesError"]
-
 INLINE_FILES = 2_300
 """So many names fit into the offset: 18 bytes each, 55 KB in base64."""
 

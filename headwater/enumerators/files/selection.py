@@ -11,8 +11,6 @@ from itertools import takewhile
 
 from headwater.enumerators.files.patterns import compile_name, has_wildcard
 
-__all__ = ["FileSelection", "SelectedPath", "partition_values"]
-
 
 @dataclass(frozen=True)
 class SelectedPath:

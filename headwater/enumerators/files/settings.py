@@ -15,8 +15,6 @@ from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.listing import FileLister, lister_for
 from headwater.enumerators.files.selection import FileSelection
 
-__all__ = ["FilesSettings", "OnChange"]
-
 T = TypeVar("T")
 
 OnChange: TypeAlias = Literal["error", "ignore", "read"]

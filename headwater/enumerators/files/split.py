@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["FileSplit", "FileStatus"]
-
 
 class FileStatus(NamedTuple):
     """What a listing says of a file.

@@ -9,8 +9,6 @@ from headwater.core.enumerator import Checkpoint
 from headwater.core.jsons import JsonValue
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 
-__all__ = ["HttpSplitEnumerator"]
-
 
 class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
     """Asks the API nothing: lists that the user did not name are found by reading.

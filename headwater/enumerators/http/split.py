@@ -8,8 +8,6 @@ from typing import Final, cast
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["ROOT", "HttpSplit", "PagePosition", "current_path"]
-
 ROOT: Final = "root"
 """Where a list was found that the user named."""
 

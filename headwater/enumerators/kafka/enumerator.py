@@ -15,8 +15,6 @@ from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["KafkaSplitEnumerator"]
-
 log = logging.getLogger(__name__)
 
 

@@ -18,8 +18,6 @@ from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.record_sizes import RecordSizes
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["ClusterView", "KafkaLookup"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:

@@ -11,8 +11,6 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
 from headwater.enumerators.kafka.subscription import Subscription
 
-__all__ = ["LookupSettings"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LookupSettings:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     # It loads kafka-python, which is not needed to check options.
     from headwater.enumerators.kafka.client.cluster import Cluster
 
-__all__ = ["AtTimestamp", "NoMatch", "OffsetsInitializer", "PartitionSpec"]
-
 
 @dataclass(frozen=True, slots=True)
 class AtTimestamp:

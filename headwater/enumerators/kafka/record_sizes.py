@@ -10,8 +10,6 @@ from headwater.core.errors import SourceError
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, TopicPartition
 
-__all__ = ["RecordSizes"]
-
 log = logging.getLogger(__name__)
 _MOST_AGE_MS = 60_000
 

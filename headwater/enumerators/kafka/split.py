@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["KafkaPartitionSplit"]
-
 
 @dataclass(frozen=True, slots=True)
 class KafkaPartitionSplit(Split):

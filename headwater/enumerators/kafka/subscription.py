@@ -11,8 +11,6 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import ClusterMetadata
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["AssignedPartitions", "Subscription", "TopicNames", "TopicPattern"]
-
 
 class Subscription(ABC):
     """Selects some of the cluster's partitions. Immutable; sends no requests."""

@@ -8,8 +8,6 @@ from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSpl
 from headwater.core.enumerator import Checkpoint
 from headwater.enumerators.mqtt.split import MqttSessionSplit
 
-__all__ = ["MqttSplitEnumerator"]
-
 
 class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
     """Assigns the sessions that the options name; asks the broker nothing.

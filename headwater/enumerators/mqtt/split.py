@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from headwater.core.split import Split, SplitPath
 
-__all__ = ["MqttSessionSplit"]
-
 
 @dataclass(frozen=True, slots=True)
 class MqttSessionSplit(Split):

@@ -17,8 +17,6 @@ from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 
-__all__ = ["BarrierSimpleSplitEnumerator", "PlannedSimpleSplitEnumerator"]
-
 
 @dataclass(frozen=True)
 class _Look:

@@ -26,8 +26,6 @@ from headwater.readers.async_io.stream_element_queue import (
 )
 from headwater.readers.async_io.watchdog import Watchdog
 
-__all__ = ["AsyncWaitOperator"]
-
 
 class AsyncWaitOperator:
     """Asks about rows, many at once. Driven by one thread, the task's: it feeds, polls and closes.

@@ -12,8 +12,6 @@ from headwater.readers.async_io.result_cache import MISSING
 from headwater.readers.async_io.single_flight import SingleFlight
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
-__all__ = ["BatchCallRunner"]
-
 
 class _BatchCall(Call):
     """A bulk call.

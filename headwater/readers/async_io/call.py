@@ -9,8 +9,6 @@ from typing import Any
 
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
-__all__ = ["Call", "Failure", "hashable_key"]
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:

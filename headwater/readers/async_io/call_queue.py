@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from headwater.readers.async_io.call import Call
 
-__all__ = ["CallQueue", "KeyedCallQueue"]
-
 
 class CallQueue:
     """First come, first served. Owned by the loop's thread."""

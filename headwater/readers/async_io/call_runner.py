@@ -24,8 +24,6 @@ from headwater.readers.async_io.stream_element_queue import StreamElement
 from headwater.readers.async_io.stuck_calls import StuckCalls
 from headwater.readers.async_io.workers import Workers
 
-__all__ = ["CallRunner"]
-
 log = logging.getLogger(__name__)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from headwater.readers.async_io.settings import CircuitBreakerSettings
 
-__all__ = ["CircuitBreaker"]
-
 
 class CircuitBreaker:
     """Closed: all calls pass. Open: none does. Half open, after the pause: one at a time passes, as a probe.

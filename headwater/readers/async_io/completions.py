@@ -9,8 +9,6 @@ from typing import Any
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
-__all__ = ["Completions"]
-
 _NEVER = 1 << 62
 
 

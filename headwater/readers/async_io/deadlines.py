@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from headwater.readers.async_io.call import Call
 
-__all__ = ["Deadlines"]
-
 
 class Deadlines:
     """When each call's time is over. Owned by the loop's thread.

@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 
 from headwater.readers.async_io.precise_event_loop import precise_event_loop
 
-__all__ = ["LoopHost", "LoopThread", "acquire_loop", "process_loop", "release_loop"]
-
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 _GRACE_S = 10.0

@@ -15,8 +15,6 @@ from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, RetryPolicy
 
-__all__ = ["FailurePolicy"]
-
 log = logging.getLogger(__name__)
 
 

@@ -15,19 +15,6 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from headwater.core.errors import CallTimeoutError
 
-__all__ = [
-    "AsyncBatchFunction",
-    "AsyncFunction",
-    "BlockingFunction",
-    "CallbackFunction",
-    "Function",
-    "InputRow",
-    "OpenContext",
-    "Result",
-    "ResultFuture",
-    "Scope",
-]
-
 InputRow: TypeAlias = Any
 Result: TypeAlias = Any
 

@@ -23,8 +23,6 @@ from headwater.readers.async_io.given_function import function_name
 from headwater.readers.async_io.shared_cache import SharedCache, looking_up_first
 from headwater.readers.async_io.thread_pool import ThreadPool
 
-__all__ = ["FunctionCalls"]
-
 Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 

@@ -19,8 +19,6 @@ from headwater.readers.async_io.function import (
 )
 from headwater.readers.async_io.settings import AsyncSettings, Batching
 
-__all__ = ["as_function", "fitted_settings", "function_name"]
-
 _BATCH_SIZE = 100
 
 

@@ -12,8 +12,6 @@ from headwater.readers.async_io.function import InputRow
 from headwater.readers.async_io.settings import Batching
 from headwater.readers.async_io.stream_element_queue import StreamElement, StreamElementQueue, Watermark
 
-__all__ = ["Intake"]
-
 
 class Intake:
     """The way into the queue. Owned by the task's thread.

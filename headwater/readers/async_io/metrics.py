@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-__all__ = ["Metrics", "MetricsSnapshot"]
-
 _PER_DOUBLING = 4  # buckets: a percentile is right to within a fifth
 _BUCKETS = 36 * _PER_DOUBLING  # up to 19 hours
 

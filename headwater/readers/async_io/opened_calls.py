@@ -23,8 +23,6 @@ from headwater.readers.async_io.opened_functions import (
 from headwater.readers.async_io.result_cache import ResultCache, kept_cache
 from headwater.readers.async_io.settings import AsyncSettings
 
-__all__ = ["opened_calls"]
-
 log = logging.getLogger(__name__)
 
 

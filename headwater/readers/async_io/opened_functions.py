@@ -17,8 +17,6 @@ from headwater.readers.async_io.event_loop import LoopHost, acquire_loop, releas
 from headwater.readers.async_io.function import Function, OpenContext
 from headwater.readers.async_io.given_function import function_name
 
-__all__ = ["close_function", "close_shared_functions", "lease_function", "open_function", "return_function"]
-
 log = logging.getLogger(__name__)
 IDLE_S = 60.0  # as long as Spark keeps an idle Python worker
 

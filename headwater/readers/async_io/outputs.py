@@ -9,8 +9,6 @@ from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.function import InputRow, Result
 from headwater.readers.async_io.stream_element_queue import StreamElement, Watermark
 
-__all__ = ["Output", "bulk_outputs", "bulk_values", "outputs", "without_failures"]
-
 Output: TypeAlias = "tuple[InputRow, Result] | Watermark"
 """A row that went in, with its result; or a watermark that went in."""
 

@@ -8,8 +8,6 @@ from headwater.readers.async_io.circuit_breaker import CircuitBreaker
 from headwater.readers.async_io.rate_limiter import RateLimiter
 from headwater.readers.async_io.settings import AsyncSettings
 
-__all__ = ["CallPermits"]
-
 
 class CallPermits:
     """Circuit breaker and rate limiter of one operator. Owned by the loop's thread."""

@@ -11,8 +11,6 @@ import select
 import selectors
 import sys
 
-__all__ = ["precise_event_loop"]
-
 _SHORT_S = 0.1
 _SELECT_LIMIT = 1024  # file descriptors that select(2) can watch
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from headwater.readers.async_io.settings import RateLimit
 
-__all__ = ["RateLimiter"]
-
 
 class RateLimiter:
     """A token bucket, kept as the moment when it will be full.

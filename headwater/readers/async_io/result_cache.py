@@ -11,8 +11,6 @@ from typing import Any, Final, Literal
 
 from headwater.readers.async_io.settings import CacheSettings
 
-__all__ = ["MISSING", "Missing", "ResultCache", "kept_cache"]
-
 
 class Missing(enum.Enum):
     """Says that there is no entry, which is not the same as the result "no rows"."""

@@ -13,18 +13,6 @@ from headwater.core.errors import OptionError
 from headwater.readers.async_io.function import InputRow, Result
 from headwater.readers.async_io.shared_cache import SharedCache
 
-__all__ = [
-    "AsyncSettings",
-    "Batching",
-    "CacheSettings",
-    "CircuitBreakerSettings",
-    "OnFailure",
-    "OutputMode",
-    "RateLimit",
-    "RetryPolicy",
-    "whole_row",
-]
-
 
 class OutputMode(enum.Enum):
     """In which order results come out."""

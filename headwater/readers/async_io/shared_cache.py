@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-__all__ = ["SharedCache", "looking_up_first"]
-
 log = logging.getLogger(__name__)
 BatchInvoke: TypeAlias = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
 

@@ -8,8 +8,6 @@ from typing import Any, Generic, TypeVar
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.result_cache import MISSING, ResultCache
 
-__all__ = ["SingleFlight"]
-
 Follower = TypeVar("Follower")
 
 

@@ -7,14 +7,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "OrderedStreamElementQueue",
-    "StreamElement",
-    "StreamElementQueue",
-    "UnorderedStreamElementQueue",
-    "Watermark",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Watermark:

@@ -9,8 +9,6 @@ from headwater.readers.async_io.call import Call
 from headwater.readers.async_io.call_queue import CallQueue
 from headwater.readers.async_io.deadlines import Deadlines
 
-__all__ = ["StuckCalls"]
-
 
 class StuckCalls:
     """Counts the calls that outlive their timeout, so that no row waits for ever.

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["ThreadPool"]
-
 log = logging.getLogger(__name__)
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.metrics import Metrics
 
-__all__ = ["Watchdog"]
-
 log = logging.getLogger(__name__)
 _HERE = str(Path(__file__).parent)
 

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable
 from headwater.readers.async_io.call import Call
 from headwater.readers.async_io.call_queue import CallQueue
 
-__all__ = ["Workers"]
-
 _CALLS_PER_TURN = 32
 
 

@@ -14,8 +14,6 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.block import FileBlock
 from headwater.readers.files.file_format import FileFormat
 
-__all__ = ["AvroFormat"]
-
 _BATCH_ROWS = 8_192
 _SIMPLE: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),

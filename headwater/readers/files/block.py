@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FileBlock"]
-
 
 @dataclass(frozen=True, slots=True)
 class FileBlock:

@@ -14,8 +14,6 @@ from headwater.readers.files.block import FileBlock
 from headwater.readers.files.file_format import FileFormat
 from headwater.readers.files.pruning import may_match
 
-__all__ = ["ArrowFormat", "OrcFormat", "ParquetFormat"]
-
 _BATCH_ROWS = 32_768
 
 

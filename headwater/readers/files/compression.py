@@ -7,8 +7,6 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-__all__ = ["decompressed", "is_compressed"]
-
 _CODECS: dict[str, Any] = {
     ".gz": "gzip",
     ".gzip": "gzip",

@@ -12,8 +12,6 @@ from headwater.readers.files.settings import CorruptMode
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BadLines", "without_bad_lines"]
-
 log = logging.getLogger(__name__)
 
 Parse = Callable[[Sequence[bytes]], "pa.RecordBatch"]

@@ -24,8 +24,6 @@ from headwater.readers.files.line_blocks import first_line, line_blocks
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.values import infer_type, parse_column, parse_leniently
 
-__all__ = ["CsvFormat"]
-
 _BATCH_ROWS = 8_192
 _SAMPLE_ROWS = 1_000
 _LONGEST_VALUE = 1 << 30

@@ -14,8 +14,6 @@ from headwater.readers.files.pruning import drop_failing
 from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
 
-__all__ = ["FilesRecordEmitter"]
-
 
 class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
     """Decodes one block at a time: memory is that of a block, however large the file.

@@ -13,8 +13,6 @@ from headwater.readers.files.settings import ReadSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FileFormat"]
-
 
 class FileFormat(ABC):
     """How files of one kind are read.

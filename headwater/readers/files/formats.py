@@ -7,8 +7,6 @@ from importlib import import_module
 from headwater.readers.files.file_format import FileFormat
 from headwater.readers.files.settings import ReadSettings
 
-__all__ = ["FORMATS", "make_format"]
-
 FORMATS = {
     "arrow": ("columnar_formats", "ArrowFormat"),
     "avro": ("avro_format", "AvroFormat"),

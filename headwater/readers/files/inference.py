@@ -17,8 +17,6 @@ from headwater.readers.files.rows import partition_value
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.values import infer_type
 
-__all__ = ["infer_schema"]
-
 _MOST_LISTED = 10_000
 _MOST_OPENED = 5
 _TEXT = {"csv", "json"}

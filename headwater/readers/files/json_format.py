@@ -18,8 +18,6 @@ from headwater.readers.files.line_blocks import line_blocks
 from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.values import parse_column, parse_leniently
 
-__all__ = ["JsonFormat"]
-
 _SAMPLE_BYTES = 1 << 20
 
 

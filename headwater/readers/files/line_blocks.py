@@ -12,8 +12,6 @@ from typing import Any
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files.block import FileBlock
 
-__all__ = ["first_line", "line_blocks"]
-
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 30
 _BOM = b"\xef\xbb\xbf"

@@ -14,8 +14,6 @@ from headwater.readers.files.line_blocks import line_blocks
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LineFormat"]
-
 
 class LineFormat(FileFormat):
     """Cuts files into blocks of whole lines.

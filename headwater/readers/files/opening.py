@@ -14,8 +14,6 @@ from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import present_status
 from headwater.enumerators.files.split import FileStatus
 
-__all__ = ["opened"]
-
 # Shorter than the driver's: a task that fails is tried again by Spark.
 _BACKOFF = Backoff(deadline_ms=60_000)
 

@@ -14,8 +14,6 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
 from headwater.readers.files.values import parse_column
 
-__all__ = ["METADATA_TYPE", "RowAssembler", "partition_value"]
-
 METADATA_TYPE = pa.struct(
     [
         pa.field("file_path", pa.string()),

@@ -12,8 +12,6 @@ from headwater.enumerators.files.selection import SelectedPath, partition_values
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_COLUMN", "CorruptMode", "CsvSettings", "ReadSettings"]
-
 METADATA_COLUMN = "_metadata"
 """What the column about the file is called, as in Spark."""
 

@@ -16,8 +16,6 @@ from headwater.readers.files.opening import opened
 from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
 
-__all__ = ["FilesSplitReader"]
-
 log = logging.getLogger(__name__)
 
 

@@ -13,8 +13,6 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.block import FileBlock
 from headwater.readers.files.line_format import LineFormat
 
-__all__ = ["TextFormat"]
-
 
 class TextFormat(LineFormat):
     r"""Lines end with ``\n``, ``\r\n`` or ``\r``, as for Spark.

@@ -7,8 +7,6 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["infer_type", "parse_column", "parse_leniently"]
-
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})$"
 _INFERRED: tuple[pa.DataType, ...] = (
     pa.int32(),

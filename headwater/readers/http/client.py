@@ -20,8 +20,6 @@ from headwater.core.errors import (
     UnknownSplitError,
 )
 
-__all__ = ["HttpClient", "HttpResponse", "check_status"]
-
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _OWN_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "headwater"}

@@ -16,8 +16,6 @@ from headwater.core.errors import CorruptRecordError
 from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 
-__all__ = ["HTTP_SCHEMA", "HttpPage", "parse_page", "retry_after_ms"]
-
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("resource", pa.string()),
     pa.field("page", pa.int64()),

@@ -20,8 +20,6 @@ from headwater.readers.http.client import HttpClient, check_status
 from headwater.readers.http.pages import HttpPage, parse_page, retry_after_ms
 from headwater.readers.http.settings import HttpSettings
 
-__all__ = ["HttpSplitReader"]
-
 _IDLE_MS: Final = 100
 _MOST_WAIT_MS: Final = 5_000
 """The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""

@@ -10,8 +10,6 @@ import numpy as np
 
 from headwater.readers.kafka.layout import ByteArray
 
-__all__ = ["PROCESS_POOL", "ArenaPool", "Scratch"]
-
 _MIB = 1 << 20
 _MOST_UNASKED_BYTES = 32 * _MIB
 """Larger memory is kept only while something of that order of size is asked for."""

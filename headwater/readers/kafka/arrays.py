@@ -12,8 +12,6 @@ import pyarrow as pa
 from headwater.readers.kafka.columns import HEADERS_TYPE
 from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuffers
 
-__all__ = ["TopicColumn", "binary", "fixed", "headers"]
-
 _MOST_TOPICS = 4
 _MOST_REPEATED_ROWS = 1 << 16
 

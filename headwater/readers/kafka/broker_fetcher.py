@@ -16,8 +16,6 @@ from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["BrokerFetcher", "Cursor", "FetchedPartition"]
-
 _RESPONSE_BYTES = 4 << 20
 """No response is asked to be larger, unless a single record batch is.
 

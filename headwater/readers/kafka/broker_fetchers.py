@@ -13,8 +13,6 @@ from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.readers.kafka.broker_fetcher import BrokerFetcher, Cursor, FetchedPartition
 
-__all__ = ["BrokerFetchers"]
-
 
 class BrokerFetchers:
     """One fetcher per broker, with one request in flight in each. Answers are taken as they come. One thread.

@@ -12,8 +12,6 @@ from headwater.readers.kafka.codecs import decompress
 from headwater.readers.kafka.layout import MIN_RECORD_BYTES, BatchArray, ByteArray
 from headwater.readers.kafka.record_set import CODEC
 
-__all__ = ["Chunk", "chunks"]
-
 _MOST_BYTES = 4 << 20
 _MOST_ROWS = 1 << 16
 

@@ -13,8 +13,6 @@ import zstandard
 from headwater.readers.kafka.arenas import Scratch
 from headwater.readers.kafka.faults import corrupt
 
-__all__ = ["NO_CODEC", "decompress", "most_inflated_bytes"]
-
 NO_CODEC, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
 _NAMES = {_GZIP: "gzip", _SNAPPY: "snappy", _LZ4: "lz4", _ZSTD: "zstd"}
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"

@@ -18,8 +18,6 @@ from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, scan
 from headwater.readers.kafka.rows import RowBuilder
 from headwater.readers.kafka.transactions import without_aborted
 
-__all__ = ["KafkaRecordEmitter"]
-
 
 class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     """Decodes record sets with a compiled kernel into Arrow batches, whose memory is used again.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.kafka import layout
 
-__all__ = ["corrupt", "fault"]
-
 _FAULTS = {
     layout.FAULT_BATCH_TOO_SHORT: "is shorter than its own header",
     layout.FAULT_MAGIC: "has a format that does not exist (magic byte)",

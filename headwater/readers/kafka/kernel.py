@@ -26,8 +26,6 @@ from headwater.readers.kafka.layout import (
     RowBuffers,
 )
 
-__all__ = ["decode", "scan"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LOG_OVERHEAD = 12

@@ -26,8 +26,6 @@ from headwater.core.imports import importing
 if TYPE_CHECKING:
     from headwater.readers.kafka.kernel_code import Kernel
 
-__all__ = ["cache_folder", "kernel"]
-
 log = logging.getLogger(__name__)
 _SOURCES = ("kernel.py", "kernel_entry.py", "layout.py")
 

@@ -13,8 +13,6 @@ import llvmlite.binding as llvm
 from headwater.readers.kafka import layout
 from headwater.readers.kafka.layout import BatchArray, ByteArray, Int64Array, address
 
-__all__ = ["Kernel", "processor"]
-
 _POINTER = ctypes.c_void_p
 _INT64 = ctypes.c_int64
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *[_INT64] * 9, _POINTER)

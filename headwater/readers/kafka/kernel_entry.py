@@ -27,8 +27,6 @@ from headwater.readers.kafka.layout import (
     RowBuffers,
 )
 
-__all__ = ["compile_kernel"]
-
 
 def _array_of(element: Any) -> Callable[..., Any]:
     """Return a function for compiled code that makes an array of an address and a length."""

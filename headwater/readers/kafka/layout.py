@@ -12,39 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = [
-    "BATCH",
-    "BATCH_OVERHEAD",
-    "FAULT_BATCH_TOO_SHORT",
-    "FAULT_BYTES_LEFT",
-    "FAULT_COUNT",
-    "FAULT_FIELD",
-    "FAULT_HEADER",
-    "FAULT_MAGIC",
-    "FAULT_OFFSET",
-    "FAULT_RECORD_LENGTH",
-    "FAULT_TIMESTAMP",
-    "FUNCTION_DECODE",
-    "FUNCTION_SCAN",
-    "LOG_APPEND_TIME",
-    "MIN_RECORD_BYTES",
-    "MOST_TIMESTAMP_MS",
-    "TALLY_FAULTY_BATCH",
-    "TALLY_FIELDS",
-    "TALLY_HEADERLESS",
-    "TALLY_NULL_HEADER_VALUES",
-    "TALLY_NULL_KEYS",
-    "TALLY_NULL_VALUES",
-    "BatchArray",
-    "BinaryBuffers",
-    "ByteArray",
-    "HeadersBuffers",
-    "Int32Array",
-    "Int64Array",
-    "RowBuffers",
-    "address",
-]
-
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
 Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]

@@ -14,8 +14,6 @@ from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import Broker, BrokerAddress, TopicMetadata, TopicPartition
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
-__all__ = ["Leaders", "NoLeader"]
-
 
 class NoLeader(Enum):
     """Why no broker serves a partition."""

@@ -28,8 +28,6 @@ from headwater.readers.kafka.layout import (
 )
 from headwater.readers.kafka.record_set import CODEC, scan
 
-__all__ = ["legacy_rows"]
-
 _ATTRIBUTES_AT = 17
 _OVERHEAD_BYTES = (26, 34)
 _NO_TIMESTAMP = -1

@@ -10,8 +10,6 @@ from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
 from headwater.readers.kafka.broker_fetcher import Cursor
 from headwater.readers.kafka.leaders import Leaders, NoLeader
 
-__all__ = ["BELIEVED_AFTER_MS", "LossDetector"]
-
 log = logging.getLogger(__name__)
 
 BELIEVED_AFTER_MS = 3_000

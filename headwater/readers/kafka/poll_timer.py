@@ -10,8 +10,6 @@ from headwater.core.retry import Backoff
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.readers.kafka.broker_fetcher import Cursor
 
-__all__ = ["PollTimer"]
-
 
 class PollTimer:
     """Counts the time that a task has spent asking without progress. One per task, on its thread.

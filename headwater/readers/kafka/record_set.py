@@ -13,20 +13,6 @@ from headwater.readers.kafka.faults import corrupt, fault
 from headwater.readers.kafka.kernel_cache import kernel
 from headwater.readers.kafka.layout import BATCH, BatchArray, ByteArray
 
-__all__ = [
-    "CODEC",
-    "CONTROL",
-    "TRANSACTIONAL",
-    "RecordSet",
-    "as_bytes",
-    "before",
-    "first_batch_bytes",
-    "next_offset",
-    "scan",
-    "verify",
-    "with_records_from",
-]
-
 CODEC = 0x07
 """Attribute bits: how the records are compressed."""
 TRANSACTIONAL = 0x10

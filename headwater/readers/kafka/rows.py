@@ -19,8 +19,6 @@ from headwater.readers.kafka.faults import fault
 from headwater.readers.kafka.kernel_cache import kernel
 from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuffers, Int64Array, RowBuffers
 
-__all__ = ["RowBuilder"]
-
 _ENOUGH_ROWS = 4096
 _ENOUGH_BYTES = 512 << 10
 _USUAL_ROWS = 2 * _ENOUGH_ROWS

@@ -21,8 +21,6 @@ from headwater.readers.kafka.loss_detector import LossDetector
 from headwater.readers.kafka.poll_timer import PollTimer
 from headwater.readers.kafka.record_set import RecordSet, first_batch_bytes, next_offset
 
-__all__ = ["KafkaSplitReader"]
-
 T = TypeVar("T")
 P = ParamSpec("P")
 _OFFSET_OUT_OF_RANGE = 1

@@ -9,8 +9,6 @@ import numpy as np
 from headwater.readers.kafka.layout import BatchArray, ByteArray
 from headwater.readers.kafka.record_set import CONTROL, TRANSACTIONAL
 
-__all__ = ["without_aborted"]
-
 _ABORT = 0
 
 

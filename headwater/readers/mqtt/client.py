@@ -24,8 +24,6 @@ from headwater.core.split import Split
 from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 
-__all__ = ["MqttClient"]
-
 _NEVER_EXPIRES: Final = 0xFFFFFFFF
 _LINGER_MS: Final = 20
 _ANSWER_S: Final = 30

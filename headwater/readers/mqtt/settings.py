@@ -7,8 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["MQTT_SCHEMA", "MqttSettings"]
-
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("topic", pa.string()),
     pa.field("payload", pa.binary()),

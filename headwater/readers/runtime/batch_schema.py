@@ -10,8 +10,6 @@ from headwater.core.errors import ContractError
 from headwater.core.source import Source
 from headwater.core.split import SplitPath
 
-__all__ = ["check_schema"]
-
 
 def check_schema(
     source: Source[Any, Any, Any], schema: pa.Schema, batch: pa.RecordBatch, path: SplitPath

@@ -14,8 +14,6 @@ from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batch_schema import check_schema
 
-__all__ = ["read_ranges"]
-
 
 def read_ranges(
     source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]

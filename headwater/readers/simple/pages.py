@@ -16,8 +16,6 @@ from headwater.core.outside import check_json, outside
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 
-__all__ = ["Ending", "SplitPages"]
-
 Ending: TypeAlias = AskAgain | Finished | None
 """How a generator ended. None: there is nothing more now."""
 

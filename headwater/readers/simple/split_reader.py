@@ -21,8 +21,6 @@ from headwater.core.worker_thread import WorkerThread
 from headwater.readers.simple.pages import Ending, SplitPages
 from headwater.readers.simple.settings import SimpleReadSettings
 
-__all__ = ["SimpleSplitReader"]
-
 _IDLE_MS: Final = 100
 _CLOSE_MS: Final = 5_000
 

@@ -15,8 +15,6 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from headwater.core.errors import OptionError
 
-__all__ = ["bucket_keys", "bucket_of", "pack", "packed", "unpack", "unpacked"]
-
 _ROWS = 1024
 _MASK = 0xFFFFFFFF
 

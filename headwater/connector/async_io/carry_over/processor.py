@@ -38,8 +38,6 @@ from headwater.core.errors import MissingDependencyError, OptionError
 if TYPE_CHECKING:
     from headwater.connector.async_io.plan import Planned
 
-__all__ = ["CarryOver", "carrying_over"]
-
 _ROUNDS = "_headwater_rounds"
 _KEY = "_headwater_key"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

@@ -16,8 +16,6 @@ from pyspark.sql.streaming.listener import (
 
 from headwater.core.errors import OptionError
 
-__all__ = ["DRAINS", "watch_triggers"]
-
 DRAINS = "spark.sql.headwater.asyncIO.drains"
 """A local property, ``true`` in the tasks of queries that end by themselves."""
 

@@ -26,13 +26,6 @@ from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.settings import FilesSettings, OnChange
 
-__all__ = [
-    "DISCOVERY_OPTIONS",
-    "MAX_FILES",
-    "STORAGE_OPTIONS",
-    "files_settings",
-]
-
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _BATCH: Final = Boundedness.BOUNDED
 _MOST_PLAN_BYTES: Final = 1 << 20

@@ -19,8 +19,6 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-__all__ = ["understood_filters"]
-
 _OPERATORS: dict[type[Filter], str] = {
     EqualTo: "==",
     GreaterThan: ">",

@@ -12,8 +12,6 @@ from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTION
 from headwater.connector.sources.files.path_options import PATH_OPTIONS
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
 
-__all__ = ["FILES_OPTIONS", "render"]
-
 FILES_OPTIONS: Final = OptionTable(
     [
         FORMAT,

@@ -12,8 +12,6 @@ from headwater.core.errors import OptionError
 from headwater.enumerators.files.patterns import compile_name
 from headwater.enumerators.files.selection import SelectedPath
 
-__all__ = ["PATH_OPTIONS", "selected_paths"]
-
 
 def _paths(raw: str) -> tuple[str, ...]:
     """One path, or a JSON list of them."""

@@ -10,8 +10,6 @@ from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.formats import FORMATS
 from headwater.readers.files.settings import CorruptMode, CsvSettings, ReadSettings
 
-__all__ = ["COLUMNS", "FORMAT", "INCLUDE_METADATA", "PUSH_FILTERS", "READ_OPTIONS", "read_settings"]
-
 
 def _one_character(raw: str) -> str:
     # Spark takes a tab as the two characters that users write.

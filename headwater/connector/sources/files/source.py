@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from headwater.readers.files.emitter import FilesRecordEmitter
     from headwater.readers.files.split_reader import FilesSplitReader
 
-__all__ = ["FilesSource", "configure_files"]
-
 _OPENING_BYTES: Final = 256 << 10
 """What opening a file costs, as bytes that could be read meanwhile.
 

@@ -22,8 +22,6 @@ from pyspark.sql.types import (
 from headwater.connector.options import Option, ParsedOptions, boolean, names
 from headwater.core.errors import OptionError
 
-__all__ = ["COLUMN_OPTIONS", "KAFKA_TYPE", "chosen_columns"]
-
 KAFKA_TYPE: Final = StructType(
     [
         StructField("key", BinaryType()),

@@ -27,8 +27,6 @@ from headwater.enumerators.kafka.subscription import (
     TopicPattern,
 )
 
-__all__ = ["OFFSET_OPTIONS", "ending_offsets", "starting_offsets", "subscription"]
-
 _BATCH: Final = Boundedness.BOUNDED
 _WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 

@@ -19,18 +19,6 @@ from headwater.connector.sources.kafka.columns import COLUMN_OPTIONS
 from headwater.connector.sources.kafka.offset_options import OFFSET_OPTIONS
 from headwater.core.source import Boundedness
 
-__all__ = [
-    "FAIL_ON_DATA_LOSS",
-    "KAFKA_OPTIONS",
-    "MAX_OFFSETS",
-    "MAX_RECORDS_PER_PARTITION",
-    "MIN_OFFSETS",
-    "NUM_RETRIES",
-    "POLL_TIMEOUT",
-    "RETRY_INTERVAL",
-    "render",
-]
-
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 

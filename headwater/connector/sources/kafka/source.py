@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from headwater.readers.kafka.record_set import RecordSet
 
-__all__ = ["KafkaSource", "configure_kafka"]
-
 _NEEDED_FOR = "the kafka source"
 
 

@@ -20,8 +20,6 @@ from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, 
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig, sasl_config
 from headwater.enumerators.kafka.client.tls import TlsConfig, check_stores, tls_config
 
-__all__ = ["ClientConfig"]
-
 log = logging.getLogger(__name__)
 _PREFIX = "kafka."
 _SALT = os.urandom(16)

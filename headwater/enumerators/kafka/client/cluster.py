@@ -27,8 +27,6 @@ from headwater.enumerators.kafka.client.requests import (
 )
 from headwater.enumerators.kafka.client.transport import Deadline
 
-__all__ = ["Cluster"]
-
 T = TypeVar("T")
 _LEADER_NOT_AVAILABLE = 5
 

@@ -25,8 +25,6 @@ from headwater.enumerators.kafka.client.sasl import authenticate
 from headwater.enumerators.kafka.client.tls import ssl_context
 from headwater.enumerators.kafka.client.transport import Deadline, SocketSettings, Transport, open_transport
 
-__all__ = ["BrokerConnection"]
-
 log = logging.getLogger(__name__)
 
 _SMALLEST_LIMIT_BYTES = 100 << 20

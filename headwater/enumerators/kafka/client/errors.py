@@ -25,8 +25,6 @@ from headwater.core.errors import (
 )
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
-__all__ = ["Permission", "from_code", "from_kafka_error", "from_os_error", "kind_of", "metadata_is_stale"]
-
 _REBOOTSTRAP_REQUIRED = 129
 """KIP-1102: the client is to begin again at its bootstrap servers. kafka-python does not know the code."""
 

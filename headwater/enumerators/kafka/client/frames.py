@@ -11,8 +11,6 @@ from typing import Any
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
-__all__ = ["ReceiveBuffer", "Reply", "frame_size"]
-
 _SMALLEST_BYTES = 1 << 16
 _MOST_HANDSHAKE_BYTES = 1 << 19
 _VIEW_BYTES = 1 << 12

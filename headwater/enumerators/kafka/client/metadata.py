@@ -9,17 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = [
-    "EARLIEST",
-    "LATEST",
-    "Broker",
-    "BrokerAddress",
-    "ClusterMetadata",
-    "PartitionMetadata",
-    "TopicMetadata",
-    "TopicPartition",
-]
-
 EARLIEST = -2
 """Stands for the offset of the first record that is still in the log."""
 

@@ -11,8 +11,6 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
-__all__ = ["POOL", "ConnectionPool"]
-
 _MOST_IDLE = 64
 _WATCH_MS = 30_000
 

@@ -25,8 +25,6 @@ from headwater.enumerators.kafka.client.property_kinds import (
     verbatim,
 )
 
-__all__ = ["PROPERTIES", "render"]
-
 _MS = integer(0, LARGEST_LONG)
 _INT = integer(0)
 _BUFFER = integer(-1)

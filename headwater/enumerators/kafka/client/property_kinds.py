@@ -9,23 +9,6 @@ from typing import Any, TypeAlias
 
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
-__all__ = [
-    "LARGEST_INT",
-    "LARGEST_LONG",
-    "Harmless",
-    "Mapped",
-    "Parser",
-    "Property",
-    "Refused",
-    "addresses",
-    "boolean",
-    "integer",
-    "one_of",
-    "protocols",
-    "text",
-    "verbatim",
-]
-
 Parser: TypeAlias = Callable[[str], Any]
 """Returns the value, or raises ValueError with a sentence that goes on from "option 'kafka.x': ".
 

@@ -24,16 +24,6 @@ from headwater.enumerators.kafka.client.metadata import (
     TopicPartition,
 )
 
-__all__ = [
-    "PartitionOffset",
-    "list_offsets_request",
-    "log_dirs_request",
-    "metadata_request",
-    "read_log_sizes",
-    "read_metadata",
-    "read_offsets",
-]
-
 _NO_OFFSET = -1
 _VERSION_WITH_TIMESTAMPS = 1
 _VERSION_WITH_ISOLATION = 2

@@ -15,8 +15,6 @@ from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig
 
-__all__ = ["authenticate"]
-
 
 def authenticate(ask: Callable[[Any], Any], config: SaslConfig, address: BrokerAddress) -> int:
     """Log in over a connection that has exchanged nothing but ApiVersions.

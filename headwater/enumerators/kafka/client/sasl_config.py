@@ -12,8 +12,6 @@ from typing import Any
 
 from headwater.core.errors import OptionError
 
-__all__ = ["JaasEntry", "SaslConfig", "parse_jaas", "sasl_config"]
-
 _MODULES = {
     "PLAIN": "PlainLoginModule",
     "SCRAM-SHA-256": "ScramLoginModule",

@@ -16,8 +16,6 @@ from typing import Any
 
 from headwater.core.errors import OptionError
 
-__all__ = ["TlsConfig", "check_stores", "ssl_context", "tls_config"]
-
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _PEM_LINE_CHARACTERS = 64
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}

@@ -13,8 +13,6 @@ from typing import Any
 
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
-__all__ = ["Deadline", "SocketSettings", "Transport", "open_transport"]
-
 
 class Deadline:
     """A moment on the monotonic clock by which something has to be over."""

@@ -8,8 +8,6 @@ from headwater.core.clock import Clock
 from headwater.core.epoch import AlignmentMode
 from headwater.readers.runtime.epoch.metrics import EpochMetrics
 
-__all__ = ["BarrierHandler", "Cut"]
-
 
 class Cut(enum.Enum):
     """What to do now."""

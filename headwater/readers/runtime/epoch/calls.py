@@ -15,8 +15,6 @@ from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure
 
-__all__ = ["AsyncCalls", "calls_of"]
-
 _POLL_S = 0.05
 """How long a full operator is waited for before it is fed again."""
 

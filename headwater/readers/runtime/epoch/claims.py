@@ -17,8 +17,6 @@ from headwater.core.jsons import dumps
 from headwater.readers.runtime.epoch.process_identity import is_dead, this_process
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
-__all__ = ["BEAT_MS", "STALE_MS", "Claim", "ClaimProtocol", "ClaimWatch"]
-
 BEAT_MS: Final = 2_000
 """How often an attempt gives a sign of life."""
 

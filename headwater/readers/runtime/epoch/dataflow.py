@@ -24,8 +24,6 @@ from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 from headwater.readers.runtime.partitions.subpartition import Element
 
-__all__ = ["Dataflow"]
-
 
 class Dataflow:
     """Fetchers -> channels -> the emitter, and the loop from the emitter back to the fetchers.

@@ -20,8 +20,6 @@ from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
 from headwater.readers.runtime.partitions.events import PartitionEvent
 
-__all__ = ["EmitterNode", "ReplayNode"]
-
 
 class EmitterNode:
     """Emits record after record, whole or not at all, and notes what is said about splits.

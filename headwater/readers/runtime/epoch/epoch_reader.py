@@ -21,8 +21,6 @@ from headwater.readers.runtime.epoch.task import ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 
-__all__ = ["EpochReader"]
-
 _CALLS_S = 0.05
 """How long the task's thread waits for an answer before it looks at the channels again."""
 

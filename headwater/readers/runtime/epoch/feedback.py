@@ -9,8 +9,6 @@ from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
 
-__all__ = ["FeedbackLoop"]
-
 
 class FeedbackLoop:
     """A channel from the task's thread to any fetcher that has room.

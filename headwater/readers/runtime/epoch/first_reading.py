@@ -23,8 +23,6 @@ from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.ipc import write_batches
 
-__all__ = ["MOST_FOUND", "FirstReading"]
-
 MOST_FOUND = 10_000
 """So many splits that were found and not begun end an epoch that has a limit: its state must stay small."""
 

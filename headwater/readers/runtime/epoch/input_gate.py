@@ -9,8 +9,6 @@ from headwater.core.clock import Clock
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
 from headwater.readers.runtime.partitions.subpartition import Element
 
-__all__ = ["InputGate"]
-
 T = TypeVar("T")
 
 

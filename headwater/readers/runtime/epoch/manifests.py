@@ -13,8 +13,6 @@ from headwater.core.errors import OffsetError, StateLocationError
 from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Source
 
-__all__ = ["SEALED", "Manifest", "decode_manifest", "encode_manifest"]
-
 _HEAD = re.compile(rb"headwater manifest (\d+) (\d+) ([0-9a-f]{64})\n")
 _VERSION = 1
 

@@ -14,8 +14,6 @@ from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.shared_scan import SharedScans, SharingReader
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
 
-__all__ = ["open_epoch_reader"]
-
 
 def open_epoch_reader(
     source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext

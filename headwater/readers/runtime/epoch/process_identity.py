@@ -8,8 +8,6 @@ from pathlib import Path
 
 from headwater.core.jsons import JsonObject
 
-__all__ = ["is_dead", "this_process"]
-
 _PROC = Path("/proc")
 
 

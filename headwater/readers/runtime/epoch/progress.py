@@ -12,8 +12,6 @@ from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 
-__all__ = ["EpochProgress"]
-
 
 class EpochProgress:
     """What was emitted of each split, and what its reader said of it last. Belongs to the task's thread.

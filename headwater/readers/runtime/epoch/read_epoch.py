@@ -24,8 +24,6 @@ from headwater.readers.runtime.epoch.metrics import EpochMetrics
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, OpenReader, ReadingContext
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
-__all__ = ["read_epoch"]
-
 
 def read_epoch(
     source: BarrierSource[Any, Any],

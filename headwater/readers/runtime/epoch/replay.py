@@ -14,8 +14,6 @@ from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.partitions.ipc import read_batches
 
-__all__ = ["Replay"]
-
 
 class Replay:
     """Knows where each split stops, which restored rows were emitted, and which requests were answered.

@@ -9,8 +9,6 @@ import pyarrow as pa
 from headwater.core.epoch import InFlight
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 
-__all__ = ["RestoredRows"]
-
 
 class RestoredRows:
     """Emits what was in flight, batch by batch, and knows what is left. Belongs to the task's thread.

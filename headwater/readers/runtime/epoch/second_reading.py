@@ -19,8 +19,6 @@ from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 
-__all__ = ["SecondReading"]
-
 
 class SecondReading(EpochReader):
     """Reads each split up to where it stands in a known state, wherever the task's barrier is.

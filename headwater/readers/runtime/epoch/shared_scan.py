@@ -26,8 +26,6 @@ from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
 
-__all__ = ["SharedScans", "SharingReader"]
-
 log = logging.getLogger(__name__)
 
 _IN_MEMORY_BYTES = 8 << 20

@@ -15,8 +15,6 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
 from headwater.readers.runtime.epoch.metrics import EpochMetrics
 
-__all__ = ["EpochReading", "EpochTask", "OpenReader", "ReadingContext"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class EpochTask:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from headwater.core.state_store import StateStore
 
-__all__ = ["TaskSlot"]
-
 
 @dataclass(frozen=True)
 class TaskSlot:

@@ -10,8 +10,6 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.partitions.events import PartitionEvent
 
-__all__ = ["Fetched", "SourceEvents", "SplitsDone"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fetched:

@@ -13,8 +13,6 @@ from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher, TakeSplit
 
-__all__ = ["CLOSE_TIMEOUT_MS", "SplitFetcherManager"]
-
 log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_MS = 30_000

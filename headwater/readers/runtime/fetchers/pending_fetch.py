@@ -10,8 +10,6 @@ from headwater.core.split import SplitPath
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
 from headwater.readers.runtime.partitions.events import PartitionEvent
 
-__all__ = ["PendingFetch"]
-
 
 @dataclass(slots=True)
 class PendingFetch:

@@ -19,8 +19,6 @@ from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
 from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
 
-__all__ = ["FetcherWork", "SplitFetcher", "TakeSplit"]
-
 Reader: TypeAlias = BarrierSplitReader[Any, Any]
 FetcherTask: TypeAlias = Callable[[Reader], None]
 TakeSplit: TypeAlias = Callable[[], "SplitRange[Any, Any] | None"]

@@ -9,8 +9,6 @@ from headwater.core.clock import Clock
 from headwater.core.epoch import Barrier
 from headwater.core.split import SplitPath
 
-__all__ = ["BarrierTrigger"]
-
 
 class BarrierTrigger:
     """Counts what all fetchers of a task fetch. Any thread may call any method.

@@ -21,8 +21,6 @@ from headwater.readers.runtime.partitions.subpartition import (
     ResultSubpartitionView,
 )
 
-__all__ = ["BlockingSubpartition", "BlockingSubpartitionView", "read_file"]
-
 Order: TypeAlias = "list[int | PartitionEvent]"
 """The elements in order: a buffer by its number, an event as it is."""
 

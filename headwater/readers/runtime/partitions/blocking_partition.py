@@ -12,8 +12,6 @@ from headwater.readers.runtime.partitions.buffer_pool import BufferPool, Partiti
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
 
-__all__ = ["BlockingResultPartition"]
-
 
 class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
     """Never waits: when the pool has no room for a buffer, everything goes to files.

@@ -8,8 +8,6 @@ from typing import Generic, TypeVar
 
 from headwater.core.errors import ContractError
 
-__all__ = ["BufferPool", "PartitionBuffer"]
-
 T = TypeVar("T")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CheckpointBarrier", "EndOfPartition", "PartitionEvent"]
-
 
 class PartitionEvent:
     """Base of all events. An event keeps its place among the buffers, unless it is made to overtake them."""

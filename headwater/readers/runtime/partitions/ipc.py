@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.ipc
 
-__all__ = ["read_batches", "write_batches"]
-
 
 def write_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
     """Return batches of one schema as one IPC stream; no bytes for no batch."""

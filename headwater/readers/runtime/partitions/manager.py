@@ -10,8 +10,6 @@ from headwater.readers.runtime.partitions.partition_id import ResultPartitionId,
 from headwater.readers.runtime.partitions.result_partition import ResultPartition
 from headwater.readers.runtime.partitions.subpartition import Listener, ResultSubpartitionView
 
-__all__ = ["PROCESS_PARTITIONS", "ResultPartitionManager"]
-
 
 class ResultPartitionManager:
     """A table of the partitions that attempts in this process produce. Any thread may call any method.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-__all__ = ["ResultPartitionId", "ResultPartitionType"]
-
 
 class ResultPartitionType(enum.Enum):
     """How a partition is produced and read (Flink's ``ResultPartitionType``)."""

@@ -16,8 +16,6 @@ from headwater.readers.runtime.partitions.subpartition import (
     ResultSubpartitionView,
 )
 
-__all__ = ["PipelinedSubpartition", "PipelinedSubpartitionView"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from headwater.readers.runtime.partitions.subpartition import (
     ResultSubpartitionView,
 )
 
-__all__ = ["PipelinedResultPartition", "ResultPartition"]
-
 T = TypeVar("T")
 
 

@@ -16,8 +16,6 @@ from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 from headwater.readers.runtime.partitions.partition_id import ResultPartitionType
 
-__all__ = ["SegmentLog", "SegmentLogView"]
-
 _TAKEN_OVER = "taken-over"
 _ROWS = "rows"
 _CHECKPOINT = "checkpoint"

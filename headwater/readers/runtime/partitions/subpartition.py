@@ -9,8 +9,6 @@ from typing import Generic, TypeAlias, TypeVar
 from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
 from headwater.readers.runtime.partitions.events import PartitionEvent
 
-__all__ = ["Element", "Listener", "ResultSubpartition", "ResultSubpartitionView"]
-
 T = TypeVar("T")
 Element: TypeAlias = "PartitionBuffer[T] | PartitionEvent"
 Listener: TypeAlias = Callable[[], None]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["RecentKeys"]
-
 
 class RecentKeys:
     """A window over the keys in the order in which they came.

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from headwater.core.split import Split
 
-__all__ = ["Delivery", "StagedClient"]
-
 TokenT = TypeVar("TokenT")
 
 

@@ -19,8 +19,6 @@ from headwater.readers.runtime.partitions.segment_log import SegmentLog
 from headwater.readers.runtime.staging.recent_keys import RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 
-__all__ = ["StagedSplitReader", "Staging", "segment_log"]
-
 _KEY: Final = "__key"
 _LOOK_BACK: Final = 64
 """How many segments before the end are read first for their keys; each further step reads twice as many."""
