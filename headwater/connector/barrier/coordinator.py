@@ -25,7 +25,6 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
-from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
 from headwater.readers.runtime.epoch.task import EpochTask
 
@@ -157,7 +156,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         oldest_needed = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
         if checkpoints.prune(before.epoch, oldest_needed):
             query = before.epoch.query
-            kept: dict[SplitPath, Any] = flatten(checkpoints.oldest_starts(query), self._source.path_depth)
+            kept = flatten(checkpoints.oldest_starts(query), self._source)
             self._source.release_before(query, kept)
 
     def _coordinator(self) -> CheckpointCoordinator:

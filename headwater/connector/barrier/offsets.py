@@ -94,9 +94,8 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
         return fields
 
     def _from_json(self, raw: dict[str, Any]) -> EpochOffset:
-        depth = self._source.path_depth
-        starts: dict[SplitPath, Any] = flatten(raw["starts"], depth)
-        tasks = [tuple(tuple(path) for path in paths) for paths in raw["places"]]
+        starts = flatten(raw["starts"], self._source)
+        tasks = [tuple(self._source.path_of(tuple(path)) for path in paths) for paths in raw["places"]]
         none: list[list[Any]] = [[] for _ in tasks]
         return EpochOffset(
             epoch=EpochId(raw["query"], raw["epoch"], raw["nonce"]),
@@ -109,6 +108,6 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
                 for refs in raw.get("restored", none)
             ],
             events=[tuple(events) for events in raw.get("events", none)],
-            due_ms=flatten(raw.get("due", {}), depth),
+            due_ms=flatten(raw.get("due", {}), self._source),
             state=raw.get("state"),
         )

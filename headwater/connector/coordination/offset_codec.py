@@ -147,16 +147,19 @@ def nest(flat: Mapping[SplitPath, PositionT]) -> JsonObject:
     return nested
 
 
-def flatten(nested: JsonValue, depth: int) -> dict[SplitPath, PositionT]:
-    """The inverse of `nest` for paths of ``depth`` names; a position below may itself be an object."""
+def flatten(nested: JsonValue, source: Source[Any, Any, Any]) -> dict[SplitPath, Any]:
+    """The inverse of `nest` for the paths of a source; a position below may itself be an object.
+
+    Paths that an earlier version of the source logged come out as those of this one.
+    """
     level: dict[SplitPath, JsonValue] = {(): nested}
-    for _ in range(depth):
+    for _ in range(source.path_depth):
         level = {
             (*path, name): value
             for path, node in level.items()
             for name, value in cast("JsonObject", node).items()
         }
-    return cast("dict[SplitPath, PositionT]", level)
+    return {source.path_of(path): position for path, position in level.items()}
 
 
 def _is_json(value: JsonValue) -> bool:

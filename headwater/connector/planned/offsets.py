@@ -77,8 +77,7 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         return fields
 
     def _from_json(self, raw: dict[str, Any]) -> PlannedOffset[SplitT, PositionT]:
-        depth = self._source.path_depth
-        positions: dict[SplitPath, PositionT] = flatten(raw["positions"], depth)
-        starts: dict[SplitPath, PositionT] = flatten(raw.get("starts", {}), depth)
+        positions: dict[SplitPath, PositionT] = flatten(raw["positions"], self._source)
+        starts: dict[SplitPath, PositionT] = flatten(raw.get("starts", {}), self._source)
         splits = self._source.deserialize_splits(sorted(positions), raw.get("splits"))
         return PlannedOffset(splits, positions, starts, raw.get("state"))
