@@ -3,16 +3,15 @@
 In reading order:
 
 - ``split``: one version of one file, as a split.
-- ``patterns``, ``selection``: which paths and names are read.
+- ``selection``: which paths and names are read.
 - ``filesystem``: file systems of fsspec, and their errors.
 - ``listing``: lists one path, page by page.
 - ``discovery``: runs the listings on a thread of its own, beside the query.
-- ``names``: what is remembered of a file that was read, and its packed form.
-- ``seen``: all that a query has read, in bounded space.
-- ``name_store``: keeps names that do not fit into the offset.
+- ``names``: what is remembered of a file that was read, its packed form, and a place for what does not fit
+  into the offset.
 - ``backlog``: the files that wait for a batch.
 - ``cleaner``: deletes or archives committed files.
 - ``settings``: what the options say about all of this.
-- ``new_files``: which of the listed files are to be read.
+- ``seen``: all that a query has read, in bounded space, and so which of the listed files are to be read.
 - ``enumerator``: puts it together, on the coordinator's thread.
 """

@@ -33,11 +33,8 @@ class BatchLimits:
 
     def exceeded(self, files: int, size_bytes: int, plan_bytes: int) -> bool:
         """Whether so many files of these sizes are more than one batch may hold."""
-        return (
-            _is_over(files, self.max_files)
-            or _is_over(size_bytes, self.max_bytes)
-            or _is_over(plan_bytes, self.max_plan_bytes)
-        )
+        asked = ((files, self.max_files), (size_bytes, self.max_bytes), (plan_bytes, self.max_plan_bytes))
+        return any(limit is not None and value > limit for value, limit in asked)
 
 
 class FileBacklog:
@@ -118,7 +115,3 @@ class FileBacklog:
 def _plan_bytes(file: FileStatus) -> int:
     """Return about how many bytes of the offset a file takes."""
     return _ENTRY_BYTES + len(json.dumps(file.url)) + len(file.etag or "")
-
-
-def _is_over(value: int, limit: int | None) -> bool:
-    return limit is not None and value > limit

@@ -60,8 +60,7 @@ class FileCleaner:
         if self._last is None:
             return True
         # Batches are cleaned in order: when the last one is done, all are.
-        finished = futures.wait([self._last], timeout_ms / 1000)
-        return len(finished.done) > 0
+        return bool(futures.wait([self._last], timeout_ms / 1000).done)
 
     def close(self) -> None:
         """End the thread after what was begun. Does not wait."""
@@ -69,16 +68,13 @@ class FileCleaner:
 
     def _clean_all(self, files: Sequence[FileStatus]) -> None:
         for file in files:
-            self._clean(file)
-
-    def _clean(self, file: FileStatus) -> None:
-        try:
-            with file_errors("cleanSource", file.url):
-                self._delete_or_move(file)
-        except UnknownSplitError:
-            log.debug("cleanSource: %s is gone already", file.url)
-        except SourceError as error:
-            log.warning("cleanSource: %s stays: %s", file.url, error)
+            try:
+                with file_errors("cleanSource", file.url):
+                    self._delete_or_move(file)
+            except UnknownSplitError:
+                log.debug("cleanSource: %s is gone already", file.url)
+            except SourceError as error:
+                log.warning("cleanSource: %s stays: %s", file.url, error)
 
     def _delete_or_move(self, file: FileStatus) -> None:
         fs, path = open_file_system(file.url, self._settings.storage_options)

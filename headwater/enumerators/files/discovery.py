@@ -107,12 +107,18 @@ class FileDiscovery:
             SourceError: what a lister raised, until the next `begin`: half a listing is never taken for a
                 whole one.
         """
-        wait_ms = _SLICE_MS if patience_ms is None else patience_ms
         with self._changed:
+            wait_ms = _SLICE_MS if patience_ms is None else patience_ms
             self._changed.wait_for(lambda: not self._under_way, wait_ms / 1000)
             # Before what was found: after a failure the files stay here until a listing has succeeded.
-            if self._failure is not None:
-                raise _final(self._failure)
+            failure = self._failure
+            if isinstance(failure, TransientSourceError):
+                # Not to be retried again: the lister has asked for each page until its deadline.
+                raise SourceError(
+                    f"the listing failed: {failure.message}", source=failure.source, split=failure.split
+                ) from failure
+            if failure is not None:
+                raise failure
             taken = ListedFiles(self._recent, self._outside, self._under_way, self._listed_once)
             # New lists: those that were taken are the caller's now, and the listing may be going on.
             self._recent = []
@@ -161,22 +167,9 @@ class FileDiscovery:
 
     def _add(self, page: Sequence[FileStatus], before: set[int] | None, frontier_ms: int) -> None:
         """Keep what the listing before did not have until it is taken."""
-        fresh = page
-        if before is not None:
-            fresh = [file for file in page if hash(file) not in before]
+        fresh = page if before is None else [file for file in page if hash(file) not in before]
         recent = [file for file in fresh if file.modified_ms > frontier_ms]
-        outside: list[FileStatus] = []
-        if before is not None:
-            outside = [file for file in fresh if file.modified_ms <= frontier_ms]
+        outside = [] if before is None else [file for file in fresh if file.modified_ms <= frontier_ms]
         with self._changed:
             self._recent += recent
             self._outside += outside
-
-
-def _final(failure: BaseException) -> BaseException:
-    """Return a failure that is not retried again: the lister has asked for each page until its deadline."""
-    if not isinstance(failure, TransientSourceError):
-        return failure
-    final = SourceError(f"the listing failed: {failure.message}", source=failure.source, split=failure.split)
-    final.__cause__ = failure
-    return final

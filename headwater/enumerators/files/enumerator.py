@@ -9,7 +9,7 @@ from functools import partial
 
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
-from headwater.core.errors import OffsetError, OptionError, SourceError
+from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.split import SplitPath
@@ -17,9 +17,8 @@ from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
 from headwater.enumerators.files.cleaner import FileCleaner
 from headwater.enumerators.files.discovery import FileDiscovery, ListedFiles
-from headwater.enumerators.files.name_store import NameStore
-from headwater.enumerators.files.new_files import files_to_read
-from headwater.enumerators.files.seen import SeenFiles, TooManyNamesError
+from headwater.enumerators.files.names import NameStore
+from headwater.enumerators.files.seen import SeenFiles, files_to_read
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 
@@ -229,12 +228,14 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         limits = self._settings.limits if request.limited else self._settings.limits.without_users()
         files = self._backlog.take(limits, self._most_files())
         if not files:
-            self._wait_for_cleaning(request)
+            if request.ends and self._cleaner is not None:
+                # At the end of a query its last files are to be cleaned too.
+                self._context.call_async(
+                    partial(self._cleaner.wait, _CLEANING_MS), _no_answer, what="cleaning of committed files"
+                )
             return
-        splits: list[FileSplit] = []
-        for file in files:
-            splits.append(FileSplit(f"{self._next_number:010d}", file))
-            self._next_number += 1
+        splits = [FileSplit(f"{at:010d}", file) for at, file in enumerate(files, self._next_number)]
+        self._next_number += len(splits)
         if self._checkpoint is not None:
             self._context.retire_splits(list(self._checkpoint.splits), "it is read")
         self._context.assign_splits({split.path: (split, 0) for split in splits})
@@ -260,15 +261,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         # Before everything is listed once there may be older files: the frontier stays where it is.
         oldest_unread_ms = self._backlog.oldest_ms() if self._listed_once else self._seen.frontier_ms
         now_ms = time.time_ns() // 1_000_000
-        try:
-            overflow = self._seen.add(files, oldest_unread_ms, now_ms)
-        except TooManyNamesError as error:
-            raise SourceError(
-                f"{error}: too many files have the same modification time, or older ones are unread "
-                "(latestFirst), and none may be forgotten, or it would be read twice. Give a stateLocation "
-                "for the names (an fsspec URL)",
-                source="files",
-            ) from error
+        overflow = self._seen.add(files, oldest_unread_ms, now_ms)
         if overflow is not None:
             assert self._names is not None, "names overflow only where there is a place for them"
             # The answer comes before the batch is logged, so the state of its offset names the segment.
@@ -276,13 +269,6 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
                 partial(self._names.write, overflow),
                 self._seen.attach,
                 what="writing names of files to the stateLocation",
-            )
-
-    def _wait_for_cleaning(self, request: SplitRequest) -> None:
-        """Wait for the cleaner at the end of a query: its last files are to be cleaned too."""
-        if request.ends and self._cleaner is not None:
-            self._context.call_async(
-                partial(self._cleaner.wait, _CLEANING_MS), _no_answer, what="cleaning of committed files"
             )
 
 

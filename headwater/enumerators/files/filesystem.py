@@ -74,8 +74,7 @@ def open_file_system(
 
 def status_url(fs: fsspec.AbstractFileSystem, path: str) -> str:
     """Return a path with its protocol: what is logged and shown."""
-    url: str = fs.unstrip_protocol(path)
-    return url
+    return str(fs.unstrip_protocol(path))
 
 
 @contextmanager

@@ -7,16 +7,16 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, cast
 
 from headwater.core.errors import UnknownSplitError
 from headwater.enumerators.files.filesystem import file_errors, open_file_system, status_url
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileStatus
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _PAGE_FILES = 1_000
@@ -24,11 +24,12 @@ _TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "
 """Under which names the file systems of fsspec tell the modification time, the first that is there counts."""
 
 
-class Ask(Protocol):
-    """How to ask a store that may fail for a passing reason."""
+Ask: TypeAlias = Callable[..., Any]
+"""How to ask a store that may fail for a passing reason.
 
-    def __call__(self, call: Callable[[], T], what: str) -> T:
-        """Return what ``call`` returns, calling it again after passing failures; ``what`` names it."""
+``ask(call, what=...)`` returns what ``call`` returns, and calls it again after such failures; ``what`` is for
+messages.
+"""
 
 
 class FileLister(ABC):
@@ -64,21 +65,21 @@ def lister_for(path: SelectedPath, storage_options: Mapping[str, object], ask: A
     return FolderLister(path, fs, root, ask)
 
 
+@dataclass(frozen=True)
 class LocalLister(FileLister):
     """The local file system, by ``os.scandir``: a name and a ``stat`` each."""
 
-    def __init__(self, path: SelectedPath, root: str) -> None:
-        self._path = path
-        self._root = root
+    path: SelectedPath
+    root: str
 
     def pages(self) -> Iterator[list[FileStatus]]:
-        with file_errors("listing", self._root):
-            root = os.stat(self._root)  # noqa: PTH116 - os.scandir takes and gives strings
-        if not stat.S_ISDIR(root.st_mode):
-            yield [_local_status(self._root, root)] if root.st_size else []
+        with file_errors("listing", self.root):
+            found = os.stat(self.root)  # noqa: PTH116 - os.scandir takes and gives strings
+        if not stat.S_ISDIR(found.st_mode):
+            yield [_local_status(self.root, found)] if found.st_size else []
             return
         # Folders that are still to be listed, each with its names below the root.
-        pending: list[tuple[str, tuple[str, ...]]] = [(self._root, ())]
+        pending: list[tuple[str, tuple[str, ...]]] = [(self.root, ())]
         while pending:
             folder, names = pending.pop()
             yield from self._folder(folder, names, pending)
@@ -92,9 +93,9 @@ class LocalLister(FileLister):
                 for entry in entries:
                     below = (*names, entry.name)
                     if entry.is_dir():
-                        if self._path.descends(below):
+                        if self.path.descends(below):
                             pending.append((entry.path, below))
-                    elif self._path.takes(below):
+                    elif self.path.takes(below):
                         page += _present(entry)
                     if len(page) >= _PAGE_FILES:
                         yield page
@@ -117,86 +118,84 @@ def _local_status(path: str, found: os.stat_result) -> FileStatus:
     return FileStatus(f"file://{path}", found.st_size, found.st_mtime_ns // 1000)
 
 
+@dataclass(frozen=True)
 class S3Lister(FileLister):
     """S3 and what speaks its protocol: flat pages of a prefix, as ``ListObjectsV2`` gives them."""
 
-    def __init__(self, path: SelectedPath, fs: Any, root: str, ask: Ask) -> None:
-        self._path = path
-        self._fs = fs
-        self._ask = ask
-        self._bucket, _, self._prefix = root.partition("/")
+    path: SelectedPath
+    fs: Any
+    root: str
+    ask: Ask
 
     def pages(self) -> Iterator[list[FileStatus]]:
-        url = f"s3://{self._bucket}/{self._prefix}"
+        bucket, _, prefix = self.root.partition("/")
         more: dict[str, str] = {}
         while True:
-            answer = self._ask(partial(self._list, more), f"listing of {url}")
-            yield [self._status(item) for item in answer.get("Contents", ()) if self._takes(item)]
+            list_page = partial(self._list, Bucket=bucket, Prefix=prefix, **more)
+            answer = self.ask(list_page, what=f"listing of s3://{self.root}")
+            # Objects without a byte are left out: no file, or the marker of a folder.
+            found = [(f"{bucket}/{item['Key']}", item) for item in answer.get("Contents", ()) if item["Size"]]
+            yield [_s3_status(path, item) for path, item in found if self._takes(path)]
             if not answer.get("IsTruncated"):
                 break
             more = {"ContinuationToken": answer["NextContinuationToken"]}
 
-    def _list(self, more: Mapping[str, str]) -> dict[str, Any]:
-        """Ask for one page: the first, or the one after another."""
-        with file_errors("listing", f"s3://{self._bucket}/{self._prefix}"):
-            answer: dict[str, Any] = self._fs.call_s3(
-                "list_objects_v2", Bucket=self._bucket, Prefix=self._prefix, MaxKeys=_PAGE_FILES, **more
-            )
-        return answer
+    def _list(self, **query: str) -> Any:
+        """Ask for one page."""
+        with file_errors("listing", f"s3://{self.root}"):
+            return self.fs.call_s3("list_objects_v2", MaxKeys=_PAGE_FILES, **query)
 
-    def _takes(self, item: Mapping[str, Any]) -> bool:
+    def _takes(self, path: str) -> bool:
         """Whether an object is a file that the path selects."""
-        if not item["Size"]:
-            return False
-        below = item["Key"][len(self._prefix) :]
+        below = path[len(self.root) :]
         # S3's prefix is text: `in` lists `inside/a` too.
-        if self._prefix and below and not below.startswith("/"):
+        if below and not below.startswith("/"):
             return False
-        return self._path.takes([name for name in below.split("/") if name])
-
-    def _status(self, item: Mapping[str, Any]) -> FileStatus:
-        url = f"s3://{self._bucket}/{item['Key']}"
-        return FileStatus(url, item["Size"], _time_us(item), item["ETag"].strip('"'))
+        return self.path.takes([name for name in below.split("/") if name])
 
 
+def _s3_status(path: str, item: Mapping[str, Any]) -> FileStatus:
+    return FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
+
+
+@dataclass(frozen=True)
 class FolderLister(FileLister):
     """Any file system of fsspec: a page for each folder."""
 
-    def __init__(self, path: SelectedPath, fs: Any, root: str, ask: Ask) -> None:
-        self._path = path
-        self._fs = fs
-        self._root = root.rstrip("/")
-        self._ask = ask
+    path: SelectedPath
+    fs: Any
+    root: str
+    ask: Ask
 
     def pages(self) -> Iterator[list[FileStatus]]:
-        pending: list[tuple[str, tuple[str, ...]]] = [(self._root, ())]
+        root = self.root.rstrip("/")
+        pending: list[tuple[str, tuple[str, ...]]] = [(root, ())]
         while pending:
             folder, names = pending.pop()
-            url = status_url(self._fs, folder)
-            listed = self._ask(partial(self._list, folder, is_root=not names), f"listing of {url}")
+            list_folder = partial(self._list, folder, is_root=not names)
+            listed = self.ask(list_folder, what=f"listing of {status_url(self.fs, folder)}")
             page: list[FileStatus] = []
             for item in listed:
                 name = item["name"].rstrip("/").rpartition("/")[2]
                 # Asked to list a file, a file system names that file: it has no names below the root.
-                below = () if item["name"] == self._root else (*names, name)
+                below = () if item["name"] == root else (*names, name)
                 if item["type"] == "directory":
-                    if below and self._path.descends(below):
+                    if below and self.path.descends(below):
                         pending.append((item["name"], below))
-                elif item["size"] and self._path.takes(below):
-                    page.append(_status_of(self._fs, item))
+                elif item["size"] and self.path.takes(below):
+                    page.append(_status_of(self.fs, item))
             yield page
 
     def _list(self, folder: str, *, is_root: bool) -> list[dict[str, Any]]:
-        with file_errors("listing", status_url(self._fs, folder)):
+        with file_errors("listing", status_url(self.fs, folder)):
             # fsspec keeps listings: without this, files that came since would never be found.
-            self._fs.invalidate_cache(folder)
+            self.fs.invalidate_cache(folder)
             try:
-                listed: list[dict[str, Any]] = self._fs.ls(folder, detail=True)
+                return cast("list[dict[str, Any]]", self.fs.ls(folder, detail=True))
             except FileNotFoundError:
                 if is_root:
                     raise
                 return []  # it was removed since its parent was listed
-        return listed
 
 
 def present_status(fs: Any, path: str) -> FileStatus:
@@ -221,10 +220,7 @@ def _status_of(fs: Any, item: Mapping[str, Any]) -> FileStatus:
 
 def _time_us(item: Mapping[str, Any]) -> int:
     """Return the modification time, 0 where the file system tells none."""
-    times = [item[key] for key in _TIME_KEYS if item.get(key) is not None]
-    if not times:
-        return 0
-    found = times[0]
+    found = next((item[key] for key in _TIME_KEYS if item.get(key) is not None), 0)
     if isinstance(found, str):
         found = datetime.fromisoformat(found)
     seconds = found.timestamp() if isinstance(found, datetime) else found

@@ -1,4 +1,4 @@
-"""What is remembered of a file that was read, and its packed form.
+"""What is remembered of a file that was read, its packed form, and where it is kept.
 
 A name is the hash of a path (64 bits), the hash of the version that was read (32 bits), and the modification
 time. The packed form is in checkpoints and at the ``stateLocation``: it must stay as it is.
@@ -7,20 +7,23 @@ time. The packed form is in checkpoints and at the ``stateLocation``: it must st
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import struct
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from headwater.core.errors import OffsetError
+from headwater.core.state_store import StateStore
 from headwater.enumerators.files.split import FileStatus
 
 NOTHING_SEEN_MS = -(1 << 46)
 """The frontier of a query that has read nothing: before all times. Packed times count from here."""
 
-_PATH_BYTES = 8
-_VERSION_BYTES = 4
 _TIME_BYTES = 6
-_ENTRY_BYTES = _PATH_BYTES + _VERSION_BYTES + _TIME_BYTES
-_SEGMENT_HASH_BYTES = 12
+_ENTRY = struct.Struct(f">QI{_TIME_BYTES}s")
+"""A name, packed: hash of the path, hash of the version, time."""
+
+_FOLDER = "files-seen"
 
 
 class FileName(NamedTuple):
@@ -52,23 +55,21 @@ class NameSegment:
 
 def path_hash(file: FileStatus) -> int:
     """Return the number under which a path is remembered."""
-    return _hash(file.url, _PATH_BYTES)
+    return _hash(file.url, 8)
 
 
 def version_hash(file: FileStatus) -> int:
     """Return the number that stands for the content of a file: its etag, else its time, and its size."""
-    return _hash(f"{file.size_bytes} {file.etag or file.modified_us}", _VERSION_BYTES)
-
-
-def name_of(file: FileStatus) -> FileName:
-    """Return what is to be remembered of a file."""
-    return FileName(version_hash(file), file.modified_ms)
+    return _hash(f"{file.size_bytes} {file.etag or file.modified_us}", 4)
 
 
 def pack(names: Mapping[int, FileName]) -> bytes:
     """Return names by path hash as bytes: equal names are equal bytes, sorted by time and path."""
     ordered = sorted(names.items(), key=lambda item: (item[1].modified_ms, item[0]))
-    return b"".join(_packed(path, name) for path, name in ordered)
+    return b"".join(
+        _ENTRY.pack(path, name.version, (name.modified_ms - NOTHING_SEEN_MS).to_bytes(_TIME_BYTES, "big"))
+        for path, name in ordered
+    )
 
 
 def unpack(data: bytes) -> dict[int, FileName]:
@@ -77,33 +78,66 @@ def unpack(data: bytes) -> dict[int, FileName]:
     Raises:
         ValueError: these are no packed names.
     """
-    if len(data) % _ENTRY_BYTES:
+    if len(data) % _ENTRY.size:
         raise ValueError(f"{len(data)} bytes are no list of names")
-    names: dict[int, FileName] = {}
-    for at in range(0, len(data), _ENTRY_BYTES):
-        version_at = at + _PATH_BYTES
-        time_at = version_at + _VERSION_BYTES
-        path = int.from_bytes(data[at:version_at], "big")
-        version = int.from_bytes(data[version_at:time_at], "big")
-        time_ms = int.from_bytes(data[time_at : time_at + _TIME_BYTES], "big") + NOTHING_SEEN_MS
-        names[path] = FileName(version, time_ms)
-    return names
+    return {
+        path: FileName(version, int.from_bytes(time, "big") + NOTHING_SEEN_MS)
+        for path, version, time in _ENTRY.iter_unpack(data)
+    }
 
 
 def segment_of(data: bytes) -> NameSegment:
     """Return the segment of packed names: the same names are the same segment."""
     newest_ms = max(name.modified_ms for name in unpack(data).values())
-    name = hashlib.blake2b(data, digest_size=_SEGMENT_HASH_BYTES).hexdigest()
+    name = hashlib.blake2b(data, digest_size=12).hexdigest()
     return NameSegment(name, newest_ms, data)
 
 
-def _packed(path: int, name: FileName) -> bytes:
-    time = name.modified_ms - NOTHING_SEEN_MS
-    return (
-        path.to_bytes(_PATH_BYTES, "big")
-        + name.version.to_bytes(_VERSION_BYTES, "big")
-        + time.to_bytes(_TIME_BYTES, "big")
-    )
+class NameStore:
+    """Segments of names at ``stateLocation``, as objects that are named after their content.
+
+    So a segment that is written twice is the same object, and a replayed batch never reads another one.
+
+    Every method blocks, and is called on the coordinator's worker thread, one call at a time.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._known: set[str] = set()
+
+    def write(self, data: bytes) -> NameSegment:
+        """Keep packed names; return once they are durable.
+
+        The batch is logged after this: no checkpoint ever names a segment that is not there.
+        """
+        segment = segment_of(data)
+        self._store.put_if_absent(f"{_FOLDER}/{segment.name}", data)
+        self._known.add(segment.name)
+        return segment
+
+    def read(self, name: str, newest_ms: int) -> NameSegment:
+        """Return a segment that a checkpoint names.
+
+        Raises:
+            OffsetError: it is not there: without it files would be read twice.
+        """
+        data = self._store.get(f"{_FOLDER}/{name}")
+        if data is None:
+            raise OffsetError(
+                f"the checkpoint needs {_FOLDER}/{name} at the stateLocation, and it is not there: give the "
+                "stateLocation that the query began with"
+            )
+        self._known.add(name)
+        return NameSegment(name, newest_ms, data)
+
+    def prune(self, needed: Collection[str]) -> None:
+        """Delete what this process wrote or read and what a committed checkpoint needs no more.
+
+        Other queries may use the same folder: what this process does not know stays.
+        """
+        for name in self._known.difference(needed):
+            self._store.delete(f"{_FOLDER}/{name}")
+        self._known.intersection_update(needed)
 
 
 def _hash(text: str, size: int) -> int:

@@ -1,4 +1,6 @@
-"""Which files were read, in bounded space: a frontier in time, and the names of the files that are newer.
+"""Which files were read, and so which of the listed ones are to be read.
+
+In bounded space: a frontier in time, and the names of the files that are newer.
 
 ``json.dumps(SeenFiles.to_json())`` never holds more than `INLINE_FILES` names.
 """
@@ -7,27 +9,34 @@ from __future__ import annotations
 
 import base64
 import enum
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from headwater.core.errors import OffsetError
+from headwater.core.errors import OffsetError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.enumerators.files.discovery import ListedFiles
 from headwater.enumerators.files.names import (
     NOTHING_SEEN_MS,
     FileName,
     NameSegment,
-    name_of,
     pack,
     path_hash,
     unpack,
     version_hash,
 )
+from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileStatus
+
+log = logging.getLogger(__name__)
 
 INLINE_FILES = 2_300
 """So many names fit into the offset: 18 bytes each, 55 KB in base64."""
 
 _MOST_SEGMENTS = 32
+
+_SHOWN = 5
+"""So many files that came too late are named in the log."""
 
 
 class Sighting(enum.Enum):
@@ -39,10 +48,6 @@ class Sighting(enum.Enum):
     """The path was read, with another content."""
     OUTSIDE = "outside"
     """At or before the frontier: it was read, or it came too late; which of them is no longer known."""
-
-
-class TooManyNamesError(Exception):
-    """More names must be remembered than the offset has room for, and there is no other place."""
 
 
 class SeenFiles:
@@ -97,9 +102,11 @@ class SeenFiles:
                 along.
 
         Raises:
-            TooManyNamesError: there is no room for so many names.
+            SourceError: there is neither room for so many names nor another place.
         """
-        self._names.update((path_hash(file), name_of(file)) for file in files)
+        self._names.update(
+            (path_hash(file), FileName(version_hash(file), file.modified_ms)) for file in files
+        )
         newest_ms = max((name.modified_ms for name in self._names.values()), default=self.frontier_ms)
         first_unread_ms = newest_ms if oldest_unread_ms is None else min(newest_ms, oldest_unread_ms)
         highest_ms = first_unread_ms - 1
@@ -113,8 +120,11 @@ class SeenFiles:
         newest_that_does_not_fit = -INLINE_FILES - 1
         needed_ms = sorted(name.modified_ms for name in self._names.values())[newest_that_does_not_fit]
         if needed_ms > highest_ms:
-            raise TooManyNamesError(
-                f"{len(self._names):,} files must be remembered by name, {INLINE_FILES:,} fit"
+            raise SourceError(
+                f"{len(self._names):,} files must be remembered by name, {INLINE_FILES:,} fit: too many "
+                "files have the same modification time, or older ones are unread (latestFirst), and none may "
+                "be forgotten, or it would be read twice. Give a stateLocation for the names (an fsspec URL)",
+                source="files",
             )
         self._raise_frontier(needed_ms)
         return None
@@ -194,3 +204,60 @@ class SeenFiles:
         spilled.update(by_age[:-kept])
         self._names = dict(by_age[-kept:])
         return pack(spilled)
+
+
+def files_to_read(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings) -> list[FileStatus]:
+    """Return the files that were not read yet. Files that came too late are reported in the log.
+
+    Args:
+        listed: what the listing found.
+        seen: what was read. A changed file that is ignored is remembered with its new content.
+        settings: of the source.
+
+    Raises:
+        SourceError: the content of a file changed after it was read, and ``onChange`` is ``error``.
+    """
+    if not settings.remember:
+        return list(listed.recent)
+    to_read: list[FileStatus] = []
+    too_late = list(listed.outside)
+    for file in listed.recent:
+        sighting = seen.sighting(file)
+        if sighting is Sighting.NEW:
+            to_read.append(file)
+        elif sighting is Sighting.OUTSIDE:
+            too_late.append(file)
+        elif sighting is Sighting.CHANGED and _is_read_again(file, seen, settings):
+            to_read.append(file)
+    if too_late:
+        _report(too_late, settings)
+    return to_read
+
+
+def _is_read_again(file: FileStatus, seen: SeenFiles, settings: FilesSettings) -> bool:
+    """Whether a file whose content changed is read again."""
+    if settings.on_change == "read":
+        return True
+    if settings.on_change == "ignore":
+        log.warning("%s changed after it was read; what came later is not read", file.url)
+        # From now on this is the content that was read, so that it is reported once.
+        seen.replace(file)
+        return False
+    raise SourceError(
+        "the file changed after it was read. Write new content under a new name, or set onChange to ignore "
+        "(what came later is not read) or read (the whole file is read again)",
+        source="files",
+        split=file.url,
+    )
+
+
+def _report(too_late: Sequence[FileStatus], settings: FilesSettings) -> None:
+    remembered = "the last files" if settings.store is None else "maxFileAge"
+    shown = ", ".join(file.url for file in too_late[:_SHOWN])
+    log.warning(
+        "%d files arrived too late and are not read: they are older than what is remembered of %s: %s%s",
+        len(too_late),
+        remembered,
+        shown,
+        ", ..." if len(too_late) > _SHOWN else "",
+    )

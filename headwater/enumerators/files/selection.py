@@ -1,4 +1,7 @@
-"""Which paths are read: what ``path``, ``pathGlobFilter`` and ``recursiveFileLookup`` say."""
+"""Which paths are read: what ``path``, ``pathGlobFilter`` and ``recursiveFileLookup`` say.
+
+Wildcards are those that Spark's users know from Hadoop: ``*``, ``?``, ``[a-z]``, ``[^a]``, ``{jpg,png}``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from headwater.enumerators.files.patterns import compile_name, has_wildcard
+_WILDCARD = re.compile(r"[*?\[{]")
+_TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
+_OUTSIDE_BRACES = {"*": ".*", "?": ".", "{": "(?:"}
+_INSIDE_BRACES = {"*": ".*", "?": ".", ",": "|", "}": ")"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,9 @@ class SelectedPath:
         # The first names must match the patterns, as far as there are names; below them are open folders.
         depth = len(self._patterns)
         matched = all(pattern.fullmatch(name) for pattern, name in zip(self._patterns, names, strict=False))
-        return matched and all(_is_open(name, recursive=self.recursive) for name in names[depth:])
+        return matched and all(
+            "=" in name or (self.recursive and not _is_hidden(name)) for name in names[depth:]
+        )
 
     def takes(self, names: Sequence[str]) -> bool:
         """Whether this file is read, given as names below `root`.
@@ -56,7 +64,7 @@ class SelectedPath:
 
     @cached_property
     def _plain_names(self) -> list[str]:
-        return list(takewhile(lambda name: not has_wildcard(name), self.url.split("/")))
+        return list(takewhile(lambda name: not _WILDCARD.search(name), self.url.split("/")))
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
@@ -109,6 +117,45 @@ class FileSelection:
         return not self.min_age_ms or modified_us <= now_us - self.min_age_ms * 1000
 
 
+def compile_name(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern for one name, to be used with ``fullmatch``.
+
+    Braces do not nest.
+
+    Raises:
+        ValueError: a bracket or brace is not closed, or braces are nested.
+    """
+    parts: list[str] = []
+    in_braces = False
+    for token in _TOKEN.finditer(pattern):
+        char = token["single"]
+        if char is None:
+            parts.append(_escaped_or_bracket(token))
+            continue
+        if char == "[" or (char == "{" and in_braces):
+            raise ValueError(
+                f"the pattern {pattern!r} has a {char} that is not closed, or is inside of another"
+            )
+        special = _INSIDE_BRACES if in_braces else _OUTSIDE_BRACES
+        parts.append(special.get(char, re.escape(char)))
+        if char == "{":
+            in_braces = True
+        elif char == "}":
+            in_braces = False
+    if in_braces:
+        raise ValueError(f"the pattern {pattern!r} has a {{ that is not closed")
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _escaped_or_bracket(token: re.Match[str]) -> str:
+    """Return the regular expression of a character after a backslash, or of a bracket."""
+    if token["escaped"] is not None:
+        return re.escape(token["escaped"])
+    negation = "^" if token["negated"] else ""
+    members = token["members"].replace("\\", r"\\")
+    return f"[{negation}{members}]"
+
+
 def partition_values(names: Sequence[str]) -> dict[str, str]:
     """Return the raw values of the ``key=value`` folders among the names of a path, in order.
 
@@ -118,16 +165,10 @@ def partition_values(names: Sequence[str]) -> dict[str, str]:
     return {key: value for key, equals, value in found if key and equals}
 
 
-def _is_open(name: str, *, recursive: bool) -> bool:
-    """Whether a folder is looked into."""
-    return "=" in name or (recursive and not _is_hidden(name))
-
-
 def _is_hidden(name: str) -> bool:
     """Whether a name is not read, by Spark's rule.
 
     That is what is written beside the data (``_SUCCESS``, ``.crc``), and what is still being copied.
     """
-    if name.startswith(".") or name.endswith("._COPYING_"):
-        return True
-    return name.startswith("_") and "=" not in name
+    is_beside_data = name.startswith("_") and "=" not in name
+    return is_beside_data or name.startswith(".") or name.endswith("._COPYING_")

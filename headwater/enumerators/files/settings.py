@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import Literal, TypeAlias
 
 from headwater.core.clock import Clock
 from headwater.core.retry import Backoff, retrying
@@ -14,8 +14,6 @@ from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.listing import FileLister, lister_for
 from headwater.enumerators.files.selection import FileSelection
-
-T = TypeVar("T")
 
 OnChange: TypeAlias = Literal["error", "ignore", "read"]
 """What to do with a path that was read and has another content now: fail, go on, or read it again."""
@@ -57,9 +55,5 @@ class FilesSettings:
             OptionError: a path's protocol is unknown, or the storage options do not fit it.
             MissingDependencyError: the file system's library is not installed.
         """
-        never = threading.Event()
-
-        def ask(call: Callable[[], T], what: str) -> T:
-            return retrying(call, backoff=self.backoff, clock=clock, cancelled=never, what=what)
-
+        ask = partial(retrying, backoff=self.backoff, clock=clock, cancelled=threading.Event())
         return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.core.errors import OffsetError
+from headwater.core.errors import OffsetError, SourceError
 from headwater.core.state_store import MemoryStateStore
-from headwater.enumerators.files.name_store import NameStore
-from headwater.enumerators.files.names import segment_of
-from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting, TooManyNamesError
+from headwater.enumerators.files.names import NameStore, segment_of
+from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting
 from headwater.enumerators.files.split import FileStatus
 
 DAY_MS = 24 * 3600 * 1000
@@ -69,9 +68,9 @@ def test_the_frontier_waits_for_files_that_are_not_read_yet() -> None:
 
 def test_more_equal_times_than_fit_are_refused_and_never_forgotten() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
-    with pytest.raises(TooManyNamesError):
+    with pytest.raises(SourceError, match="must be remembered by name"):
         add(seen, *(file(n, NOW_MS) for n in range(INLINE_FILES + 1)))
-    with pytest.raises(TooManyNamesError):
+    with pytest.raises(SourceError, match="must be remembered by name"):
         add(
             SeenFiles(DAY_MS, can_spill=False),
             *(file(n, NOW_MS + n) for n in range(INLINE_FILES + 1)),

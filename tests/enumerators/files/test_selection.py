@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.enumerators.files.patterns import compile_name
-from headwater.enumerators.files.selection import FileSelection, SelectedPath, partition_values
+from headwater.enumerators.files.selection import FileSelection, SelectedPath, compile_name, partition_values
 
 
 @pytest.mark.parametrize(

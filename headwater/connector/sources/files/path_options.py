@@ -9,8 +9,7 @@ from typing import Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, text
 from headwater.core.errors import OptionError
-from headwater.enumerators.files.patterns import compile_name
-from headwater.enumerators.files.selection import SelectedPath
+from headwater.enumerators.files.selection import SelectedPath, compile_name
 
 
 def _paths(raw: str) -> tuple[str, ...]:
