@@ -92,8 +92,7 @@ class FileDiscovery:
                 return
             self._under_way = True
             self._failure = None
-        thread = threading.Thread(target=self._list, args=(frontier_ms,), name="headwater-files", daemon=True)
-        thread.start()
+        threading.Thread(target=self._list, args=(frontier_ms,), name="headwater-files", daemon=True).start()
 
     def take(self, patience_ms: int | None) -> ListedFiles:
         """Return what was found, after the end of the listing that is under way, or when patience is over.

@@ -135,7 +135,11 @@ class S3Lister(FileLister):
             answer = self.ask(list_page, what=f"listing of s3://{self.root}")
             # Objects without a byte are left out: no file, or the marker of a folder.
             found = [(f"{bucket}/{item['Key']}", item) for item in answer.get("Contents", ()) if item["Size"]]
-            yield [_s3_status(path, item) for path, item in found if self._takes(path)]
+            yield [
+                FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
+                for path, item in found
+                if self._takes(path)
+            ]
             if not answer.get("IsTruncated"):
                 break
             more = {"ContinuationToken": answer["NextContinuationToken"]}
@@ -152,10 +156,6 @@ class S3Lister(FileLister):
         if below and not below.startswith("/"):
             return False
         return self.path.takes([name for name in below.split("/") if name])
-
-
-def _s3_status(path: str, item: Mapping[str, Any]) -> FileStatus:
-    return FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
-from headwater.readers.files.file_format import FileFormat
+from headwater.readers.files.file_format import FileBlock, FileFormat
 
 _BATCH_ROWS = 8_192
 _SIMPLE: dict[str, pa.DataType] = {

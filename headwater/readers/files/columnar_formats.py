@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
-from headwater.readers.files.file_format import FileFormat
+from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.pruning import may_match
 
 _BATCH_ROWS = 32_768

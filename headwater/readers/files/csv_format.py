@@ -16,11 +16,10 @@ import pyarrow.csv as pacsv
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
-from headwater.readers.files.compression import decompressed, is_compressed
-from headwater.readers.files.corrupt import BadLines, without_bad_lines
-from headwater.readers.files.file_format import FileFormat
-from headwater.readers.files.line_blocks import first_line, line_blocks
+from headwater.readers.files.corrupt import BadLines
+from headwater.readers.files.file_format import FileBlock, FileFormat
+from headwater.readers.files.line_format import first_line, line_blocks
+from headwater.readers.files.opening import decompressed, is_compressed
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.values import infer_type, parse_column, parse_leniently
 
@@ -72,7 +71,14 @@ class CsvFormat(FileFormat):
         try:
             yield self._parse(block.data, names, types)
         except ValueError:
-            yield from self._around_bad_lines(block, url, names, types, columns)
+            bad = BadLines(
+                mode=self.settings.mode,
+                url=url,
+                start=block.start,
+                parse=lambda lines: self._parse(b"\n".join(lines) + b"\n", names, types),
+                keep=lambda line: self._kept(line, names, columns),
+            )
+            yield from bad.rows([line for line in block.data.split(b"\n") if line.strip(b"\r")])
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with _text(file, status.url) as text:
@@ -80,11 +86,9 @@ class CsvFormat(FileFormat):
             header = next(records, []) if self._csv.header else None
             sample = list(islice((record for record in records if record), _SAMPLE_ROWS))
         names = _numbered(max(map(len, sample), default=0)) if header is None else tuple(header)
-        fields: list[pa.Field[Any]] = []
-        for name, column in zip(names, self._strings(sample, len(names)), strict=True):
-            kind = infer_type(column) if self._csv.infer_types else pa.string()
-            fields.append(pa.field(name, kind))
-        return pa.schema(fields)
+        columns = self._strings(sample, len(names))
+        types = [infer_type(column) if self._csv.infer_types else pa.string() for column in columns]
+        return pa.schema(list(zip(names, types, strict=True)))
 
     # Which columns a file has
 
@@ -203,20 +207,6 @@ class CsvFormat(FileFormat):
             ),
         )
 
-    def _around_bad_lines(
-        self, block: FileBlock, url: str, names: Sequence[str], types: pa.Schema, columns: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        def parse(lines: Sequence[bytes]) -> pa.RecordBatch:
-            return self._parse(b"\n".join(lines) + b"\n", names, types)
-
-        def keep(line: bytes) -> pa.RecordBatch:
-            return self._kept(line, names, columns)
-
-        lines = [line for line in cast("bytes", block.data).split(b"\n") if line.strip(b"\r")]
-        bad = BadLines(self.settings.mode, url, block.start, keep)
-        yield from without_bad_lines(lines, parse, bad)
-        bad.report()
-
     def _kept(self, line: bytes, names: Sequence[str], columns: pa.Schema) -> pa.RecordBatch:
         """Return the row of a bad line: null where a value cannot be read, and the line in its own column."""
         text = line.removesuffix(b"\r").decode("utf-8", "replace")
@@ -293,11 +283,11 @@ class CsvFormat(FileFormat):
     def _strings(self, records: Sequence[Sequence[str]], width: int) -> list[pa.Array[Any]]:
         """Return records as columns of text: what is missing is null, what is too much is left out."""
         nulls = {"", self._csv.null_value}
-        columns: list[pa.Array[Any]] = []
-        for at in range(width):
-            values = [record[at] if at < len(record) else None for record in records]
-            columns.append(pa.array([None if value in nulls else value for value in values], pa.string()))
-        return columns
+        columns = ([record[at] if at < len(record) else None for record in records] for at in range(width))
+        return [
+            pa.array([None if value in nulls else value for value in column], pa.string())
+            for column in columns
+        ]
 
     def _reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
         quoting: Any = csv.QUOTE_NONE if self._csv.quote is None else csv.QUOTE_MINIMAL

@@ -1,34 +1,66 @@
-"""What a file format is: how to find its records in a byte range, and how to make columns of them."""
+"""What a file format is: how to find its records in a byte range, and how to make columns of them.
+
+All formats by name; the module of one is imported when it is used.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
 from headwater.readers.files.settings import ReadSettings
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+FORMATS = {
+    "arrow": ("columnar_formats", "ArrowFormat"),
+    "avro": ("avro_format", "AvroFormat"),
+    "csv": ("csv_format", "CsvFormat"),
+    "feather": ("columnar_formats", "ArrowFormat"),
+    "json": ("json_format", "JsonFormat"),
+    "orc": ("columnar_formats", "OrcFormat"),
+    "parquet": ("columnar_formats", "ParquetFormat"),
+    "text": ("text_format", "TextFormat"),
+}
+"""What the user writes in ``option("format", ...)``: module and class."""
 
 
+@dataclass(frozen=True, slots=True)
+class FileBlock:
+    """A raw record of a file: some whole lines as they are, or some decoded columns.
+
+    Attributes:
+        data: bytes of whole lines, or a batch as the file has it.
+        start: where in the file it begins (of compressed files: in what they hold).
+        stop: the position after it.
+        header: the names of the file's columns, where it tells them; otherwise None.
+    """
+
+    data: bytes | pa.RecordBatch
+    start: int
+    stop: int
+    header: tuple[str, ...] | None = None
+
+
+@dataclass(eq=False)
 class FileFormat(ABC):
     """How files of one kind are read.
 
     Each half of a task's reader makes its own: the split reader calls `blocks`, the emitter `decode`, both on
     the task's thread. The driver calls `is_splittable` when it plans, and `infer` when it needs a schema.
 
-    Args:
+    Attributes:
         settings: what the user said.
     """
 
+    settings: ReadSettings
+
     needs_schema: ClassVar[bool] = True
     """Whether columns must be inferred from files or given; otherwise `infer` needs no file."""
-
-    def __init__(self, settings: ReadSettings) -> None:
-        self.settings = settings
 
     def is_splittable(self, url: str) -> bool:
         """Whether several tasks may read a range of a file each. Known by its name: nothing is opened."""
@@ -80,3 +112,10 @@ class FileFormat(ABC):
         Raises:
             CorruptRecordError: the file is not of this format.
         """
+
+
+def make_format(settings: ReadSettings) -> FileFormat:
+    """Return the format that the settings name."""
+    module, name = FORMATS[settings.format]
+    kind = getattr(import_module(f"headwater.readers.files.{module}"), name)
+    return cast("FileFormat", kind(settings))

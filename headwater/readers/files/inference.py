@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.formats import make_format
+from headwater.readers.files.file_format import FileFormat, make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.rows import partition_value
 from headwater.readers.files.settings import ReadSettings
@@ -54,14 +54,13 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Sc
         raise SourceError(
             f"no file is there to infer a schema from ({paths}): give one with .schema(...)", source="files"
         )
-    found = _file_columns(listed, settings)
+    found = _file_columns(listed, file_format, settings)
     folders = [field for field in _folder_columns(listed, settings) if field.name not in found.names]
     return pa.schema([*found, *folders])
 
 
-def _file_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> pa.Schema:
+def _file_columns(listed: Sequence[FileStatus], file_format: FileFormat, settings: ReadSettings) -> pa.Schema:
     """Return the columns of the oldest files; of a format that has always the same ones without a file."""
-    file_format = make_format(settings)
     if not listed:
         return file_format.infer(None, FileStatus("", 0, 0))
     oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[:_MOST_OPENED]
@@ -94,7 +93,8 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
                     source="files",
                 ) from error
             unified.append(pa.field(name, pa.string()))
-    return _normal(pa.schema(unified))
+    # All nullable, and without metadata.
+    return pa.schema([(field.name, _spark_type(field.type)) for field in unified])
 
 
 def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field[Any]]:
@@ -102,16 +102,8 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
     for file in listed:
         for key, raw in settings.partitions_of(file.url).items():
             values.setdefault(key, set()).add(partition_value(raw))
-    fields: list[pa.Field[Any]] = []
-    for key, found in values.items():
-        present = sorted(value for value in found if value)
-        fields.append(pa.field(key, infer_type(pa.array(present, pa.string()))))
-    return fields
-
-
-def _normal(schema: pa.Schema) -> pa.Schema:
-    """Return the schema in the types that Spark has, all nullable, without metadata."""
-    return pa.schema([pa.field(field.name, _spark_type(field.type)) for field in schema])
+    present = {key: sorted(value for value in found if value) for key, found in values.items()}
+    return [pa.field(key, infer_type(pa.array(found, pa.string()))) for key, found in present.items()]
 
 
 def _spark_type(kind: Any) -> pa.DataType:

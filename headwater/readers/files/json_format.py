@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import islice
 from typing import IO, Any, cast
 
@@ -11,11 +12,10 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
-from headwater.readers.files.compression import decompressed
-from headwater.readers.files.corrupt import BadLines, without_bad_lines
-from headwater.readers.files.line_blocks import line_blocks
-from headwater.readers.files.line_format import LineFormat
+from headwater.readers.files.corrupt import BadLines
+from headwater.readers.files.file_format import FileBlock
+from headwater.readers.files.line_format import LineFormat, line_blocks
+from headwater.readers.files.opening import decompressed
 from headwater.readers.files.values import parse_column, parse_leniently
 
 _SAMPLE_BYTES = 1 << 20
@@ -29,7 +29,14 @@ class JsonFormat(LineFormat):
         try:
             yield _parse(data, columns)
         except ValueError:
-            yield from self._around_bad_lines(block, url, columns)
+            bad = BadLines(
+                mode=self.settings.mode,
+                url=url,
+                start=block.start,
+                parse=lambda lines: _parse(b"\n".join(lines), columns),
+                keep=lambda line: self._kept(line, columns),
+            )
+            yield from bad.rows([line for line in data.split(b"\n") if line.strip()])
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         """Look at the first megabyte or two. A line that cannot be read does not count."""
@@ -40,18 +47,6 @@ class JsonFormat(LineFormat):
             for name, value in _members(line).items():
                 fields[name] = _wider(fields.get(name, pa.null()), _type_of(value))
         return pa.schema([pa.field(name, kind) for name, kind in sorted(fields.items())])
-
-    def _around_bad_lines(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        def parse(lines: Sequence[bytes]) -> pa.RecordBatch:
-            return _parse(b"\n".join(lines), columns)
-
-        def keep(line: bytes) -> pa.RecordBatch:
-            return self._kept(line, columns)
-
-        lines = [line for line in cast("bytes", block.data).split(b"\n") if line.strip()]
-        bad = BadLines(self.settings.mode, url, block.start, keep)
-        yield from without_bad_lines(lines, parse, bad)
-        bad.report()
 
     def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
         """Return the row of a bad line: the members that can be read, and the line in its own column."""
@@ -139,10 +134,7 @@ def _type_of(value: Any) -> pa.DataType:
     if isinstance(value, dict):
         return pa.struct(sorted((name, _type_of(item)) for name, item in value.items()))
     if isinstance(value, list):
-        kind: pa.DataType = pa.null()
-        for item in value:
-            kind = _wider(kind, _type_of(item))
-        return pa.list_(kind)
+        return pa.list_(reduce(_wider, map(_type_of, value), cast("pa.DataType", pa.null())))
     if isinstance(value, int) and not isinstance(value, bool):  # a bool is an int in Python
         return pa.int64() if -(1 << 63) <= value < 1 << 63 else pa.float64()
     simple: dict[type, pa.DataType] = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}

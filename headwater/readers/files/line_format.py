@@ -1,18 +1,23 @@
-"""Formats whose records are lines."""
+r"""Formats whose records are lines: where a byte range of a text file really begins and ends.
+
+The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that
+BEGIN in it, the last one to its end. A line begins at the start of the file, and after every ``\n``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+
+from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
-from headwater.readers.files.compression import decompressed, is_compressed
-from headwater.readers.files.file_format import FileFormat
-from headwater.readers.files.line_blocks import line_blocks
+from headwater.readers.files.file_format import FileBlock, FileFormat
+from headwater.readers.files.opening import decompressed, is_compressed
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+LONGEST_LINE_BYTES = 1 << 30
+_BOM = b"\xef\xbb\xbf"
 
 
 class LineFormat(FileFormat):
@@ -30,3 +35,89 @@ class LineFormat(FileFormat):
         if is_compressed(status.url):
             return line_blocks(decompressed(status.url, file), 0, None, status.url)
         return line_blocks(file, start, stop, status.url)
+
+
+def line_blocks(
+    file: Any, start: int, stop: int | None, url: str, block_bytes: int = 1 << 20
+) -> Iterator[FileBlock]:
+    """Yield the lines that begin in a range, in blocks of whole lines.
+
+    A byte order mark at the start of the file is left out.
+
+    Args:
+        file: to be read; must be able to seek unless ``start`` is 0.
+        start: the first byte of the range.
+        stop: the first byte after it; None for the end of the file.
+        url: of the file, for errors.
+        block_bytes: how much to read at once; a longer line makes a longer block.
+
+    Raises:
+        CorruptRecordError: a line is longer than 1 GiB: this is no text.
+    """
+    at = _next_line(file, start, block_bytes) if start else 0
+    # What was read and is not yielded yet; it begins at `at`.
+    rest = b""
+    while stop is None or at < stop:
+        # As much again as there is of a long line: it is not copied for every block that it has.
+        data = file.read(max(block_bytes, len(rest)))
+        buffer = rest + data if rest else data
+        if not data:
+            if buffer:
+                yield _block(buffer, at)
+            return
+        length = _whole_lines(buffer, None if stop is None else stop - at)
+        if length:
+            yield _block(buffer[:length], at)
+            at += length
+        rest = buffer[length:]
+        if len(rest) > LONGEST_LINE_BYTES:
+            raise CorruptRecordError(
+                f"a line is longer than {LONGEST_LINE_BYTES} bytes",
+                source="files",
+                split=url,
+                position=at,
+            )
+
+
+def first_line(file: Any) -> bytes:
+    """Return the first line of a file, without its end and without a byte order mark."""
+    file.seek(0)
+    line = b""
+    while data := file.read(64 << 10):
+        line += data
+        if b"\n" in data:
+            break
+    return line.partition(b"\n")[0].removeprefix(_BOM).removesuffix(b"\r")
+
+
+def _whole_lines(buffer: bytes, to_stop: int | None) -> int:
+    """Return the length of the whole lines in a buffer that belong to a range, 0 if no line is whole yet.
+
+    Args:
+        buffer: what was read, from the beginning of a line.
+        to_stop: how many of its bytes are in the range; None for all.
+    """
+    if to_stop is None or to_stop > len(buffer):
+        return buffer.rfind(b"\n") + 1
+    # The range ends here: its last line is the one with the range's last byte.
+    return buffer.find(b"\n", to_stop - 1) + 1
+
+
+def _next_line(file: Any, start: int, block_bytes: int) -> int:
+    """Return where the first line at or after ``start`` begins, and leave the file there."""
+    # One byte before: a line begins right at the start if that byte is a line end.
+    at = start - 1
+    file.seek(at)
+    while data := file.read(block_bytes):
+        found = data.find(b"\n")
+        if found >= 0:
+            at += found + 1
+            break
+        at += len(data)
+    file.seek(at)
+    return at
+
+
+def _block(data: bytes, at: int) -> FileBlock:
+    raw = data.removeprefix(_BOM) if at == 0 else data
+    return FileBlock(raw, at, at + len(data))

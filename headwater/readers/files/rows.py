@@ -11,20 +11,8 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
+from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
 from headwater.readers.files.values import parse_column
-
-METADATA_TYPE = pa.struct(
-    [
-        pa.field("file_path", pa.string()),
-        pa.field("file_name", pa.string()),
-        pa.field("file_size", pa.int64()),
-        pa.field("file_block_start", pa.int64()),
-        pa.field("file_block_length", pa.int64()),
-        pa.field("file_modification_time", pa.timestamp("us", "UTC")),
-    ]
-)
-"""The fields of Spark's own ``_metadata``."""
 
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -69,7 +57,7 @@ class RowAssembler:
         partitions = self._partitions(file.url)
         # A column of the file hides a folder of the same name, as in Spark.
         if field.name in partitions and field.name not in batch.schema.names:
-            return _repeated(_partition(field, partitions, file), batch.num_rows)
+            return cast("pa.Array[Any]", pa.repeat(_partition(field, partitions, file), batch.num_rows))
         if field.name == METADATA_COLUMN:
             return _metadata(file, start, stop, batch.num_rows)
         at = batch.schema.get_field_index(field.name)
@@ -83,7 +71,8 @@ def partition_value(raw: str) -> str | None:
     return None if raw == _NULL_PARTITION else unquote(raw)
 
 
-def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileStatus) -> pa.Scalar[Any]:
+def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileStatus) -> Any:
+    """Return the value of a folder, as a scalar of the field's type."""
     raw = partitions[field.name]
     try:
         parsed = parse_column(pa.array([partition_value(raw)], pa.string()), field.type)
@@ -91,11 +80,7 @@ def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileSt
         raise CorruptRecordError(
             f"the folder {field.name}={raw} is no {field.type}: {error}", source="files", split=file.url
         ) from error
-    return cast("pa.Scalar[Any]", parsed[0])
-
-
-def _repeated(value: Any, rows: int) -> pa.Array[Any]:
-    return cast("pa.Array[Any]", pa.repeat(value, rows))
+    return parsed[0]
 
 
 def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[Any]:
@@ -108,7 +93,7 @@ def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[An
         "file_block_length": stop - start,
         "file_modification_time": file.modified_ms * 1000,  # Spark knows no more than milliseconds
     }
-    return _repeated(pa.scalar(values, METADATA_TYPE), rows)
+    return cast("pa.Array[Any]", pa.repeat(pa.scalar(values, METADATA_TYPE), rows))
 
 
 def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.Array[Any]:

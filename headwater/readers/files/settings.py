@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
 
 from headwater.enumerators.files.selection import SelectedPath, partition_values
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 METADATA_COLUMN = "_metadata"
 """What the column about the file is called, as in Spark."""
+
+METADATA_TYPE = pa.struct(
+    [
+        pa.field("file_path", pa.string()),
+        pa.field("file_name", pa.string()),
+        pa.field("file_size", pa.int64()),
+        pa.field("file_block_start", pa.int64()),
+        pa.field("file_block_length", pa.int64()),
+        pa.field("file_modification_time", pa.timestamp("us", "UTC")),
+    ]
+)
+"""The fields of Spark's own ``_metadata``."""
 
 CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
 """What to do with a record that cannot be read, in Spark's words."""
@@ -47,7 +58,7 @@ class ReadSettings:
     """How files become rows.
 
     Attributes:
-        format: a name in `headwater.readers.files.formats.FORMATS`.
+        format: a name in `headwater.readers.files.file_format.FORMATS`.
         paths: what the user reads; ``key=value`` folders below them are columns.
         schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which
             they come out. None until it is known.

@@ -1,18 +1,21 @@
-"""The split reader of files: one range after the other, a block at a time."""
+"""The two halves of the reader of files: ranges to blocks, one after the other, and blocks to rows."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
+import pyarrow as pa
+
+from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import DataLossError, SourceError, UnknownSplitError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
 from headwater.enumerators.files.split import FileSplit, FileStatus
-from headwater.readers.files.block import FileBlock
-from headwater.readers.files.formats import make_format
+from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.opening import opened
+from headwater.readers.files.pruning import drop_failing
 from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
 
@@ -80,3 +83,38 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
                 split=file.url,
             ) from error
         log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)
+
+
+class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
+    """Decodes one block at a time: memory is that of a block, however large the file.
+
+    Args:
+        settings: format, schema, and what to do with records that cannot be read.
+    """
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self._format = make_format(settings)
+        self._assembler = RowAssembler(settings)
+        self._filters = settings.filters
+        # The range that is being read, and where it began: its position moves on with every block.
+        self._state: SplitState[FileSplit, int] | None = None
+        self._range_start = 0
+
+    def emit(self, record: FileBlock, state: SplitState[FileSplit, int]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one block.
+
+        Raises:
+            CorruptRecordError: a record cannot be read and the mode is to fail, or the file does not fit the
+                schema.
+        """
+        if state is not self._state:
+            self._state = state
+            self._range_start = state.position
+        file = state.split.file
+        for batch in self._format.decode(record, file.url, self._assembler.file_columns(file.url)):
+            rows = self._assembler.assemble(batch, file, self._range_start, state.stop)
+            rows = drop_failing(rows, self._filters)
+            if rows.num_rows:
+                yield rows
+        # Never back, and never past the stop: the last line of a range may reach over it.
+        state.position = max(state.position, min(record.stop, state.stop))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.block import FileBlock
+from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.line_format import LineFormat
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
 import pyarrow as pa
@@ -34,12 +35,13 @@ def parse_column(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
 
 def parse_leniently(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     """Return text as values, null where it is none."""
-    try:
+    with suppress(pa.ArrowInvalid):
         return parse_column(strings, kind)
-    except pa.ArrowInvalid:
-        # Slow, one value after the other: pyarrow does not say which one it is.
-        pass
-    return pa.concat_arrays([_one(strings.slice(at, 1), kind) for at in range(len(strings))])
+    # Slow, one value after the other: pyarrow does not say which one it is.
+    each = [strings.slice(at, 1) for at in range(len(strings))]
+    return pa.concat_arrays(
+        [parse_column(one, kind) if _is(one, kind) else pa.array([None], kind) for one in each]
+    )
 
 
 def infer_type(strings: pa.Array[Any]) -> pa.DataType:
@@ -61,10 +63,6 @@ def _is(strings: pa.Array[Any], kind: pa.DataType) -> bool:
     return True
 
 
-def _one(string: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
-    return parse_column(string, kind) if _is(string, kind) else pa.array([None], kind)
-
-
 def _booleans(strings: pa.Array[Any]) -> pa.Array[Any]:
     lowered = pc.utf8_lower(strings)
     is_true = pc.is_in(lowered, pa.array(["true"]))
@@ -78,14 +76,10 @@ def _booleans(strings: pa.Array[Any]) -> pa.Array[Any]:
 def _timestamps(strings: pa.Array[Any], kind: pa.TimestampType) -> pa.Array[Any]:
     """Return text as times. Pyarrow casts texts that all have a zone, or texts of which none has one."""
     without_zone = pa.timestamp(kind.unit)
-    try:
+    with suppress(pa.ArrowInvalid):
         return strings.cast(without_zone).cast(kind)
-    except pa.ArrowInvalid:
-        pass
-    try:
+    with suppress(pa.ArrowInvalid):
         return strings.cast(kind)
-    except pa.ArrowInvalid:
-        pass
     # Some have a zone and some have not: each kind by itself.
     zoned = pc.match_substring_regex(strings, _ZONE)
     nothing = pa.scalar(None, pa.string())

@@ -23,9 +23,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.files import line_blocks
-from headwater.readers.files.rows import METADATA_TYPE
-from headwater.readers.files.settings import CsvSettings
+from headwater.readers.files import line_format
+from headwater.readers.files.settings import METADATA_TYPE, CsvSettings
 from tests.readers.files.reading import infer, read, settings
 
 BORDERS = st.lists(st.integers(1, 400), max_size=4)
@@ -42,7 +41,7 @@ VALUE = pa.schema([pa.field("value", pa.string())])
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a small file has many."""
-    monkeypatch.setattr(line_blocks.line_blocks, "__defaults__", (16,))
+    monkeypatch.setattr(line_format.line_blocks, "__defaults__", (16,))
 
 
 @ANY

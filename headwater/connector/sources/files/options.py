@@ -1,21 +1,69 @@
-"""The options of the files source: Spark's names, defaults and meanings where Spark has them."""
+"""The options of the files source: Spark's names, defaults and meanings where Spark has them.
+
+Here are those that say where files are, and the table of all.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
 from dataclasses import replace
 from typing import Final
 
-from headwater.connector.options import OptionTable
+from headwater.connector.options import Option, OptionTable, ParsedOptions, boolean, text
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTIONS, STORAGE_OPTIONS
-from headwater.connector.sources.files.path_options import PATH_OPTIONS
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
+from headwater.core.errors import OptionError
+from headwater.enumerators.files.selection import SelectedPath, compile_name
+
+
+def _paths(raw: str) -> tuple[str, ...]:
+    """One path, or a JSON list of them."""
+    if not raw.lstrip().startswith("["):
+        return (text(raw),)
+    try:
+        found = json.loads(raw)
+    except ValueError as error:
+        raise ValueError(f"begins with [ and is no JSON list: {error}") from None
+    if not found or not all(isinstance(path, str) and path for path in found):
+        raise ValueError(f"must be a path or a JSON list of paths, not {raw!r}")
+    return tuple(found)
+
+
+def _pattern(raw: str) -> str:
+    compile_name(text(raw))
+    return text(raw)
+
+
+_PATH: Final = Option(
+    "path",
+    _paths,
+    None,
+    "A file, a folder, or a pattern of them (`*`, `?`, `[a-z]`, `{a,b}`), on any file system of fsspec "
+    "(`/data`, `s3://bucket/in`); or a JSON list of such paths. What `load(path)` sets. Required.",
+)
+_PATHS: Final = Option("paths", _paths, None, "What `load([path, path])` sets: the same as a list in `path`.")
+_PATH_GLOB_FILTER: Final = Option(
+    "pathGlobFilter", _pattern, None, "Only files whose name matches this pattern."
+)
+_RECURSIVE_FILE_LOOKUP: Final = Option(
+    "recursiveFileLookup",
+    boolean,
+    False,
+    "Whether files in all folders below are read; then no column comes from a folder. Otherwise only folders "
+    "called `key=value` are looked into.",
+)
 
 FILES_OPTIONS: Final = OptionTable(
     [
         FORMAT,
-        *PATH_OPTIONS,
+        _PATH,
+        _PATHS,
+        _PATH_GLOB_FILTER,
+        _RECURSIVE_FILE_LOOKUP,
         *DISCOVERY_OPTIONS,
         *READ_OPTIONS,
         replace(PARALLELISM, shown_default="CPUs of the driver"),
@@ -29,6 +77,44 @@ FILES_OPTIONS: Final = OptionTable(
 def render() -> str:
     """Return the table of the page ``docs/files.md``."""
     return FILES_OPTIONS.markdown()
+
+
+def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
+    """Return what is read.
+
+    Raises:
+        OptionError: no path, or a pattern that is none.
+    """
+    found = (*_selected(options, _PATH), *_selected(options, _PATHS))
+    if not found:
+        raise OptionError("is required: .load('/data/in') or .option('path', ...)", option=_PATH.name)
+    return found
+
+
+def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) -> tuple[SelectedPath, ...]:
+    found = tuple(
+        SelectedPath(
+            _absolute(path),
+            recursive=options[_RECURSIVE_FILE_LOOKUP],
+            name_filter=options[_PATH_GLOB_FILTER],
+        )
+        for path in options[option] or ()
+    )
+    for path in found:
+        try:
+            # Compiles the pattern.
+            path.takes(["any"])
+        except ValueError as error:
+            raise OptionError(str(error), option=option.name) from error
+    return found
+
+
+def _absolute(path: str) -> str:
+    """Return a path that means the same in every process, without a slash at its end."""
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", path):
+        return path.rstrip("/") if not path.endswith("://") else path
+    # Pathlib would drop what a pattern may hold.
+    return os.path.abspath(path.removeprefix("file:"))  # noqa: PTH100
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any, Final
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of, text
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
-from headwater.readers.files.formats import FORMATS
+from headwater.readers.files.file_format import FORMATS
 from headwater.readers.files.settings import CorruptMode, CsvSettings, ReadSettings
 
 

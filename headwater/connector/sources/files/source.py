@@ -15,8 +15,7 @@ from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.discovery_options import MAX_FILES, STORAGE_OPTIONS, files_settings
-from headwater.connector.sources.files.options import FILES_OPTIONS
-from headwater.connector.sources.files.path_options import selected_paths
+from headwater.connector.sources.files.options import FILES_OPTIONS, selected_paths
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
     INCLUDE_METADATA,
@@ -34,13 +33,11 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
-from headwater.readers.files.formats import make_format
-from headwater.readers.files.settings import METADATA_COLUMN, ReadSettings
+from headwater.readers.files.file_format import FileBlock, make_format
+from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
 
 if TYPE_CHECKING:
-    from headwater.readers.files.block import FileBlock  # noqa: F401 - named in the type of the class
-    from headwater.readers.files.emitter import FilesRecordEmitter
-    from headwater.readers.files.split_reader import FilesSplitReader
+    from headwater.readers.files.split_reader import FilesRecordEmitter, FilesSplitReader
 
 _OPENING_BYTES: Final = 256 << 10
 """What opening a file costs, as bytes that could be read meanwhile.
@@ -56,7 +53,7 @@ _BACKOFF: Final = Backoff(deadline_ms=120_000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
+class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     """Files as splits, byte offsets as positions.
 
     Attributes:
@@ -85,7 +82,6 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         if self.read.schema is not None:
             return self.read.schema
         from headwater.readers.files.inference import infer_schema
-        from headwater.readers.files.rows import METADATA_TYPE
 
         found = infer_schema(self.files.listers(SystemClock()), self.read)
         if self.metadata:
@@ -112,8 +108,6 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
             OptionError: they contradict each other.
         """
         from pyspark.sql.pandas.types import from_arrow_type
-
-        from headwater.readers.files.rows import METADATA_TYPE
 
         if given and self.columns is not None and tuple(schema.names) != self.columns:
             raise OptionError(
@@ -152,7 +146,7 @@ class FilesSource(PlannedSource["FileBlock", FileSplit, int]):
         return FilesSplitReader(self.read)
 
     def create_emitter(self) -> FilesRecordEmitter:
-        from headwater.readers.files.emitter import FilesRecordEmitter
+        from headwater.readers.files.split_reader import FilesRecordEmitter
 
         return FilesRecordEmitter(self.read)
 
@@ -213,7 +207,6 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     """
     parsed = FILES_OPTIONS.parse(options, boundedness)
     mode = boundedness or Boundedness.BOUNDED
-    is_stream = mode is Boundedness.CONTINUOUS_UNBOUNDED
     paths = selected_paths(parsed)
     source = FilesSource(
         files=files_settings(parsed, paths, mode, _BACKOFF),
@@ -229,7 +222,7 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
             parallelism=parsed[PARALLELISM] or available_cpus(), min_tasks=parsed[MIN_PARTITIONS] or 1
         ),
         backoff=_BACKOFF,
-        push_filters=parsed[PUSH_FILTERS] and not is_stream,
+        push_filters=parsed[PUSH_FILTERS] and mode is Boundedness.BOUNDED,
     )
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.files import line_blocks as module
-from headwater.readers.files.line_blocks import first_line, line_blocks
+from headwater.readers.files import line_format as module
+from headwater.readers.files.line_format import first_line, line_blocks
 
 PIECES = st.lists(
     st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\r", b"\xc3\xa9" * 3, b" "]), max_size=30
