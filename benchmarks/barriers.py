@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import pyarrow as pa
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.epoch_settings import EpochSettings
+from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.epoch import Barrier, EpochState, SplitProgress, SplitStatus
 from headwater.core.retry import Backoff

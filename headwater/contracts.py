@@ -6,16 +6,21 @@ Each class states when it is called, how often, and in which process and thread.
 from __future__ import annotations
 
 from headwater.connector.sources.user_sources import FromOptions
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import (
+    BarrierSplitEnumerator,
+    BarrierSplitEnumeratorContext,
+    Checkpoint,
+    PlannedSplitEnumerator,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+    SplitRequest,
+)
 from headwater.core.epoch import Barrier, FoundSplit
-from headwater.core.epoch_emitter import EpochRecordEmitter
-from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.epoch_records import EpochRecord, EpochRecordEmitter, EpochRecords
 from headwater.core.jsons import JsonValue
-from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source

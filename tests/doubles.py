@@ -9,9 +9,8 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
-from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness

@@ -40,12 +40,12 @@ reader = source.reader(schema)
 pickle.dumps(reader)
 done("make readers")
 
-from headwater.connector.spark.partition import TaskPartition
+from pyspark.sql.datasource import InputPartition
 from headwater.connector.planned.planning import ReadTask
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.core.errors import SourceError
 from headwater.core.split import SplitRange
-task = TaskPartition(ReadTask((SplitRange(KafkaPartitionSplit("orders", 0), 0, 1),)))
+task = InputPartition(ReadTask((SplitRange(KafkaPartitionSplit("orders", 0), 0, 1),)))
 with contextlib.suppress(SourceError):
     reader.partitions() if sys.argv[1] == "plan" else list(reader.read(task))
 done(sys.argv[1])

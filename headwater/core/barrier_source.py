@@ -6,12 +6,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint
-from headwater.core.epoch_emitter import EpochRecordEmitter
-from headwater.core.epoch_records import EpochRecord
+from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
+from headwater.core.epoch_records import EpochRecord, EpochRecordEmitter
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitT
 

@@ -1,4 +1,7 @@
-"""The driver half of a source: which splits exist (FLIP-27 ``SplitEnumerator``)."""
+"""The driver half of a source: which splits exist (FLIP-27 ``SplitEnumerator``).
+
+What both modes share comes first, then the enumerators of planned mode and of barrier mode.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +73,8 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
     """Discovers splits. One per query, on the driver, in Spark's source runner process.
 
     What both modes share. An enumerator is either a
-    `headwater.core.planned_enumerator.PlannedSplitEnumerator`, which also knows where its splits end, or a
-    `headwater.core.barrier_enumerator.BarrierSplitEnumerator`, which also takes events of its readers.
+    `headwater.core.enumerator.PlannedSplitEnumerator`, which also knows where its splits end, or a
+    `headwater.core.enumerator.BarrierSplitEnumerator`, which also takes events of its readers.
 
     Life: made by the source's ``create_enumerator`` or ``restore_enumerator`` -> `start` once -> any number
     of rounds, each with one `refresh` and at most one `snapshot_state` -> `close` once, if the process is
@@ -123,4 +126,75 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         """Close what is open.
 
         Spark kills the process on an ordinary stop: nothing may depend on this call.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """The batch that is being planned asks for splits (FLIP-27 ``SourceReaderContext.sendSplitRequest``).
+
+    Here a batch is the reader.
+
+    Attributes:
+        limited: whether the limits of one batch count (they do not under ``Trigger.Once`` and in a batch
+            read).
+        ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to
+            be found completely, however long that takes, and what comes later is not to be assigned any more
+            in the life of this enumerator.
+    """
+
+    limited: bool
+    ends: bool
+
+
+class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
+    """Discovers splits, and knows their heads.
+
+    A round of planned mode is `refresh`, `handle_split_request`, `heads`, `snapshot_state`, each once.
+    """
+
+    @abstractmethod
+    def heads(self) -> Mapping[SplitPath, PositionT]:
+        """Return, as of the last `refresh`, where each split ends now: the position of its next record.
+
+        Of a bounded source: where it ends for good. A split without a head is not read in this batch.
+        """
+
+    def handle_split_request(self, request: SplitRequest) -> None:
+        """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``).
+
+        Called once for every batch, after `refresh`.
+
+        For sources whose splits are many and each read once and whole (`PlannedSource.bounded_splits`):
+        assign as many as a batch may have, and retire those that the checkpoint holds at their end. May use
+        `SplitEnumeratorContext.call_async`; what is assigned in a handler still counts for this batch. The
+        default does nothing: what `refresh` found is assigned already.
+        """
+
+
+class BarrierSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
+    """What the coordinator of barrier mode offers an enumerator. Called on the coordinator thread only."""
+
+    @abstractmethod
+    def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
+        """Send a small event to the task that reads this split next (FLIP-27 ``sendEventToSourceReader``).
+
+        It travels inside the epoch that is planned after the current `SplitEnumerator.refresh`, so an epoch
+        that is read again brings it again. If that epoch does not read the split, the event is dropped: send
+        it again in a later refresh.
+        """
+
+
+class BarrierSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
+    """Discovers the splits that reading does not find, and takes events of the readers.
+
+    A round of barrier mode is `refresh`, then `snapshot_state` if an epoch is opened.
+    """
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Take an event of a reader (FLIP-27 ``handleSourceEvent``).
+
+        Called when the epoch in which it was sent is complete, before `notify_checkpoint_complete` and
+        `refresh`: once, and again after a restart that restores the state from before. So what it changes
+        belongs into `snapshot_state`. The default ignores it, which is right where readers send none.
         """

@@ -1,11 +1,15 @@
-"""What a split reader returns in barrier mode, where the end of a split is found out by reading it."""
+"""What a split reader returns in barrier mode, where the end of a split is found out by reading it.
+
+And the ready-made emitter of that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.epoch import FoundSplit
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordsWithSplitIds
@@ -53,3 +57,12 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
 
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
     events: tuple[JsonValue, ...] = ()
+
+
+class EpochRecordEmitter(RecordEmitter[EpochRecord, Any, Any]):
+    """Hands rows on as they are: for sources whose split reader makes rows of the source's schema."""
+
+    def emit(self, record: EpochRecord, state: SplitState[Any, Any]) -> Iterator[pa.RecordBatch]:
+        state.position = record.position
+        if record.rows.num_rows:
+            yield record.rows

@@ -6,9 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
-from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitRange, SplitT

@@ -13,7 +13,7 @@ pytest runs it, and so does every runner that knows ``test_`` methods of plain c
 from __future__ import annotations
 
 from headwater.core.clock import Clock, ManualClock
-from headwater.testing.checkpoint_tests import CheckpointTests
+from headwater.testing.checkpoint_tests import CheckpointTests, ScaleTests
 from headwater.testing.context import RecordingContext
 from headwater.testing.contracts import BrokenContractError
 from headwater.testing.engine import CrashError, MicroBatchEngine, Step, count_rows, read_batch
@@ -22,7 +22,6 @@ from headwater.testing.memory import MemorySystem
 from headwater.testing.offset_tests import OffsetTests
 from headwater.testing.option_tests import OptionTests
 from headwater.testing.reader_tests import ReaderTests
-from headwater.testing.scale_tests import ScaleTests
 from headwater.testing.scripted import End, Fail, Find, Pause, Rows, ScriptedSource, scripted
 from headwater.testing.spark_tests import SparkTests
 

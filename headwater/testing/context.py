@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from headwater.core.barrier_enumerator import BarrierSplitEnumeratorContext
 from headwater.core.clock import ManualClock
+from headwater.core.enumerator import BarrierSplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, retrying
 from headwater.core.split import Split, SplitPath

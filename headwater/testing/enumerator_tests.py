@@ -7,10 +7,15 @@ from contextlib import closing, contextmanager
 from typing import Any, TypeAlias
 
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import (
+    Checkpoint,
+    PlannedSplitEnumerator,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+    SplitRequest,
+)
 from headwater.core.jsons import dumps
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES
-from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.planned_source import PlannedSource
 from headwater.core.source import Boundedness
 from headwater.core.split import Split, SplitPath

@@ -6,9 +6,9 @@ import json
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.connector.barrier.completed_checkpoint import CheckpointStats, CompletedCheckpoint
 from headwater.connector.barrier.offsets import EpochId
 from headwater.core.clock import Clock
 from headwater.core.errors import StateLocationError
@@ -23,8 +23,49 @@ _FIRST_POLL_MS: Final = 10
 _MOST_POLL_MS: Final = 500
 _READERS: Final = 8
 _OPENED: Final = "opened"
+_MEASURES: Final = ("start_delay_ms", "alignment_ms", "in_flight_bytes", "snapshot_ms")
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CompletedCheckpoint:
+    """The manifests of an epoch, one a task, in order. The same whenever it is completed again.
+
+    Attributes:
+        epoch: which.
+        manifests: of its tasks.
+        waited_ms: for manifests, on the driver.
+    """
+
+    epoch: EpochId
+    manifests: tuple[Manifest, ...]
+    waited_ms: int
+
+    @property
+    def stats(self) -> JsonObject:
+        """What it took, for the query's progress (Flink's ``CompletedCheckpointStats``).
+
+        * ``epoch``: its number;
+        * ``places``: how many tasks it had, ``not_run``: how many of them were not run;
+        * ``state_bytes``: of all manifests;
+        * ``waited_ms``: for manifests, on the driver;
+        * ``start_delay_ms``, ``alignment_ms``, ``in_flight_bytes``, ``snapshot_ms``: the largest of any task.
+        """
+        stats: JsonObject = {
+            "epoch": self.epoch.number,
+            "places": len(self.manifests),
+            "not_run": sum(manifest.state is None for manifest in self.manifests),
+            "state_bytes": sum(manifest.size_bytes for manifest in self.manifests),
+            "waited_ms": self.waited_ms,
+        }
+        for name in _MEASURES:
+            found = [
+                value for manifest in self.manifests if isinstance(value := manifest.metrics.get(name), int)
+            ]
+            if found:
+                stats[name] = max(found)
+        return stats
 
 
 class CheckpointCoordinator:
@@ -61,7 +102,7 @@ class CheckpointCoordinator:
         self._completed: CompletedCheckpoint | None = None
 
     @property
-    def stats(self) -> CheckpointStats | None:
+    def stats(self) -> JsonObject | None:
         """Statistics of the last completed checkpoint."""
         return self._completed.stats if self._completed else None
 
@@ -102,7 +143,7 @@ class CheckpointCoordinator:
             self._completed = self._collect(epoch, tasks)
             if self._pending == epoch:
                 self._pending = None
-            log.info("epoch %d is complete: %s", epoch.number, dumps(self._completed.stats.to_json()))
+            log.info("epoch %d is complete: %s", epoch.number, dumps(self._completed.stats))
         return self._completed
 
     def prune(self, epoch: EpochId, oldest_needed: int) -> list[EpochId]:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
-from headwater.connector.barrier.epoch_settings import EpochSettings
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
-from headwater.connector.barrier.plan import deal, epoch_tasks
-from headwater.connector.barrier.round_context import BarrierRoundContext
+from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.settlement import Settlement, settle
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.offset_codec import flatten, nest
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator
+from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
+from headwater.core.enumerator import BarrierSplitEnumerator
 from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
+from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_location import check_state_store
 from headwater.readers.runtime.epoch.task import EpochTask
 
@@ -125,7 +125,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset."""
         stats = self._checkpoints.stats if self._checkpoints else None
-        return {**self._codec.genesis(), "checkpoint": stats.to_json()} if stats else None
+        return {**self._codec.genesis(), "checkpoint": stats} if stats else None
 
     def commit(self, end: JsonObject) -> None:
         """Nothing: `plan_next` takes up a committed epoch, and Spark calls it before this."""
@@ -231,3 +231,33 @@ def _give_back(enumerator: BarrierSplitEnumerator[Any, Any], settled: Settlement
         enumerator.add_splits_back(settled.not_run)
     for event in settled.events:
         enumerator.handle_source_event(event)
+
+
+def deal(due: Sequence[SplitPath], most: int) -> list[tuple[SplitPath, ...]]:
+    """Deal splits to tasks, as evenly as may be: their numbers differ by one at the most.
+
+    Args:
+        due: the splits, in order.
+        most: the most tasks.
+    """
+    tasks = min(most, len(due))
+    return [tuple(due[number::tasks]) for number in range(tasks)]
+
+
+def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]:
+    """Return the tasks of an epoch: a pure function of its offset and the options. No I/O."""
+    return [
+        EpochTask(
+            folder=offset.epoch.folder,
+            number=number,
+            ranges=tuple(SplitRange(offset.splits[path], offset.starts[path], None) for path in paths),
+            barrier=offset.barrier,
+            mode=settings.mode,
+            alignment_timeout_ms=settings.alignment_timeout_ms,
+            budget_bytes=settings.budget_bytes,
+            restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
+            events=offset.events[number],
+            share_scans=settings.share_scans,
+        )
+        for number, paths in enumerate(offset.tasks)
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.connector.barrier.completed_checkpoint import CompletedCheckpoint
+from headwater.connector.barrier.checkpoints import CompletedCheckpoint
 from headwater.connector.barrier.offsets import EpochOffset, ManifestRef
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint

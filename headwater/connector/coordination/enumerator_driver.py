@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from headwater.connector.coordination.assignment import AssignmentTracker
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.round_context import RoundContext
 from headwater.core.enumerator import Checkpoint, SplitEnumerator
@@ -41,7 +40,8 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         self._context = context
         self._create = create
         self._restore = restore
-        self._assignments: AssignmentTracker[Any] = AssignmentTracker()
+        # What each plan assigned for the first time (Flink's ``SplitAssignmentTracker``), by the plan's key.
+        self._planned: list[tuple[object, tuple[Split, ...]]] = []
         self._enumerator: EnumeratorT | None = None
         self._notified: object = None
 
@@ -83,7 +83,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         """Note which splits a plan assigns anew. Should it never be logged, `look` gives them back."""
         # Noted on Spark's thread and resolved on the coordinator's: never at once, since Spark's thread waits
         # for every call that it makes there.
-        self._assignments.record(key, assigned)
+        self._planned.append((key, tuple(assigned)))
 
     def close(self) -> None:
         """Close the enumerator and end the threads, as far as there is time."""
@@ -94,7 +94,10 @@ class EnumeratorDriver(Generic[EnumeratorT]):
     def _begin_round(self, committed: object, checkpoint: Checkpoint[Any, Any] | None) -> None:
         """On the coordinator thread, in the order that the contract of enumerators promises."""
         enumerator = self._made(checkpoint)
-        if unlogged := self._assignments.resolve(committed):
+        # Spark plans one batch at a time: every plan but the committed one was given up.
+        unlogged = [split for key, splits in self._planned if key != committed for split in splits]
+        self._planned.clear()
+        if unlogged:
             enumerator.add_splits_back(unlogged)
         if checkpoint is not None:
             self._notify(committed, checkpoint, lambda _: None)

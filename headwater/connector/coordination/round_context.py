@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, SplitEnumeratorContext
 from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitT
 
 T = TypeVar("T")
@@ -88,3 +89,22 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
             for path, assigned in self._assigned.items()
         )
         return changed or any(path in before.splits for path in self._retired)
+
+
+class BarrierRoundContext(RoundContext[SplitT, PositionT], BarrierSplitEnumeratorContext[SplitT, PositionT]):
+    """Collects events too. On the coordinator thread."""
+
+    def __init__(self, loop: CoordinatorLoop) -> None:
+        super().__init__(loop)
+        self._events: dict[SplitPath, list[JsonValue]] = {}
+
+    def begin_round(self) -> None:
+        super().begin_round()
+        self._events = {}
+
+    def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
+        self._events.setdefault(path, []).append(event)
+
+    def events_for(self, paths: Iterable[SplitPath]) -> tuple[JsonValue, ...]:
+        """Return what was sent to the reader of these splits."""
+        return tuple(event for path in paths for event in self._events.get(path, ()))

@@ -13,9 +13,9 @@ from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.core.clock import Clock, SystemClock
+from headwater.core.enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonObject
-from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.split import PositionT, SplitPath, SplitT

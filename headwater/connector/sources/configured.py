@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
-    from headwater.connector.barrier.epoch_settings import EpochSettings
+    from headwater.connector.barrier.options import EpochSettings
     from headwater.connector.coordination.coordinator import SourceCoordinator
     from headwater.connector.planned.admission import ReadLimits
     from headwater.connector.planned.planning import PlanningHints

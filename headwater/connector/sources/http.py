@@ -18,11 +18,10 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint
+from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness

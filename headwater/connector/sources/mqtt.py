@@ -19,18 +19,16 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
 from headwater.core.barrier_reader import BarrierSplitReader
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.enumerator import Checkpoint
+from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.core.state_store import MemoryStateStore, StateStore
-from headwater.enumerators.mqtt.enumerator import MqttSplitEnumerator
-from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.enumerators.mqtt.enumerator import MqttSessionSplit, MqttSplitEnumerator
 from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 
 if TYPE_CHECKING:

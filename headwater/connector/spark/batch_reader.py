@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.connector.spark.partition import TaskPartition, read_partition
 
 
 class BatchReader(DataSourceReader):
@@ -25,10 +25,26 @@ class BatchReader(DataSourceReader):
         """Look at the outside and plan. In the planner, once."""
         coordinator = self._configured.create_coordinator()
         try:
-            return [TaskPartition(task) for task in coordinator.plan_all()]
+            return [InputPartition(task) for task in coordinator.plan_all()]
         finally:
             coordinator.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return read_partition(self._configured, partition)
+        if partition.value is None:  # Spark's stand-in where there is nothing to read
+            return iter(())
+        return self._configured.read_task(partition.value)
+
+
+class PushdownBatchReader(BatchReader):
+    """A batch reader that hands Spark's filters to its source.
+
+    A class of its own: while ``spark.sql.python.filterPushdown.enabled`` is off, as it is by default, Spark
+    refuses every reader that has `pushFilters`.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Show all filters to the source, and return all: Spark applies them again."""
+        source = self._configured.source.with_filters(filters)
+        self._configured = replace(self._configured, source=source)
+        return filters

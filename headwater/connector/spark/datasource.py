@@ -59,7 +59,7 @@ class HeadwaterDataSource(DataSource):
 
         configured = self._bind(Boundedness.BOUNDED, schema)
         if configured.push_filters:
-            from headwater.connector.spark.pushdown_reader import PushdownBatchReader
+            from headwater.connector.spark.batch_reader import PushdownBatchReader
 
             return PushdownBatchReader(configured)
         return BatchReader(configured)

@@ -15,7 +15,6 @@ from pyspark.sql.streaming.datasource import (
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.connector.spark.partition import TaskPartition, read_partition
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 
@@ -63,11 +62,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: JsonObject, end: JsonObject) -> Sequence[InputPartition]:
         """Return the tasks of a logged batch. No I/O; may be called several times."""
-        return [TaskPartition(task) for task in self._get_coordinator().tasks(start, end)]
+        return [InputPartition(task) for task in self._get_coordinator().tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return read_partition(self._configured, partition)
+        return self._configured.read_task(partition.value)
 
     def commit(self, end: JsonObject) -> None:
         """Take note of a committed batch. Spark is one batch late, and never commits the last one."""

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext, SplitRequest
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.planned_enumerator import PlannedSplitEnumerator, SplitRequest
 from headwater.core.split import SplitPath
 from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog

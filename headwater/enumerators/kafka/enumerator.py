@@ -6,10 +6,9 @@ import logging
 from collections.abc import Mapping
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
-from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings

@@ -1,12 +1,27 @@
-"""The enumerator of MQTT sessions."""
+"""Sessions at an MQTT broker as splits, and their enumerator."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext
-from headwater.core.enumerator import Checkpoint
-from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
+from headwater.core.split import Split, SplitPath
+
+
+@dataclass(frozen=True, slots=True)
+class MqttSessionSplit(Split):
+    """The messages that the broker keeps for one client while it is away.
+
+    Attributes:
+        client_id: names the session at the broker.
+    """
+
+    client_id: str
+
+    @property
+    def path(self) -> SplitPath:
+        return (self.client_id,)
 
 
 class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads
-from headwater.core.barrier_enumerator import BarrierSplitEnumerator
-from headwater.core.enumerator import Checkpoint, SplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import (
+    BarrierSplitEnumerator,
+    Checkpoint,
+    PlannedSplitEnumerator,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+)
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
-from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.epoch_settings import EpochSettings
+from headwater.connector.barrier.options import EpochSettings
 from headwater.core.epoch import Barrier
 from headwater.core.jsons import JsonObject, canonical
 from headwater.core.retry import Backoff

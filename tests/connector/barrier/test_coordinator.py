@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.epoch_settings import EpochSettings
+from headwater.connector.barrier.options import EpochSettings
 from headwater.core.epoch import Barrier
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.barrier.epoch_settings import EpochSettings
+from headwater.connector.barrier.options import EpochSettings
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.errors import FencedError

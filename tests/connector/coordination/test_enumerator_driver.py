@@ -105,6 +105,14 @@ def test_a_plan_that_was_not_logged_is_given_back_before_the_next_look(harness: 
     assert harness.told[5:] == ["complete", "refresh"]
 
 
+def test_plans_that_were_not_logged_are_given_back_once_in_order(harness: Harness) -> None:
+    harness.driver.record_plan("one", [NumberSplit("b")])
+    harness.driver.record_plan("two", [A])
+    harness.driver.look("genesis", None)
+    harness.driver.look("genesis", None)
+    assert [told for told in harness.told if told.startswith("back")] == ["back ['b', 'a']"]
+
+
 def test_every_call_is_made_on_the_coordinator_thread(harness: Harness) -> None:
     harness.driver.look("genesis", None)
     harness.driver.ask(lambda made: made.snapshot_state())

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headwater.connector.barrier.round_context import BarrierRoundContext
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
+from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.clock import ManualClock
 from headwater.core.enumerator import Checkpoint
 from headwater.core.errors import ContractError

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
 from headwater.core.source import Boundedness
-from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient
 from local_mqtt import LocalMqtt
 from tests.exactly_once.barrier_driver import start

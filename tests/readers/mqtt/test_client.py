@@ -14,7 +14,7 @@ from headwater.core.epoch import Barrier, EpochState, SplitStatus
 from headwater.core.errors import AuthorizationError, OptionError, TransientSourceError
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
-from headwater.enumerators.mqtt.split import MqttSessionSplit
+from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient
 from local_mqtt import LocalMqtt
 from tests.readings import epoch_task, read_task

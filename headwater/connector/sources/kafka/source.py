@@ -24,11 +24,10 @@ from headwater.connector.sources.kafka.options import (
     RETRY_INTERVAL,
 )
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
 from headwater.core.errors import OffsetError
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.planned_enumerator import PlannedSplitEnumerator
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.connector.spark.partition import TaskPartition
 from headwater.core.errors import AuthenticationError, HeadwaterError
 from headwater.core.source import Boundedness
 from local_kafka import LocalKafka
@@ -361,7 +361,7 @@ class TestPermissions:
             str(configured.source),
         ]
         assert [text for text in seen if SECRET in text] == []
-        assert SECRET.encode() not in pickle.dumps([TaskPartition(task) for task in tasks])
+        assert SECRET.encode() not in pickle.dumps([InputPartition(task) for task in tasks])
         assert SECRET.encode() in pickle.dumps(configured.source), "the executors log in, too"
 
     @pytest.mark.parametrize(
