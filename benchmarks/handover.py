@@ -30,10 +30,10 @@ from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
-from headwater.readers.runtime.partitions.events import EndOfPartition
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
+from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
+from headwater.readers.runtime.partitions.subpartition import EndOfPartition, PartitionBuffer
 from tests.doubles import NUMBER_SCHEMA, NumberSplit
 from tests.pages import PageSource
 from tests.readings import epoch_task, read_task

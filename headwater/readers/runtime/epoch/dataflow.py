@@ -18,11 +18,9 @@ from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManag
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.events import CheckpointBarrier
-from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
-from headwater.readers.runtime.partitions.subpartition import Element
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
+from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
+from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, Element
 
 
 class Dataflow:

@@ -18,7 +18,7 @@ from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.epoch.progress import EpochProgress
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
-from headwater.readers.runtime.partitions.events import PartitionEvent
+from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 
 class EmitterNode:

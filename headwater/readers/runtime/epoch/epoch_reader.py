@@ -19,7 +19,7 @@ from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.task import ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
 
 _CALLS_S = 0.05
 """How long the task's thread waits for an answer before it looks at the channels again."""

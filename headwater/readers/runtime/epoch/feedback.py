@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
-from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
+from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionBuffer
 
 
 class FeedbackLoop:

@@ -19,9 +19,8 @@ from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.restored import RestoredRows
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
-from headwater.readers.runtime.partitions.events import CheckpointBarrier
 from headwater.readers.runtime.partitions.ipc import write_batches
+from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionBuffer
 
 MOST_FOUND = 10_000
 """So many splits that were found and not begun end an epoch that has a limit: its state must stay small."""

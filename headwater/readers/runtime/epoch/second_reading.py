@@ -17,7 +17,7 @@ from headwater.readers.runtime.epoch.emitter_node import ReplayNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
 
 
 class SecondReading(EpochReader):

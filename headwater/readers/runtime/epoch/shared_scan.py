@@ -20,11 +20,9 @@ from headwater.core.epoch import EpochState
 from headwater.core.jsons import dumps
 from headwater.core.source import Source
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.partitions.blocking import read_file
-from headwater.readers.runtime.partitions.blocking_partition import BlockingResultPartition
+from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, read_file
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
+from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
 
 log = logging.getLogger(__name__)
 

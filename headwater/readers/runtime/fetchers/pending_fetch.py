@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
-from headwater.readers.runtime.partitions.events import PartitionEvent
+from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
 from headwater.readers.runtime.fetchers.pending_fetch import PendingFetch
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
+from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionEvent
 
 Reader: TypeAlias = BarrierSplitReader[Any, Any]
 FetcherTask: TypeAlias = Callable[[Reader], None]

@@ -1,6 +1,12 @@
 """Result partitions (Flink's ``ResultPartition``): how rows are handed over.
 
-Inside a task, between two scans on one host, and from epoch to epoch.
+Of three kinds (Flink's ``ResultPartitionType``):
+
+* `pipelined`: inside a task. In memory and bounded: producers wait. Read once, while it is produced.
+* `blocking`: between two scans on one host. Not bounded: over the budget it goes to files. Read when it is
+  finished, by any number of readers.
+* `segment_log`: from epoch to epoch (``PIPELINED_PERSISTENT``). Numbered segments in a state store. Read
+  while it is produced, by any process, from any checkpoint on that is not released.
 
 Imports no other folder of `headwater.readers.runtime`.
 """

@@ -1,10 +1,9 @@
-"""A subpartition in memory as long as there is room, then in one file. Read when it is finished."""
+"""A partition in memory as long as there is room, then in files. Read when it is finished."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,17 +11,80 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
-from headwater.readers.runtime.partitions.events import EndOfPartition, PartitionEvent
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.result_partition import ResultPartition, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import (
     Element,
+    EndOfPartition,
     Listener,
+    PartitionBuffer,
+    PartitionEvent,
     ResultSubpartition,
     ResultSubpartitionView,
 )
 
 Order: TypeAlias = "list[int | PartitionEvent]"
 """The elements in order: a buffer by its number, an event as it is."""
+
+
+class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
+    """Never waits: when the pool has no room for a buffer, everything goes to files.
+
+    Args:
+        partition_id: its name.
+        subpartitions: how many channels.
+        pool: what may be in memory.
+        folder: for the files, one per subpartition; it must be there.
+        on_consumable: called once, when all is produced and consumers can start.
+    """
+
+    def __init__(
+        self,
+        partition_id: ResultPartitionId,
+        subpartitions: int,
+        pool: BufferPool,
+        *,
+        folder: Path,
+        on_consumable: Callable[[ResultPartitionId], None] | None = None,
+    ) -> None:
+        stem = str(partition_id).replace("/", "_")
+        self._blocking = tuple(
+            BlockingSubpartition(index, folder / f"{stem}-{index}.arrow") for index in range(subpartitions)
+        )
+        self._on_consumable = on_consumable
+        super().__init__(partition_id, self._blocking, pool)
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether everything is in files."""
+        return any(subpartition.is_spilled for subpartition in self._blocking)
+
+    def add(self, index: int, payload: pa.RecordBatch, size_bytes: int) -> bool:
+        self._check_producing()
+        if self.is_released:
+            return False
+        has_room = not self.is_spilled and self.pool.try_request(size_bytes)
+        if not has_room:
+            self.release_memory()
+        return self._blocking[index].add(
+            PartitionBuffer(payload, size_bytes, self.pool if has_room else None)
+        )
+
+    def file(self, index: int) -> Path:
+        """Where the buffers of a subpartition are, once they are spilled and all is produced."""
+        return self._blocking[index].file
+
+    def release_memory(self) -> None:
+        """Write everything to files and give the memory back."""
+        for subpartition in self._blocking:
+            subpartition.spill()
+
+    def finish(self) -> None:
+        super().finish()
+        notify = self._on_consumable
+        self._on_consumable = None
+        if notify is not None:
+            notify(self.partition_id)
 
 
 class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
@@ -108,11 +170,11 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             if self._is_released or not self._is_finished:
                 state = "released" if self._is_released else "not finished"
                 raise ContractError(f"subpartition {self.index} is blocking and {state}: it cannot be read")
-            batches: _Batches
             if self._is_spilled and self._count:
-                batches = _FileBatches(self._file)
+                # A mapped batch is a view of the file: the rows are loaded when they are read.
+                batches = list(read_file(self._file))
             else:
-                batches = _MemoryBatches([buffer.payload for buffer in self._buffers])
+                batches = [buffer.payload for buffer in self._buffers]
         on_available()
         return BlockingSubpartitionView(self, self._order, batches)
 
@@ -155,7 +217,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 class BlockingSubpartitionView(ResultSubpartitionView[pa.RecordBatch]):
     """One reading from the first element to the last, in memory or from the mapped file."""
 
-    def __init__(self, parent: BlockingSubpartition, order: Order, batches: _Batches) -> None:
+    def __init__(self, parent: BlockingSubpartition, order: Order, batches: Sequence[pa.RecordBatch]) -> None:
         self._parent = parent
         self._order = order
         self._batches = batches
@@ -169,61 +231,18 @@ class BlockingSubpartitionView(ResultSubpartitionView[pa.RecordBatch]):
         self._at += 1
         if isinstance(element, PartitionEvent):
             return element
-        batch = self._batches.read(element)
+        batch = self._batches[element]
         # Without a pool: views count no bytes, since any number of them reads the same batch.
         return PartitionBuffer(batch, batch.nbytes, None)
 
     def release(self) -> None:
         self._is_released = True
-        self._batches.close()
-
-
-class _MemoryBatches:
-    """Batches that were never written."""
-
-    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
-        self._batches = batches
-
-    def read(self, number: int) -> pa.RecordBatch:
-        return self._batches[number]
-
-    def close(self) -> None:
         self._batches = ()
-
-
-class _FileBatches:
-    """Batches in a file, which is mapped into memory when the first one is read."""
-
-    def __init__(self, file: Path) -> None:
-        self._path = file
-        self._map: pa.MemoryMappedFile | None = None
-        self._reader: pa.RecordBatchFileReader | None = None
-
-    def __len__(self) -> int:
-        return self._open().num_record_batches
-
-    def read(self, number: int) -> pa.RecordBatch:
-        return self._open().get_batch(number)
-
-    def close(self) -> None:
-        mapped = self._map
-        self._map = None
-        self._reader = None
-        if mapped is not None:
-            mapped.close()
-
-    def _open(self) -> pa.RecordBatchFileReader:
-        if self._reader is None:
-            self._map = pa.memory_map(str(self._path))
-            self._reader = pa.ipc.open_file(self._map)
-        return self._reader
-
-
-_Batches: TypeAlias = "_MemoryBatches | _FileBatches"
 
 
 def read_file(file: Path) -> Generator[pa.RecordBatch, None, None]:
     """Yield the batches of a spilled subpartition's file, mapped into memory. In any process of the host."""
-    with closing(_FileBatches(file)) as batches:
-        for number in range(len(batches)):
-            yield batches.read(number)
+    with pa.memory_map(str(file)) as mapped:
+        reader = pa.ipc.open_file(mapped)
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
 
 from headwater.core.errors import ContractError
-
-T = TypeVar("T")
 
 
 def _never() -> bool:
@@ -92,26 +89,3 @@ class BufferPool:
         self._used_bytes += size_bytes
         self._peak_bytes = max(self._peak_bytes, self._used_bytes)
         return True
-
-
-class PartitionBuffer(Generic[T]):
-    """An element that lies in a partition and counts bytes there until its consumer is done with it.
-
-    Attributes:
-        payload: an Arrow batch; in partitions that never write to a file, anything.
-        size_bytes: what it weighs.
-    """
-
-    __slots__ = ("_pool", "payload", "size_bytes")
-
-    def __init__(self, payload: T, size_bytes: int, pool: BufferPool | None) -> None:
-        self.payload = payload
-        self.size_bytes = size_bytes
-        self._pool = pool
-
-    def recycle(self) -> None:
-        """Give the bytes back to the pool they came from, if they came from one. Idempotent."""
-        pool = self._pool
-        self._pool = None
-        if pool is not None:
-            pool.recycle(self.size_bytes)

@@ -1,22 +1,71 @@
-"""A subpartition in memory: first in, first out, read while it is written."""
+"""A partition in memory: first in, first out, read while it is written."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import TypeVar
 
 from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, EndOfPartition
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.result_partition import ResultPartition, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import (
+    CheckpointBarrier,
     Element,
+    EndOfPartition,
     Listener,
+    PartitionBuffer,
     ResultSubpartition,
     ResultSubpartitionView,
 )
 
 T = TypeVar("T")
+
+
+class PipelinedResultPartition(ResultPartition[T]):
+    """Bounded by its pool: producers wait for room. Each subpartition is read by one view.
+
+    Args:
+        partition_id: its name.
+        subpartitions: how many channels.
+        pool: what may lie in them.
+    """
+
+    def __init__(self, partition_id: ResultPartitionId, subpartitions: int, pool: BufferPool) -> None:
+        self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(
+            PipelinedSubpartition(index) for index in range(subpartitions)
+        )
+        super().__init__(partition_id, self._pipelined, pool)
+
+    def add(
+        self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Put a buffer into a subpartition, waiting for room.
+
+        Args:
+            index: of the subpartition.
+            payload: what to hand over.
+            size_bytes: what it weighs.
+            cancelled: ends the waiting; see `BufferPool.request`.
+
+        Returns:
+            False if it was not put there: cancelled, or released.
+
+        Raises:
+            ContractError: the partition is finished.
+        """
+        self._check_producing()
+        if not self.pool.request(size_bytes, cancelled):
+            return False
+        return self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
+
+    def overtake(self, index: int, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
+        """Put a barrier before everything in a subpartition; see `PipelinedSubpartition.overtake`."""
+        return self._pipelined[index].overtake(barrier)
+
+    def create_view(self, index: int, on_available: Listener) -> PipelinedSubpartitionView[T]:
+        return self._pipelined[index].create_view(on_available, lambda: self.on_consumed_subpartition(index))
 
 
 class PipelinedSubpartition(ResultSubpartition[T]):

@@ -1,25 +1,44 @@
-"""What one attempt of a task produces: subpartitions over one buffer pool, from producing to releasing."""
+"""What one attempt of a task produces: subpartitions over one buffer pool, from producing to releasing.
+
+And which of these partitions this process holds.
+"""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from headwater.core.errors import ContractError
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId, ResultPartitionType
-from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition, PipelinedSubpartitionView
+from headwater.core.errors import ContractError, PartitionNotFoundError
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.subpartition import (
-    Element,
     Listener,
+    PartitionEvent,
     ResultSubpartition,
     ResultSubpartitionView,
 )
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPartitionId:
+    """Which partition, produced by which attempt.
+
+    The attempt is part of the name, so a task that is tried again never reads what the dead attempt left.
+
+    Attributes:
+        partition: what is produced, for example ``epoch-12/task-3``.
+        attempt: who produces it, unique among all attempts.
+    """
+
+    partition: str
+    attempt: str
+
+    def __str__(self) -> str:
+        return f"{self.partition}@{self.attempt}"
 
 
 class ResultPartition(ABC, Generic[T]):
@@ -30,8 +49,6 @@ class ResultPartition(ABC, Generic[T]):
         subpartitions: the channels; their number never changes.
         pool: counts what lies in them. Closed with the partition.
     """
-
-    type: ClassVar[ResultPartitionType]
 
     def __init__(
         self,
@@ -120,48 +137,59 @@ class ResultPartition(ABC, Generic[T]):
             raise ContractError(f"result partition {self.partition_id} is finished: nothing can be added")
 
 
-class PipelinedResultPartition(ResultPartition[T]):
-    """Bounded by its pool: producers wait for room. Each subpartition is read by one view.
+class ResultPartitionManager:
+    """A table of the partitions that attempts in this process produce. Any thread may call any method.
 
-    Args:
-        partition_id: its name.
-        subpartitions: how many channels.
-        pool: what may lie in them.
+    A pipelined partition leaves the table when it is consumed. Every partition leaves it with its attempt.
     """
 
-    type = ResultPartitionType.PIPELINED
+    def __init__(self) -> None:
+        self._partitions: dict[ResultPartitionId, ResultPartition[Any]] = {}
+        # Guards the table only. Partitions are released outside of it: that deletes files.
+        self._lock = threading.Lock()
 
-    def __init__(self, partition_id: ResultPartitionId, subpartitions: int, pool: BufferPool) -> None:
-        self._pipelined: tuple[PipelinedSubpartition[T], ...] = tuple(
-            PipelinedSubpartition(index) for index in range(subpartitions)
-        )
-        super().__init__(partition_id, self._pipelined, pool)
-
-    def add(
-        self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False
-    ) -> bool:
-        """Put a buffer into a subpartition, waiting for room.
-
-        Args:
-            index: of the subpartition.
-            payload: what to hand over.
-            size_bytes: what it weighs.
-            cancelled: ends the waiting; see `BufferPool.request`.
-
-        Returns:
-            False if it was not put there: cancelled, or released.
+    def register(self, partition: ResultPartition[Any]) -> None:
+        """Make a partition known.
 
         Raises:
-            ContractError: the partition is finished.
+            ContractError: there is one of this name.
         """
-        self._check_producing()
-        if not self.pool.request(size_bytes, cancelled):
-            return False
-        return self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
+        with self._lock:
+            if partition.partition_id in self._partitions:
+                raise ContractError(f"result partition {partition.partition_id} is registered already")
+            self._partitions[partition.partition_id] = partition
+        partition.release_when_consumed(self.release)
 
-    def overtake(self, index: int, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
-        """Put a barrier before everything in a subpartition; see `PipelinedSubpartition.overtake`."""
-        return self._pipelined[index].overtake(barrier)
+    def create_view(
+        self, partition_id: ResultPartitionId, index: int, on_available: Listener
+    ) -> ResultSubpartitionView[Any]:
+        """Return a view of a subpartition.
 
-    def create_view(self, index: int, on_available: Listener) -> PipelinedSubpartitionView[T]:
-        return self._pipelined[index].create_view(on_available, lambda: self.on_consumed_subpartition(index))
+        Raises:
+            PartitionNotFoundError: not here: never registered, released, or of another attempt.
+        """
+        with self._lock:
+            partition = self._partitions.get(partition_id)
+        if partition is None:
+            raise PartitionNotFoundError(
+                f"result partition {partition_id} is not in this process: not produced yet, or released"
+            )
+        return partition.create_view(index, on_available)
+
+    def release(self, partition_id: ResultPartitionId) -> None:
+        """Release one partition. One that is not here changes nothing."""
+        with self._lock:
+            partition = self._partitions.pop(partition_id, None)
+        if partition is not None:
+            partition.release()
+
+    def release_produced_by(self, attempt: str) -> None:
+        """Release all that an attempt produced: it has ended, well or not."""
+        with self._lock:
+            produced = [partition_id for partition_id in self._partitions if partition_id.attempt == attempt]
+        for partition_id in produced:
+            self.release(partition_id)
+
+
+PROCESS_PARTITIONS = ResultPartitionManager()
+"""The table of this Python worker."""

@@ -14,7 +14,6 @@ from headwater.core.errors import ContractError, FencedError, StateLocationError
 from headwater.core.jsons import JsonObject, dumps
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionType
 
 _TAKEN_OVER = "taken-over"
 _ROWS = "rows"
@@ -72,8 +71,6 @@ class SegmentLog:
         folder: of this log.
         attempt: who writes; unique among all attempts.
     """
-
-    type = ResultPartitionType.PIPELINED_PERSISTENT
 
     def __init__(self, store: StateStore, folder: str, attempt: str) -> None:
         self._store = store

@@ -1,15 +1,65 @@
-"""One channel of a result partition, and how it is read."""
+"""One channel of a result partition: what lies in it, and how it is read."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from headwater.readers.runtime.partitions.buffer_pool import PartitionBuffer
-from headwater.readers.runtime.partitions.events import PartitionEvent
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 
 T = TypeVar("T")
+
+
+class PartitionBuffer(Generic[T]):
+    """An element that lies in a partition and counts bytes there until its consumer is done with it.
+
+    Attributes:
+        payload: an Arrow batch; in partitions that never write to a file, anything.
+        size_bytes: what it weighs.
+    """
+
+    __slots__ = ("_pool", "payload", "size_bytes")
+
+    def __init__(self, payload: T, size_bytes: int, pool: BufferPool | None) -> None:
+        self.payload = payload
+        self.size_bytes = size_bytes
+        self._pool = pool
+
+    def recycle(self) -> None:
+        """Give the bytes back to the pool they came from, if they came from one. Idempotent."""
+        pool = self._pool
+        self._pool = None
+        if pool is not None:
+            pool.recycle(self.size_bytes)
+
+
+class PartitionEvent:
+    """Base of all elements that are no data. They weigh nothing.
+
+    An event keeps its place among the buffers, unless it is made to overtake them.
+    """
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfPartition(PartitionEvent):
+    """The last element of a subpartition."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointBarrier(PartitionEvent):
+    """The cut: what came before it belongs to this epoch, what comes after it to the next.
+
+    Attributes:
+        triggered_ms: the monotonic time at which the epoch was cut.
+    """
+
+    triggered_ms: int
+
+
 Element: TypeAlias = "PartitionBuffer[T] | PartitionEvent"
 Listener: TypeAlias = Callable[[], None]
 

@@ -13,7 +13,7 @@ import pytest
 from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError, SourceError
 from headwater.readers.runtime.partitions.ipc import read_batches
-from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
+from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
 from tests.readers.runtime.epoch.rig import (
     each_number_of_threads,

@@ -11,7 +11,7 @@ from headwater.core.epoch import EpochState
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.shared_scan import SharedScans
 from headwater.readers.runtime.epoch.task import EpochReading, ReadingContext
-from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS
+from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 from tests.readings import epoch_task
 

@@ -14,9 +14,9 @@ from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.events import PartitionEvent
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
+from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
+from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 from tests.pages import Library, PageReader, start_of
 
 A = ("a",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headwater.core.epoch import Barrier
 from headwater.core.epoch_records import EpochRecords
 from headwater.readers.runtime.fetchers.events import SourceEvents
-from headwater.readers.runtime.partitions.events import CheckpointBarrier
+from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier
 from tests.pages import Library, PageReader, pages
 from tests.readers.runtime.fetchers.fetcher_rig import A, B, C, Rig
 

@@ -17,8 +17,8 @@ from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManag
 from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
+from headwater.readers.runtime.partitions.result_partition import ResultPartitionId
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages, start_of
 

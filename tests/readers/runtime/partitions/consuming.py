@@ -7,8 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
-from headwater.readers.runtime.partitions.events import CheckpointBarrier, PartitionEvent
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.subpartition import (
+    CheckpointBarrier,
+    PartitionBuffer,
+    PartitionEvent,
+)
 
 BARRIER = CheckpointBarrier(0)
 

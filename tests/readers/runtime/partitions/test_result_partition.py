@@ -10,12 +10,16 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.errors import ContractError, PartitionNotFoundError
-from headwater.readers.runtime.partitions.blocking_partition import BlockingResultPartition
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
-from headwater.readers.runtime.partitions.events import EndOfPartition
-from headwater.readers.runtime.partitions.manager import PROCESS_PARTITIONS, ResultPartitionManager
-from headwater.readers.runtime.partitions.partition_id import ResultPartitionId
-from headwater.readers.runtime.partitions.result_partition import PipelinedResultPartition, ResultPartition
+from headwater.readers.runtime.partitions.blocking import BlockingResultPartition
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
+from headwater.readers.runtime.partitions.result_partition import (
+    PROCESS_PARTITIONS,
+    ResultPartition,
+    ResultPartitionId,
+    ResultPartitionManager,
+)
+from headwater.readers.runtime.partitions.subpartition import EndOfPartition, PartitionBuffer
 
 ID = ResultPartitionId("epoch-1/task-2", "attempt-0")
 ROWS = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})

@@ -14,10 +14,14 @@ import pytest
 
 from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
-from headwater.readers.runtime.partitions.buffer_pool import BufferPool, PartitionBuffer
-from headwater.readers.runtime.partitions.events import EndOfPartition, PartitionEvent
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
-from headwater.readers.runtime.partitions.subpartition import ResultSubpartition
+from headwater.readers.runtime.partitions.subpartition import (
+    EndOfPartition,
+    PartitionBuffer,
+    PartitionEvent,
+    ResultSubpartition,
+)
 from tests.readers.runtime.partitions.consuming import BARRIER, Told, buffer, read
 
 
