@@ -81,7 +81,7 @@ class FileBacklog:
             if file is None:
                 break
             size_bytes += file.size_bytes
-            plan_bytes += _plan_bytes(file)
+            plan_bytes += _ENTRY_BYTES + len(json.dumps(file.url)) + len(file.etag or "")
             # One file is always taken: a file that is larger than a batch would never be read.
             if taken and limits.exceeded(len(taken) + 1, size_bytes, plan_bytes):
                 break
@@ -110,8 +110,3 @@ class FileBacklog:
     def _key(self, file: FileStatus) -> int:
         """Return what the heap is sorted by: Python's has the smallest first."""
         return -file.modified_us if self._latest_first else file.modified_us
-
-
-def _plan_bytes(file: FileStatus) -> int:
-    """Return about how many bytes of the offset a file takes."""
-    return _ENTRY_BYTES + len(json.dumps(file.url)) + len(file.etag or "")

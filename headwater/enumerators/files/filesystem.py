@@ -45,9 +45,6 @@ _CREDENTIALS = (
     "ClientAuthentication",
 )
 
-# Libraries that headwater has an extra for.
-_EXTRAS = {"s3fs": "s3"}
-
 
 def open_file_system(
     url: str, storage_options: Mapping[str, object]
@@ -63,9 +60,9 @@ def open_file_system(
     try:
         fs, path = url_to_fs(url, **storage_options)
     except ImportError as error:
-        for library, extra in _EXTRAS.items():
-            if library in str(error):
-                raise MissingDependencyError(library, needed_for=f"reading {url}", extra=extra) from error
+        if "s3fs" in str(error):
+            # The one library that headwater has an extra for.
+            raise MissingDependencyError("s3fs", needed_for=f"reading {url}", extra="s3") from error
         raise OptionError(f"{url}: {error} (driver and every executor need it)", option="path") from error
     except (ValueError, TypeError) as error:
         raise OptionError(f"{url}: {error}", option="path") from error

@@ -253,11 +253,10 @@ def _is_read_again(file: FileStatus, seen: SeenFiles, settings: FilesSettings) -
 
 def _report(too_late: Sequence[FileStatus], settings: FilesSettings) -> None:
     remembered = "the last files" if settings.store is None else "maxFileAge"
-    shown = ", ".join(file.url for file in too_late[:_SHOWN])
     log.warning(
         "%d files arrived too late and are not read: they are older than what is remembered of %s: %s%s",
         len(too_late),
         remembered,
-        shown,
+        ", ".join(file.url for file in too_late[:_SHOWN]),
         ", ..." if len(too_late) > _SHOWN else "",
     )

@@ -119,5 +119,4 @@ def _next_line(file: Any, start: int, block_bytes: int) -> int:
 
 
 def _block(data: bytes, at: int) -> FileBlock:
-    raw = data.removeprefix(_BOM) if at == 0 else data
-    return FileBlock(raw, at, at + len(data))
+    return FileBlock(data.removeprefix(_BOM) if at == 0 else data, at, at + len(data))

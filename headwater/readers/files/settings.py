@@ -90,8 +90,7 @@ class ReadSettings:
             for root in (_plain(path.root) for path in self.paths)
             if plain.startswith(f"{root.rstrip('/')}/")
         ]
-        folders = plain[max(below, default=0) :].split("/")[:-1]
-        return partition_values(folders)
+        return partition_values(plain[max(below, default=0) :].split("/")[:-1])
 
 
 def _plain(url: str) -> str:

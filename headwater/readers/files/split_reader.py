@@ -9,10 +9,10 @@ from collections.abc import Generator, Iterator, Sequence
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.errors import DataLossError, SourceError, UnknownSplitError
+from headwater.core.errors import DataLossError, UnknownSplitError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
-from headwater.enumerators.files.split import FileSplit, FileStatus
+from headwater.enumerators.files.split import FileSplit
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.pruning import drop_failing
@@ -69,20 +69,16 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         try:
             with opened(file, self._settings.storage_options) as handle:
                 yield from self._format.blocks(handle, file, piece.start, piece.stop, columns)
-        except UnknownSplitError as error:
-            self._skip_or_fail(file, "the file vanished before it was read", error)
-        except DataLossError as error:
-            self._skip_or_fail(file, error.message, error)
-
-    def _skip_or_fail(self, file: FileStatus, what: str, error: SourceError) -> None:
-        """Do as ``ignoreMissingFiles`` says with a file that is not there as it was planned."""
-        if not self._settings.ignore_missing:
-            raise DataLossError(
-                f"{what}; set ignoreMissingFiles=true to go on without such files",
-                source="files",
-                split=file.url,
-            ) from error
-        log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)
+        except (UnknownSplitError, DataLossError) as error:
+            is_gone = isinstance(error, UnknownSplitError)
+            what = "the file vanished before it was read" if is_gone else error.message
+            if not self._settings.ignore_missing:
+                raise DataLossError(
+                    f"{what}; set ignoreMissingFiles=true to go on without such files",
+                    source="files",
+                    split=file.url,
+                ) from error
+            log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)
 
 
 class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
