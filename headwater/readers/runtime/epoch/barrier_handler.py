@@ -6,7 +6,7 @@ import enum
 
 from headwater.core.clock import Clock
 from headwater.core.epoch import AlignmentMode
-from headwater.readers.runtime.epoch.metrics import EpochMetrics
+from headwater.readers.runtime.epoch.task import EpochMetrics
 
 
 class Cut(enum.Enum):

@@ -121,7 +121,7 @@ class EpochReader(ABC):
         batch = self._node.emit(buffer.payload)
         # Before the rows are yielded: a slow consumer does not hold up the fetchers.
         if len(self._flow.loop) > found_before:
-            self._flow.notify_found()
+            self._flow.manager.notify_found()
         self._after_record()
         if batch is None:
             pass
@@ -163,5 +163,5 @@ class EpochReader(ABC):
         self._flow.close()
         if self._calls is not None:
             self._calls.close()
-        self.metrics.fetches = self._flow.fetches
-        self.metrics.peak_buffered_bytes = self._flow.peak_bytes
+        self.metrics.fetches = self._flow.manager.fetches
+        self.metrics.peak_buffered_bytes = self._flow.partition.pool.peak_bytes

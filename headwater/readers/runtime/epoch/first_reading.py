@@ -16,10 +16,9 @@ from headwater.readers.runtime.epoch.calls import calls_of
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
-from headwater.readers.runtime.epoch.restored import RestoredRows
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
-from headwater.readers.runtime.partitions.ipc import write_batches
+from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionBuffer
 
 MOST_FOUND = 10_000
@@ -47,13 +46,13 @@ class FirstReading(EpochReader):
         self._has_limit = task.barrier != Barrier()
         self._alignment_timeout_ms = task.alignment_timeout_ms
         self._handler = BarrierHandler(
-            flow.channels,
+            len(flow.partition),
             task.mode,
             timeout_ms=task.alignment_timeout_ms,
             clock=context.clock,
             metrics=context.metrics,
         )
-        self._restored = RestoredRows(context.restored)
+        self._restored = _RestoredRows(context.restored)
         self._restored_requests = [request for held in context.restored for request in held.requests]
         self._overtaken: dict[SplitPath, tuple[JsonValue, list[pa.RecordBatch]]] = {}
 
@@ -133,7 +132,7 @@ class FirstReading(EpochReader):
         """
         barrier = CheckpointBarrier(self._flow.trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
-            for element in self._flow.overtake(channel, barrier):
+            for element in self._flow.partition.overtake(channel, barrier):
                 if isinstance(element, PartitionBuffer):
                     self._capture(element.payload)
                 else:
@@ -181,3 +180,28 @@ class FirstReading(EpochReader):
         self._on_snapshot = None
         if report is not None:
             report(state)
+
+
+class _RestoredRows:
+    """Rows that the last epoch fetched and did not emit: they come first.
+
+    Emits them batch by batch, and knows what is left. Belongs to the task's thread.
+
+    Args:
+        restored: what was in flight.
+    """
+
+    def __init__(self, restored: Sequence[InFlight]) -> None:
+        self._left = [(held, batches) for held in restored if (batches := read_batches(held.rows))]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows. A batch counts as emitted when it is yielded."""
+        for _, batches in self._left:
+            while batches:
+                yield batches.pop(0)
+
+    def left(self) -> list[InFlight]:
+        """Return what was not emitted."""
+        return [
+            InFlight(held.path, held.start, write_batches(batches)) for held, batches in self._left if batches
+        ]

@@ -20,8 +20,13 @@ from headwater.core.jsons import JsonValue
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import Claim, ClaimProtocol
 from headwater.readers.runtime.epoch.manifests import Manifest, decode_manifest, encode_manifest
-from headwater.readers.runtime.epoch.metrics import EpochMetrics
-from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, OpenReader, ReadingContext
+from headwater.readers.runtime.epoch.task import (
+    EpochMetrics,
+    EpochReading,
+    EpochTask,
+    OpenReader,
+    ReadingContext,
+)
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
 

@@ -72,7 +72,7 @@ class SecondReading(EpochReader):
 
     def _after_record(self) -> None:
         if self._replay_node.stopped:
-            self._flow.remove_splits(self._replay_node.stopped)
+            self._flow.manager.remove_splits(self._replay_node.stopped)
             self._replay_node.stopped.clear()
 
     def _to_ask(self, requests: Sequence[JsonValue]) -> Iterable[JsonValue]:

@@ -13,8 +13,7 @@ from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
-from headwater.readers.runtime.fetchers.pending_fetch import PendingFetch
+from headwater.readers.runtime.fetchers.events import Fetched, PendingFetch, SplitsDone
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionEvent

@@ -17,6 +17,9 @@ class BarrierTrigger:
     *due* when every split that was ready has had its turn. So a split whose first fetch takes long is never
     left out, however small the limits are.
 
+    Attributes:
+        is_reached: whether a limit is reached.
+
     Args:
         barrier: the limits.
         ready: the splits that the task was given.
@@ -38,13 +41,8 @@ class BarrierTrigger:
         self._rows = 0
         self._row_bytes = 0
         self._began_ms: int | None = None
-        self._is_reached = False
+        self.is_reached = False
         self._triggered_ms: int | None = None
-
-    @property
-    def is_reached(self) -> bool:
-        """Whether a limit is reached."""
-        return self._is_reached
 
     @property
     def is_due(self) -> bool:
@@ -90,7 +88,7 @@ class BarrierTrigger:
     def check_time(self) -> None:
         """Look at the clock: has the duration passed since the last fetch was counted?"""
         # Called for every record. Rows and bytes are looked at when they are counted.
-        if self._barrier.duration_ms is not None and not self._is_reached:
+        if self._barrier.duration_ms is not None and not self.is_reached:
             self.fetched((), 0, 0)
 
     def left_ms(self) -> int | None:
@@ -98,7 +96,7 @@ class BarrierTrigger:
 
         None if there is no such limit, it is over, or nothing was fetched yet.
         """
-        if self._barrier.duration_ms is None or self._began_ms is None or self._is_reached:
+        if self._barrier.duration_ms is None or self._began_ms is None or self.is_reached:
             return None
         return max(0, self._began_ms + self._barrier.duration_ms - self._clock.monotonic_ms())
 
@@ -119,8 +117,8 @@ class BarrierTrigger:
 
     def _update(self, is_over: bool) -> bool:
         """Return whether something changed."""
-        before = (self._is_reached, self.is_due)
-        self._is_reached |= is_over
-        if self._is_reached and not self._unserved and self._triggered_ms is None:
+        before = (self.is_reached, self.is_due)
+        self.is_reached |= is_over
+        if self.is_reached and not self._unserved and self._triggered_ms is None:
             self._triggered_ms = self._clock.monotonic_ms()
-        return before != (self._is_reached, self.is_due)
+        return before != (self.is_reached, self.is_due)

@@ -92,6 +92,10 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 
     Once there is a file, every later buffer goes there too.
 
+    Attributes:
+        file: where the buffers are, once they are spilled and all is produced.
+        is_spilled: whether the buffers are in the file.
+
     Args:
         index: its number in the partition.
         file: where to write if there is not room enough; made late, deleted with the release.
@@ -99,36 +103,20 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 
     def __init__(self, index: int, file: Path) -> None:
         super().__init__(index)
-        self._file = file
+        self.file = file
         self._buffers: list[PartitionBuffer[pa.RecordBatch]] = []
         self._order: Order = []
         self._count = 0
         self._writer: pa.RecordBatchFileWriter | None = None
-        self._is_spilled = False
+        self.is_spilled = False
         self._is_finished = False
-        self._is_released = False
         # Guards everything, and is held while the file is written: a batch must not be written after the
         # file was finished, nor to a file that a release has deleted. Nothing waits for it but a release.
         self._lock = threading.Lock()
 
-    @property
-    def is_released(self) -> bool:
-        """Whether all is given up."""
-        return self._is_released
-
-    @property
-    def file(self) -> Path:
-        """Where the buffers are, once they are spilled and all is produced."""
-        return self._file
-
-    @property
-    def is_spilled(self) -> bool:
-        """Whether the buffers are in the file."""
-        return self._is_spilled
-
     def add(self, element: Element[pa.RecordBatch]) -> bool:
         with self._lock:
-            accepted = not (self._is_finished or self._is_released)
+            accepted = not (self._is_finished or self.is_released)
             if accepted and isinstance(element, PartitionEvent):
                 self._order.append(element)
             elif accepted:
@@ -144,9 +132,9 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         Idempotent. Does nothing when all is produced: views may be reading from memory.
         """
         with self._lock:
-            if self._is_spilled or self._is_finished or self._is_released:
+            if self.is_spilled or self._is_finished or self.is_released:
                 return
-            self._is_spilled = True
+            self.is_spilled = True
             buffers = self._buffers
             self._buffers = []
             for buffer in buffers:
@@ -154,7 +142,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 
     def finish(self) -> None:
         with self._lock:
-            if self._is_finished or self._is_released:
+            if self._is_finished or self.is_released:
                 return
             self._order.append(EndOfPartition())
             self._is_finished = True
@@ -167,12 +155,12 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             ContractError: not all is produced yet, or it is released.
         """
         with self._lock:
-            if self._is_released or not self._is_finished:
-                state = "released" if self._is_released else "not finished"
+            if self.is_released or not self._is_finished:
+                state = "released" if self.is_released else "not finished"
                 raise ContractError(f"subpartition {self.index} is blocking and {state}: it cannot be read")
-            if self._is_spilled and self._count:
+            if self.is_spilled and self._count:
                 # A mapped batch is a view of the file: the rows are loaded when they are read.
-                batches = list(read_file(self._file))
+                batches = list(read_file(self.file))
             else:
                 batches = [buffer.payload for buffer in self._buffers]
         on_available()
@@ -180,18 +168,18 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 
     def release(self) -> None:
         with self._lock:
-            if self._is_released:
+            if self.is_released:
                 return
-            self._is_released = True
+            self.is_released = True
             self._close_writer()
             buffers = self._buffers
             self._buffers = []
         for buffer in buffers:
             buffer.recycle()
-        self._file.unlink(missing_ok=True)
+        self.file.unlink(missing_ok=True)
 
     def _append(self, buffer: PartitionBuffer[pa.RecordBatch]) -> None:
-        if self._is_spilled:
+        if self.is_spilled:
             self._write(buffer)
         else:
             self._buffers.append(buffer)
@@ -202,7 +190,7 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         # A full disk must not keep the pool's bytes: they are given back also when the write fails.
         try:
             if self._writer is None:
-                self._writer = pa.ipc.new_file(str(self._file), buffer.payload.schema)
+                self._writer = pa.ipc.new_file(str(self.file), buffer.payload.schema)
             self._writer.write_batch(buffer.payload)
         finally:
             buffer.recycle()

@@ -19,6 +19,9 @@ class BufferPool:
     here, and a batch that is larger than the whole budget must get through too. So the most that is ever in
     use is the budget and one buffer more.
 
+    Attributes:
+        peak_bytes: the most that was ever in use at the same time.
+
     Args:
         budget_bytes: at least 1.
     """
@@ -28,16 +31,11 @@ class BufferPool:
             raise ContractError(f"a buffer pool needs a budget of at least one byte, not {budget_bytes}")
         self.budget_bytes = budget_bytes
         self._used_bytes = 0
-        self._peak_bytes = 0
+        self.peak_bytes = 0
         self._waiting = 0
         self._is_closed = False
         # Guards everything above, and is where producers wait for room.
         self._changed = threading.Condition(threading.Lock())
-
-    @property
-    def peak_bytes(self) -> int:
-        """The most that was ever in use at the same time."""
-        return self._peak_bytes
 
     def try_request(self, size_bytes: int) -> bool:
         """Take bytes if there is room, without waiting. Never from a closed pool."""
@@ -87,5 +85,5 @@ class BufferPool:
         if self._used_bytes >= self.budget_bytes or self._is_closed:
             return False
         self._used_bytes += size_bytes
-        self._peak_bytes = max(self._peak_bytes, self._used_bytes)
+        self.peak_bytes = max(self.peak_bytes, self._used_bytes)
         return True

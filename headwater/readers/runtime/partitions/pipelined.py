@@ -73,31 +73,29 @@ class PipelinedSubpartition(ResultSubpartition[T]):
 
     A barrier that is read blocks the queue for good. What lies behind it belongs to the next epoch, and a
     task lives for one epoch. Behind a barrier that overtook lies what is stored with the state.
+
+    Attributes:
+        backlog: how many buffers, events not counted, are waiting to be read.
     """
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
         self._elements: deque[Element[T]] = deque()
-        # Guards all that follows. Listeners are called outside of it: they take locks of their own.
+        # Guards all that follows, and `is_released`. Listeners are called outside of it: they take locks of
+        # their own.
         self._lock = threading.Lock()
         self._on_available: Listener | None = None
-        self._backlog = 0
+        self.backlog = 0
         self._is_finished = False
-        self._is_released = False
         self._is_blocked = False
-
-    @property
-    def backlog(self) -> int:
-        """How many buffers, events not counted, are waiting to be read."""
-        return self._backlog
 
     def add(self, element: Element[T]) -> bool:
         with self._lock:
-            accepted = not (self._is_finished or self._is_released)
+            accepted = not (self._is_finished or self.is_released)
             listener = None
             if accepted:
                 self._elements.append(element)
-                self._backlog += isinstance(element, PartitionBuffer)
+                self.backlog += isinstance(element, PartitionBuffer)
                 # Only the first element of an empty queue is news: the reader empties the queue before it
                 # waits. Of a blocked queue nothing can be read.
                 if len(self._elements) == 1 and not self._is_blocked:
@@ -113,7 +111,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         # One step under the lock: an element that a producer adds now is either overtaken, or comes later
         # and belongs to the next epoch.
         with self._lock:
-            if self._is_released:
+            if self.is_released:
                 return ()
             overtaken = tuple(self._elements)
             self._elements.appendleft(barrier)
@@ -145,7 +143,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             ContractError: it is released, or has a view already.
         """
         with self._lock:
-            if self._is_released:
+            if self.is_released:
                 raise ContractError(f"subpartition {self.index} is released and cannot be read")
             if self._on_available is not None:
                 raise ContractError(
@@ -162,8 +160,8 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         with self._lock:
             dropped = self._elements
             self._elements = deque()
-            self._backlog = 0
-            self._is_released = True
+            self.backlog = 0
+            self.is_released = True
             listener = self._on_available
         for element in dropped:
             if isinstance(element, PartitionBuffer):
@@ -177,7 +175,7 @@ class PipelinedSubpartition(ResultSubpartition[T]):
             if self._is_blocked or not self._elements:
                 return None
             element = self._elements.popleft()
-            self._backlog -= isinstance(element, PartitionBuffer)
+            self.backlog -= isinstance(element, PartitionBuffer)
             self._is_blocked = isinstance(element, CheckpointBarrier)
             return element
 

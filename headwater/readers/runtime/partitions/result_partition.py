@@ -44,6 +44,9 @@ class ResultPartitionId:
 class ResultPartition(ABC, Generic[T]):
     """Flink's ``ResultPartition``: produced, consumed, released. Each subpartition has one producing thread.
 
+    Attributes:
+        is_released: whether all is given up.
+
     Args:
         partition_id: its name.
         subpartitions: the channels; their number never changes.
@@ -62,14 +65,9 @@ class ResultPartition(ABC, Generic[T]):
         self._on_consumed: Callable[[ResultPartitionId], None] | None = None
         self._pending = len(self._subpartitions)
         self._is_finished = False
-        self._is_released = False
+        self.is_released = False
         # Guards the count of references and the release, which consumers and the owner may reach together.
         self._lock = threading.Lock()
-
-    @property
-    def is_released(self) -> bool:
-        """Whether all is given up."""
-        return self._is_released
 
     def __len__(self) -> int:
         return len(self._subpartitions)
@@ -108,7 +106,7 @@ class ResultPartition(ABC, Generic[T]):
             ContractError: more were consumed than there are.
         """
         with self._lock:
-            if self._is_released:
+            if self.is_released:
                 return
             self._pending -= 1
             pending = self._pending
@@ -124,8 +122,8 @@ class ResultPartition(ABC, Generic[T]):
     def release(self) -> None:
         """Give up everything, also while others still produce or read. Idempotent; any thread."""
         with self._lock:
-            was_released = self._is_released
-            self._is_released = True
+            was_released = self.is_released
+            self.is_released = True
         if not was_released:
             # The pool first: a producer that waits for room goes on, and finds its subpartition released.
             self.pool.close()

@@ -85,12 +85,16 @@ class ResultSubpartition(ABC, Generic[T]):
 
     One thread produces, others consume.
 
+    Attributes:
+        is_released: whether all is given up.
+
     Args:
         index: its number in the partition.
     """
 
     def __init__(self, index: int) -> None:
         self.index = index
+        self.is_released = False
 
     @abstractmethod
     def add(self, element: Element[T]) -> bool:

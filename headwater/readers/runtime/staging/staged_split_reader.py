@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -16,7 +16,6 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath, SplitRange
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
-from headwater.readers.runtime.staging.recent_keys import RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 
 _KEY: Final = "__key"
@@ -185,6 +184,44 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
             end = first
             step *= 2
         return keys
+
+
+class RecentKeys:
+    """The keys of the last messages, by which a second delivery of one of them is told.
+
+    A window over the keys, in the order in which they came.
+
+    Args:
+        most: how many keys are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys: dict[bytes, None] = {}
+
+    def add(self, keys: Iterable[bytes | None]) -> None:
+        """Note the keys of messages that are durable."""
+        for key in keys:
+            if key is not None:
+                self._keys.pop(key, None)
+                self._keys[key] = None
+        while len(self._keys) > self._most:
+            del self._keys[next(iter(self._keys))]
+
+    def first_deliveries(self, keys: Sequence[bytes | None]) -> list[int]:
+        """Return the indices of the messages that are new.
+
+        The key of a new message is neither in the window nor earlier in the same list. A message without a
+        key is always new.
+        """
+        seen: set[bytes] = set()
+        fresh = []
+        for at, key in enumerate(keys):
+            if key is None or (key not in self._keys and key not in seen):
+                fresh.append(at)
+            if key is not None:
+                seen.add(key)
+        return fresh
 
 
 def _record(batches: Sequence[pa.RecordBatch], position: int) -> EpochRecord:

@@ -44,11 +44,11 @@ def reading(
 
 
 def backlog(reader: EpochReader) -> int:
-    return sum(channel.backlog for channel in reader._flow._partition._pipelined)
+    return sum(channel.backlog for channel in reader._flow.partition._pipelined)
 
 
 def is_cut(reader: EpochReader) -> bool:
-    return all(fetcher._is_cut for fetcher in reader._flow._manager._fetchers)
+    return all(fetcher._is_cut for fetcher in reader._flow.manager._fetchers)
 
 
 def positions(state: EpochState) -> dict[str, JsonValue]:

@@ -12,7 +12,7 @@ import pytest
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import AlignmentMode
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
-from headwater.readers.runtime.epoch.metrics import EpochMetrics
+from headwater.readers.runtime.epoch.task import EpochMetrics
 
 
 class Handled:

@@ -112,7 +112,7 @@ def test_memory_stays_within_the_budget_and_one_batch_per_channel() -> None:
     reader = reading(library, "ab", threads=2, budget_bytes=3 * one)
     batches = iter(reader)
     next(batches)
-    until(lambda: reader._flow._partition.pool._waiting == 2, "both fetchers to wait for room")
+    until(lambda: reader._flow.partition.pool._waiting == 2, "both fetchers to wait for room")
     assert len(library.fetched) * one <= 3 * one + 4 * one
     list(batches)
     assert reader.metrics.peak_buffered_bytes <= 4 * one

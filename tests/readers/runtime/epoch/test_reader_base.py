@@ -71,9 +71,9 @@ def test_r5_a_buffer_is_recycled_only_after_the_next_batch_is_asked_for() -> Non
     reader = reading(Library({"a": pages(2)}), "a")
     batches = iter(reader)
     next(batches)
-    assert reader._flow._partition.pool._used_bytes > 0
+    assert reader._flow.partition.pool._used_bytes > 0
     assert not list(batches)[1:]
-    assert reader._flow._partition.pool._used_bytes == 0
+    assert reader._flow.partition.pool._used_bytes == 0
 
 
 def test_r6_a_split_finishes_after_all_its_records() -> None:
@@ -124,14 +124,14 @@ def test_r11_a_task_that_waits_does_not_spin() -> None:
 
     reader = reading(Library({"a": pages(1)}, before_fetch=wait), "a")
     looks = 0
-    poll = reader._flow._gate.poll
+    poll = reader._flow.poll
 
     def counted() -> Any:
         nonlocal looks
         looks += 1
         return poll()
 
-    reader._flow._gate.poll = counted  # type: ignore[method-assign]
+    reader._flow.poll = counted  # type: ignore[method-assign]
     with_rows: list[Any] = []
     thread = threading.Thread(target=lambda: with_rows.extend(reader))
     thread.start()
@@ -187,7 +187,7 @@ def test_f12_splits_that_are_removed_while_they_are_read_keep_their_position_and
     reader = reading(Library({"a": pages(60), "b": pages(3)}), "ab", threads=threads, budget_bytes=1)
     batches = iter(reader)
     rows = rows_of([next(batches)])
-    reader._flow._manager.remove_splits([("a",)])
+    reader._flow.manager.remove_splits([("a",)])
     rows += rows_of(batches)
     [a, _] = reader.state().progress
     assert (a.position, a.status) == (sum(label == "a" for label, _ in rows), SplitStatus.MORE)
@@ -201,9 +201,9 @@ def test_f13_splits_that_are_paused_while_they_are_read_go_on_where_they_were(th
     for batch in reader:
         rows += rows_of([batch])
         if len(rows) == 1:
-            reader._flow._manager.pause_or_resume_splits([("a",)], [])
+            reader._flow.manager.pause_or_resume_splits([("a",)], [])
         elif rows[-1] == ("b", 15):
             assert ("a", 19) not in rows
-            reader._flow._manager.pause_or_resume_splits([], [("a",)])
+            reader._flow.manager.pause_or_resume_splits([], [("a",)])
     assert [number for label, number in rows if label == "a"] == list(range(20))
     assert len(rows) == 40

@@ -63,7 +63,7 @@ def test_releasing_reader_does_not_release_partition(
     view = subpartition.create_view(Told())
     view.release()
     assert view.next() is None
-    assert not subpartition._is_released  # type: ignore[attr-defined]
+    assert not subpartition.is_released
 
 
 def test_release_is_idempotent(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:

@@ -19,9 +19,13 @@ from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import FencedError
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.staging.recent_keys import RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
-from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader, Staging, segment_log
+from headwater.readers.runtime.staging.staged_split_reader import (
+    RecentKeys,
+    StagedSplitReader,
+    Staging,
+    segment_log,
+)
 from tests.doubles import NumberSplit
 
 PATH = ("queue",)
