@@ -47,8 +47,8 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("commands",),
     ],
     "headwater.connector.async_io": [
-        ("failures", "input_rows", "metrics", "output_stream", "pickling", "results", "schemas"),
-        ("limits", "options", "task"),
+        ("failures", "input_rows", "metrics", "output_stream", "results", "schemas"),
+        ("options", "task"),
         ("plan",),
         ("carry_over",),
         ("wait",),

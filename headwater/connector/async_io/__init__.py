@@ -6,10 +6,8 @@ On the driver:
 
 * ``wait``: `unordered_wait`, `ordered_wait`, `keyed_wait`.
 * ``options``: what they take by name.
-* ``plan``: all of that checked, and what is sent to the tasks.
+* ``plan``: all of that checked, limits divided over the tasks, and what is sent to them.
 * ``schemas``: which columns go in and which come out.
-* ``limits``: the limits of the whole operator, divided over its tasks.
-* ``pickling``: whether function and settings can be sent to the tasks.
 * ``metrics``: what all tasks counted.
 * ``failures``: `split_failures`.
 

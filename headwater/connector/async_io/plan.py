@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StructType
 
-from headwater.connector.async_io.limits import TaskLimits, default_parallelism, divided_limits
 from headwater.connector.async_io.options import AsyncOptions
-from headwater.connector.async_io.pickling import check_picklable
 from headwater.connector.async_io.schemas import (
     arrow_schema,
     check_columns,
-    is_hashable,
     output_schema,
     result_schema,
 )
@@ -25,12 +23,13 @@ from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError, nearest
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.given_function import as_function, function_name
+from headwater.readers.async_io.function_calls import as_function, function_name
 from headwater.readers.async_io.settings import (
     AsyncSettings,
     CacheSettings,
     OnFailure,
     OutputMode,
+    RateLimit,
     whole_row,
 )
 
@@ -98,7 +97,10 @@ def plan(
         error_column=error_column,
         metrics=options.get("metrics"),
     )
-    _check_sendable(wait)
+    # Proves that function and settings fit together; opens nothing.
+    AsyncWaitOperator(function, settings, share_id=wait.share_id)
+    check_picklable(function, function_name(function))
+    check_picklable(settings, "a setting")
     output = output_schema(df, result, error_column, keep_input=keep_input)
     return Planned(wait=wait, output=output, tasks=limits.tasks)
 
@@ -126,13 +128,6 @@ def _columns(df: DataFrame, mode: OutputMode, options: AsyncOptions) -> tuple[li
     if mode is OutputMode.KEYED and not set(key_columns) <= set(columns):
         raise OptionError("must be among the columns that the function gets", option="keys")
     return columns, key_columns
-
-
-def _check_sendable(wait: AsyncWait) -> None:
-    """Prove that function and settings fit together, and can be pickled."""
-    AsyncWaitOperator(wait.function, wait.settings, share_id=wait.share_id)  # opens nothing
-    check_picklable(wait.function, function_name(wait.function))
-    check_picklable(wait.settings, "a setting")
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -165,8 +160,113 @@ def _task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLim
 
 
 def _cache(df: DataFrame, columns: Sequence[str], cache: CacheSettings | None) -> CacheSettings | None:
-    unhashable = [name for name in columns if not is_hashable(df.schema[name].dataType)]
+    no_keys = ArrayType | MapType | StructType
+    unhashable = [name for name in columns if isinstance(df.schema[name].dataType, no_keys)]
     if cache is not None and cache.key is whole_row and unhashable:
         names = ", ".join(map(repr, unhashable))
         raise OptionError(f"needs a key of its own: {names} cannot be part of one", option="cache")
     return cache
+
+
+def default_parallelism(df: DataFrame) -> int:
+    """Return how many tasks run at the same time on the cluster as it is now.
+
+    Raises:
+        OptionError: this cannot be known (Spark Connect).
+    """
+    try:
+        return df.sparkSession.sparkContext.defaultParallelism
+    except Exception as error:
+        raise OptionError(
+            "must be given with limits: Spark Connect does not say how many tasks run at once",
+            option="parallelism",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLimits:
+    """One task's share of the limits.
+
+    Attributes:
+        tasks: partitions at most; None if nothing is limited.
+        capacity: calls at the same time.
+        rate_limit: calls in a second; None if they are not limited.
+    """
+
+    tasks: int | None
+    capacity: int
+    rate_limit: RateLimit | None
+
+
+def divided_limits(
+    *,
+    capacity: int,
+    max_concurrent_requests: int | None = None,
+    rate_limit: RateLimit | None = None,
+    parallelism: int,
+) -> TaskLimits:
+    """Divide the limits of an operator over its tasks.
+
+    Tasks do not talk to each other, so each gets a fixed share: the limit divided by the number of tasks that
+    may run at the same time. That number is bounded by bounding the number of partitions, so that the limit
+    also holds when the cluster grows.
+
+    Args:
+        capacity: calls at the same time that one task makes without limits.
+        max_concurrent_requests: calls at the same time of all tasks, or None.
+        rate_limit: of all tasks, or None.
+        parallelism: tasks at the same time; without limits it does not matter.
+
+    Raises:
+        OptionError: a limit or the parallelism is below 1.
+    """
+    _check_positive(max_concurrent_requests, "max_concurrent_requests")
+    _check_positive(parallelism, "parallelism")
+    tasks: int | None = None
+    if max_concurrent_requests is not None:
+        tasks = min(parallelism, max_concurrent_requests)
+        capacity = min(capacity, max_concurrent_requests // tasks)
+    if rate_limit is not None:
+        tasks = tasks or parallelism
+        rate_limit = replace(
+            rate_limit,
+            requests_per_s=rate_limit.requests_per_s / tasks,
+            burst=max(1, rate_limit.burst // tasks),
+        )
+    return TaskLimits(tasks=tasks, capacity=capacity, rate_limit=rate_limit)
+
+
+def _check_positive(value: int | None, option: str) -> None:
+    if value is not None and value < 1:
+        raise OptionError(f"must be at least 1, is {value}", option=option)
+
+
+def check_picklable(value: Any, name: str) -> None:
+    """Pickle a value as Spark will, before Spark does, to name what cannot be pickled.
+
+    Args:
+        value: the function, or a setting.
+        name: what the user calls it.
+
+    Raises:
+        OptionError: it cannot be pickled; names the attribute that cannot.
+    """
+    error = _error(value)
+    if error is None:
+        return
+    attributes = getattr(value, "__dict__", {})
+    culprits = [attribute for attribute, held in attributes.items() if _error(held) is not None]
+    where = f": its attribute {', '.join(map(repr, culprits))}" if culprits else ""
+    raise OptionError(
+        f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). "
+        "Make clients, locks and loops in open(), not in __init__",
+        option="function",
+    ) from error
+
+
+def _error(value: Any) -> Exception | None:
+    try:
+        cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - pickling runs the code of any class
+        return error
+    return None

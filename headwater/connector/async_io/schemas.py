@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from headwater.core.errors import OptionError, nearest
 
@@ -99,11 +99,6 @@ def check_columns(df: DataFrame, columns: Sequence[str], option: str) -> list[st
             hint = f"did you mean {near!r}?" if near else f"it has {_text(df.columns)}"
             raise OptionError(f"{name!r} is no column of the input; {hint}", option=option)
     return list(columns)
-
-
-def is_hashable(kind: DataType) -> bool:
-    """Return whether values of a type can be keys in Python."""
-    return not isinstance(kind, ArrayType | MapType | StructType)
 
 
 def _twice(names: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import DataFrame
@@ -13,8 +13,6 @@ from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import OutputMode
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from headwater.connector.async_io.plan import Planned
 
 
@@ -159,10 +157,5 @@ def _planned(
 
 
 def _mapped(df: DataFrame, planned: Planned) -> DataFrame:
-    wait = planned.wait
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return wait.run(batches)
-
     limited = df if planned.tasks is None else df.coalesce(planned.tasks)
-    return limited.mapInArrow(run, planned.output)
+    return limited.mapInArrow(planned.wait.run, planned.output)

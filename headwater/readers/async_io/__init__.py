@@ -13,33 +13,26 @@ What a user writes and gets:
 The operator, on the task's thread:
 
 * ``async_wait_operator``: Flink's ``AsyncWaitOperator``; feed, poll, drain, process, snapshot, restore.
-* ``given_function``: what the user gave, as a `Function` with a name and settings that fit it.
 * ``intake``: rows on their way into the queue; gathers bulk calls.
-* ``stream_element_queue``: what went in and has not come out, ordered or unordered; watermarks.
-* ``outputs``: what comes out.
+* ``stream_element_queue``: what went in and has not come out, ordered or unordered; watermarks; outputs.
 * ``completions``: results on their way from the loop's thread to the task's.
 * ``watchdog``: names a function that blocks the loop.
 
 Opening and closing:
 
-* ``opened_calls``: a function and its calls, from opening to closing, in order.
-* ``opened_functions``: a function of one task, or of all tasks in the process.
-* ``event_loop``: the loop of the process, as other threads see it.
-* ``precise_event_loop``: its timers, right to the microsecond.
+* ``opened_calls``: a function and its calls, from opening to closing: of one task, or of all in the process.
+* ``event_loop``: the loop of the process, as other threads see it; its timers are right to the microsecond.
 * ``thread_pool``: threads for functions that block.
 
 A call, on the loop's thread:
 
-* ``call``: the state of one call, and its failure.
+* ``call``: the state of one call, its failure, and the queue of calls that wait for a worker.
 * ``call_runner``: from a row to its one result: attempts, timeouts, retries.
 * ``batch_call_runner``: the same for bulk calls, with a result for each row.
 * ``workers``: the tasks that make the calls.
-* ``function_calls``: all forms of functions as something to await.
-* ``call_queue``: calls that wait for a worker; one after the other for each key.
-* ``permits``: what an attempt needs to start, of ``circuit_breaker`` and ``rate_limiter``.
+* ``function_calls``: what the user gave as the function; all its forms as something to await.
+* ``permits``: what an attempt needs to start, of the circuit breaker and the rate limiter.
 * ``failure_policy``: whether to ask again, and what a failure leads to.
-* ``deadlines``: the timeouts of all calls.
-* ``stuck_calls``: calls that outlive their timeout.
-* ``result_cache``: results that the process knows already.
-* ``single_flight``: one call for all rows with equal keys.
+* ``deadlines``: the timeouts of all calls, and the calls that outlive theirs.
+* ``result_cache``: results that the process knows already; one call for all rows with equal keys.
 """

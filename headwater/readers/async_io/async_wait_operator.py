@@ -9,20 +9,24 @@ from types import TracebackType
 from typing import Any, Self
 
 from headwater.core.errors import OptionError
+from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.event_loop import LoopHost, process_loop
 from headwater.readers.async_io.function import InputRow, Scope
-from headwater.readers.async_io.given_function import as_function, fitted_settings, function_name
+from headwater.readers.async_io.function_calls import as_function, fitted_settings, function_name
 from headwater.readers.async_io.intake import Intake
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
 from headwater.readers.async_io.opened_calls import opened_calls
-from headwater.readers.async_io.outputs import Output, bulk_outputs, bulk_values, outputs, without_failures
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
 from headwater.readers.async_io.stream_element_queue import (
     OrderedStreamElementQueue,
+    Output,
     StreamElement,
     UnorderedStreamElementQueue,
     Watermark,
+    bulk_outputs,
+    bulk_values,
+    outputs,
 )
 from headwater.readers.async_io.watchdog import Watchdog
 
@@ -122,8 +126,7 @@ class AsyncWaitOperator:
                 )
             )
             self._intake = Intake(self._queue, self._settings.batching, self._host.loop.time, self._submit)
-            patience_s = self._settings.block_warning_ms / 1000
-            self._watchdog = Watchdog(self.name, self._host, patience_s, self._metrics)
+            self._watchdog = Watchdog(self.name, self._host, self._settings, self._metrics)
             # All is open: from here on `close` ends it. Before, leaving this block does.
             self._resources = opening.pop_all()
 
@@ -288,7 +291,7 @@ class AsyncWaitOperator:
         found = bulk_outputs(due) if self._settings.batching else outputs(due)
         if self._completions.failure is not None and self._settings.on_failure is OnFailure.FAIL:
             # The failed row itself is no output: its failure is raised, after the outputs before it.
-            return without_failures(found)
+            return [each for each in found if isinstance(each, Watermark) or not isinstance(each[1], Failure)]
         return found
 
     def _raise_failure(self) -> None:

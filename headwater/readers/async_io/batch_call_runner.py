@@ -8,8 +8,7 @@ from typing import Any
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Call, Failure, hashable_key
 from headwater.readers.async_io.call_runner import CallRunner
-from headwater.readers.async_io.result_cache import MISSING
-from headwater.readers.async_io.single_flight import SingleFlight
+from headwater.readers.async_io.result_cache import MISSING, SingleFlight
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
 

@@ -8,20 +8,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headwater.core.errors import AsyncCallError, CircuitOpenError, ContractError
-from headwater.readers.async_io.call import Call, Failure, hashable_key
-from headwater.readers.async_io.call_queue import CallQueue, KeyedCallQueue
+from headwater.readers.async_io.call import Call, CallQueue, Failure, KeyedCallQueue, hashable_key
 from headwater.readers.async_io.completions import Completions
-from headwater.readers.async_io.deadlines import Deadlines
+from headwater.readers.async_io.deadlines import Deadlines, StuckCalls
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.failure_policy import FailurePolicy
 from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.permits import CallPermits
-from headwater.readers.async_io.result_cache import MISSING, ResultCache
+from headwater.readers.async_io.result_cache import MISSING, ResultCache, SingleFlight
 from headwater.readers.async_io.settings import AsyncSettings, OutputMode
-from headwater.readers.async_io.single_flight import SingleFlight
 from headwater.readers.async_io.stream_element_queue import StreamElement
-from headwater.readers.async_io.stuck_calls import StuckCalls
 from headwater.readers.async_io.workers import Workers
 
 log = logging.getLogger(__name__)
@@ -65,16 +62,9 @@ class CallRunner:
         self._permits = CallPermits(settings) if settings.rate_limit or settings.circuit_breaker else None
         self._single_flight: SingleFlight[Any] | None = None if results is None else SingleFlight(results)
         self._retrying: set[Call] = set()
-        timeout_s = None if settings.timeout_ms is None else settings.timeout_ms / 1000
         self._queue = KeyedCallQueue() if settings.mode is OutputMode.KEYED else CallQueue()
-        self._deadlines = Deadlines(host.loop, timeout_s, self._expire)
-        self._stuck = StuckCalls(
-            host.loop,
-            capacity=settings.capacity,
-            timeout_s=timeout_s,
-            queue=self._queue,
-            deadlines=self._deadlines,
-        )
+        self._deadlines = Deadlines(host.loop, settings.timeout_ms, self._expire)
+        self._stuck = StuckCalls(settings.capacity, self._queue, self._deadlines)
         self._workers = Workers(
             host.loop,
             function.name,
@@ -173,7 +163,10 @@ class CallRunner:
             # An exception of any class ends the row's call, never the worker or the loop.
             self._call_raised(call, error)
         else:
-            self._call_returned(call, result)
+            if not call.settled:
+                if self._permits is not None:
+                    self._permits.release(succeeded=True, now=self._loop.time())
+                self._returned(call, result)
         finally:
             self._end_attempt(call, task, began)
 
@@ -189,13 +182,6 @@ class CallRunner:
         if call.settled:
             # Only now: with keys, the next call of the key must not start while this one still runs.
             self._queue.release(call)
-
-    def _call_returned(self, call: Call, result: Any) -> None:
-        if call.settled:
-            return
-        if self._permits is not None:
-            self._permits.release(succeeded=True, now=self._loop.time())
-        self._returned(call, result)
 
     def _call_raised(self, call: Call, error: BaseException) -> None:
         if call.settled:
@@ -219,9 +205,8 @@ class CallRunner:
             self._settle(call, Failure(error, call.attempts))
 
     def _retry_later(self, call: Call) -> None:
-        wait_s = self._policy.wait_s(call.attempts)
         self._retrying.add(call)
-        call.retry = self._loop.call_later(wait_s, self._retry_now, call)
+        call.retry = self._loop.call_later(self._policy.wait_s(call.attempts), self._retry_now, call)
 
     def _retry_now(self, call: Call) -> None:
         self._retrying.discard(call)

@@ -1,14 +1,15 @@
-"""The calls of an opened function: something to await, for all forms of functions."""
+"""What a user gave as the function: its name, the settings that fit it, and its calls, all to be awaited."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, OptionError
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import (
     AsyncBatchFunction,
@@ -19,9 +20,76 @@ from headwater.readers.async_io.function import (
     InputRow,
     Result,
 )
-from headwater.readers.async_io.given_function import function_name
+from headwater.readers.async_io.settings import AsyncSettings, Batching
 from headwater.readers.async_io.shared_cache import SharedCache, looking_up_first
 from headwater.readers.async_io.thread_pool import ThreadPool
+
+_BATCH_SIZE = 100
+
+
+class _PlainAsyncFunction(AsyncFunction):
+    """An ``async def`` function."""
+
+    def __init__(self, call: Callable[[InputRow], Awaitable[Result]]) -> None:
+        self.call = call
+        self.name = getattr(call, "__qualname__", type(call).__qualname__)
+
+    async def async_invoke(self, row: InputRow) -> Result:
+        return await self.call(row)
+
+
+class _PlainBlockingFunction(BlockingFunction):
+    """A ``def`` function."""
+
+    def __init__(self, call: Callable[[InputRow], Result]) -> None:
+        self.call = call
+        self.name = getattr(call, "__qualname__", type(call).__qualname__)
+
+    def invoke(self, row: InputRow) -> Result:
+        return self.call(row)
+
+
+def as_function(function: Any) -> Function:
+    """Return a `Function` as it is, and a plain ``async def`` or ``def`` function of a row as one.
+
+    Raises:
+        OptionError: it is neither; a class instead of an instance, for example.
+    """
+    if isinstance(function, AsyncFunction | AsyncBatchFunction | CallbackFunction | BlockingFunction):
+        return function
+    if isinstance(function, type):
+        raise OptionError(f"is a class; pass an instance: {function.__name__}()", option="function")
+    if not callable(function):
+        raise OptionError(
+            f"must be an AsyncFunction, or a function of a row, and is a {type(function).__name__}",
+            option="function",
+        )
+    # A callable object counts as a coroutine function if its __call__ is one.
+    call = getattr(function, "__call__", None)  # noqa: B004
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
+        return _PlainAsyncFunction(function)
+    return _PlainBlockingFunction(function)
+
+
+def function_name(function: Function) -> str:
+    """Return what errors and logs call a function."""
+    return getattr(function, "name", None) or type(function).__qualname__
+
+
+def fitted_settings(function: Function, settings: AsyncSettings) -> AsyncSettings:
+    """Return the settings with `batching` exactly where the function takes many rows.
+
+    Raises:
+        OptionError: there is `batching`, and the function takes one row.
+    """
+    if isinstance(function, AsyncBatchFunction):
+        return settings if settings.batching else replace(settings, batching=Batching(size=_BATCH_SIZE))
+    if settings.batching:
+        raise OptionError(
+            f"is for an AsyncBatchFunction, which {function_name(function)} is not", option="batching"
+        )
+    return settings
+
 
 Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
 
@@ -117,16 +185,16 @@ class FunctionCalls:
             )
         return await awaitable
 
-    async def _call_back(self, call: Callable[[InputRow, _ResultFuture], None], row: InputRow) -> Result:
-        result_future = _ResultFuture(self._host)
+    async def _call_back(self, call: Callable[[InputRow, LoopFuture], None], row: InputRow) -> Result:
+        result_future = LoopFuture(self._host)
         call(row, result_future)
         return await result_future.future
 
     async def _call_on_thread(
         self, pool: ThreadPool, call: Callable[[InputRow], Result], row: InputRow
     ) -> Result:
-        result_future = _ResultFuture(self._host)
-        pool.submit(partial(_complete, call, row, result_future))
+        result_future = LoopFuture(self._host)
+        pool.submit(partial(result_future.complete_with, call, row))
         try:
             return await self._outlasting_cancellation(result_future.future)
         finally:
@@ -148,7 +216,7 @@ class FunctionCalls:
                     raise
 
 
-class _ResultFuture:
+class LoopFuture:
     """The `ResultFuture` of one call. May be completed from any thread; its future belongs to the loop's."""
 
     __slots__ = ("_host", "future")
@@ -162,6 +230,15 @@ class _ResultFuture:
 
     def complete_exceptionally(self, error: BaseException) -> None:
         self._on_loop(partial(self._set, None, error))
+
+    def complete_with(self, call: Callable[..., Result], *args: Any) -> None:
+        """Complete it with what a call returns or raises, on the thread that makes the call."""
+        try:
+            result = call(*args)
+        except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
+            self.complete_exceptionally(error)
+        else:
+            self.complete(result)
 
     def cancelled(self) -> bool:
         return self.future.cancelled()
@@ -183,12 +260,3 @@ class _ResultFuture:
             self.future.set_exception(RuntimeError("the function raised StopIteration"))
         else:
             self.future.set_exception(error)
-
-
-def _complete(call: Callable[[InputRow], Result], row: InputRow, result_future: _ResultFuture) -> None:
-    try:
-        result = call(row)
-    except BaseException as error:  # noqa: BLE001 - goes to the row that it concerns
-        result_future.complete_exceptionally(error)
-    else:
-        result_future.complete(result)

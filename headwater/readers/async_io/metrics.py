@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 _PER_DOUBLING = 4  # buckets: a percentile is right to within a fifth
 _BUCKETS = 36 * _PER_DOUBLING  # up to 19 hours
@@ -74,9 +74,10 @@ class MetricsSnapshot:
         return f"{counts}, {percentiles}"
 
 
-_COUNTS = tuple(field.name for field in fields(MetricsSnapshot) if field.name != "latencies")
+_COUNTS = tuple(each.name for each in fields(MetricsSnapshot) if each.name != "latencies")
 
 
+@dataclass(slots=True, eq=False)
 class Metrics:
     """The counters themselves; names as in `MetricsSnapshot`.
 
@@ -84,32 +85,17 @@ class Metrics:
     any: a snapshot may be a few calls behind.
     """
 
-    __slots__ = (
-        "_latencies",
-        "blocked",
-        "cache_hits",
-        "failures",
-        "in_flight",
-        "joined",
-        "peak_in_flight",
-        "rejected",
-        "requests",
-        "retries",
-        "timeouts",
-    )
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.in_flight = 0
-        self.peak_in_flight = 0
-        self.retries = 0
-        self.timeouts = 0
-        self.failures = 0
-        self.cache_hits = 0
-        self.joined = 0
-        self.rejected = 0
-        self.blocked = 0
-        self._latencies = [0] * _BUCKETS
+    requests: int = 0
+    in_flight: int = 0
+    peak_in_flight: int = 0
+    retries: int = 0
+    timeouts: int = 0
+    failures: int = 0
+    cache_hits: int = 0
+    joined: int = 0
+    rejected: int = 0
+    blocked: int = 0
+    latencies: list[int] = field(default_factory=lambda: [0] * _BUCKETS)
 
     def call_began(self) -> None:
         """Count a call that starts now."""
@@ -121,7 +107,7 @@ class Metrics:
         """Count a call that ended, however it ended, after so many seconds."""
         self.in_flight -= 1
         bucket = int(math.log2(seconds * 1e6 + 1) * _PER_DOUBLING)
-        self._latencies[min(bucket, _BUCKETS - 1)] += 1
+        self.latencies[min(bucket, _BUCKETS - 1)] += 1
 
     def count_shared_hits(self, hits: int, rows: int) -> None:
         """Count the rows of a call that a shared cache answered, out of the rows that it was asked for."""
@@ -133,4 +119,4 @@ class Metrics:
     def snapshot(self) -> MetricsSnapshot:
         """Return the counts as they are now."""
         counts: dict[str, int] = {name: getattr(self, name) for name in _COUNTS}
-        return MetricsSnapshot(**counts, latencies=tuple(self._latencies))
+        return MetricsSnapshot(**counts, latencies=tuple(self.latencies))

@@ -4,9 +4,81 @@ from __future__ import annotations
 
 import asyncio
 
-from headwater.readers.async_io.circuit_breaker import CircuitBreaker
-from headwater.readers.async_io.rate_limiter import RateLimiter
-from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.async_io.settings import AsyncSettings, CircuitBreakerSettings, RateLimit
+
+
+class RateLimiter:
+    """Calls a second: a token bucket (generic cell rate algorithm). Kept as the moment when it will be full.
+
+    Owned by the loop's thread. Has no clock: callers pass the time.
+    """
+
+    def __init__(self, limit: RateLimit) -> None:
+        self._interval_s = 1 / limit.requests_per_s
+        self._tolerance_s = (limit.burst - 1) * self._interval_s
+        self._full_at = float("-inf")
+
+    def reserve(self, now: float) -> float:
+        """Take the next token, and return the seconds until it is there: 0 if it is there now.
+
+        Tokens go to the callers in the order of their calls.
+        """
+        full_at = max(self._full_at, now)
+        self._full_at = full_at + self._interval_s
+        return max(0.0, full_at - self._tolerance_s - now)
+
+
+class CircuitBreaker:
+    """Closed: all calls pass. Open: none does. Half open, after the pause: one at a time passes, as a probe.
+
+    When enough probes succeeded the circuit closes, when one failed it opens again. Answers of calls from
+    before it opened change nothing.
+
+    Owned by the loop's thread. Has no clock: callers pass the time.
+    """
+
+    def __init__(self, settings: CircuitBreakerSettings) -> None:
+        self._settings = settings
+        self._failures = 0
+        self._open_until: float | None = None
+        self._probing = False
+        self._proven = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether all calls pass."""
+        return self._open_until is None
+
+    def rejects(self, now: float) -> bool:
+        """Return whether a call that starts now would not be let through."""
+        return self._open_until is not None and (now < self._open_until or self._probing)
+
+    def allow(self, now: float) -> bool:
+        """Return whether a call may start.
+
+        If so, `succeeded` or `failed` must follow, once, when it has ended.
+        """
+        if self.rejects(now):
+            return False
+        self._probing = not self.closed
+        return True
+
+    def succeeded(self) -> None:
+        """A call was answered."""
+        self._failures = 0
+        if self._probing:
+            self._probing = False
+            self._proven += 1
+            if self._proven >= self._settings.probes:
+                self._open_until = None
+
+    def failed(self, now: float) -> None:
+        """A call failed or timed out."""
+        self._failures += 1
+        if self._probing or (self._open_until is None and self._failures >= self._settings.failures):
+            self._open_until = now + self._settings.pause_ms / 1000
+            self._probing = False
+            self._proven = 0
 
 
 class CallPermits:

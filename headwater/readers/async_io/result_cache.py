@@ -1,4 +1,4 @@
-"""Results that this process knows already."""
+"""Results that this process knows already, and single flight: one call for all rows with equal keys."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import enum
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Any, Final, Literal
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, Generic, Literal, TypeVar
 
+from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.settings import CacheSettings
 
 
@@ -67,8 +68,11 @@ _lock = threading.Lock()
 def kept_cache(share_id: Hashable, settings: CacheSettings) -> ResultCache:
     """Return the cache that the tasks of a job share in this process. From any thread.
 
-    It lives until so many other jobs (``_KEPT``) have asked for theirs since.
+    It lives until so many other jobs (``_KEPT``) have asked for theirs since. The id None
+    is of no job: its cache is new each time.
     """
+    if share_id is None:
+        return ResultCache(settings)
     with _lock:
         cache = _kept.get(share_id)
         if cache is None:
@@ -82,3 +86,53 @@ def kept_cache(share_id: Hashable, settings: CacheSettings) -> ResultCache:
 
 def _seconds(ms: int | None) -> float:
     return math.inf if ms is None else ms / 1000
+
+
+Follower = TypeVar("Follower")
+
+
+class SingleFlight(Generic[Follower]):
+    """Which keys are being asked for, and who waits for them besides the caller.
+
+    The first to ask for a key *leads* its flight: it makes the call and lands the flight. Those that ask for
+    the same key before that *follow* it: they make no call.
+
+    Owned by the loop's thread.
+
+    Args:
+        cache: where results of flights are remembered.
+    """
+
+    def __init__(self, cache: ResultCache) -> None:
+        self._cache = cache
+        self._followers: dict[Hashable, list[Follower]] = {}
+
+    def known(self, key: Hashable, now: float) -> Any:
+        """Return the result that is remembered for a key, or MISSING."""
+        return self._cache.get(key, now)
+
+    def join(self, key: Hashable, follower: Follower) -> bool:
+        """Follow the flight for a key, or begin one.
+
+        Returns:
+            True if there was one, which ``follower`` now follows; False if one begins, which ``follower``
+            leads.
+        """
+        followers = self._followers.get(key)
+        if followers is None:
+            self._followers[key] = []
+            return False
+        followers.append(follower)
+        return True
+
+    def land(self, key: Hashable, result: Any, now: float) -> Sequence[Follower]:
+        """End a flight and return its followers. Once per flight, by its leader.
+
+        Args:
+            key: of the flight.
+            result: remembered, unless it is MISSING or a `Failure`.
+            now: the time in seconds.
+        """
+        if result is not MISSING and not isinstance(result, Failure):
+            self._cache.put(key, result, now)
+        return self._followers.pop(key)

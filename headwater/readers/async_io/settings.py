@@ -166,10 +166,9 @@ class CircuitBreakerSettings:
         _check(self.probes >= 1, "probes", f"must be at least 1, is {self.probes}")
 
 
-def whole_row(row: InputRow) -> Hashable:
+def whole_row(row: Hashable) -> Hashable:
     """Return the row itself: the key where nothing less is given."""
-    key: Hashable = row
-    return key
+    return row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,8 +245,11 @@ class AsyncSettings:
             "capacity",
             f"must be at least 1, is {self.capacity}: nothing would ever be called",
         )
-        has_room = self.queue_size is None or self.queue_size >= 1
-        _check(has_room, "queue_size", f"must be at least 1, is {self.queue_size}")
+        _check(
+            self.queue_size is None or self.queue_size >= 1,
+            "queue_size",
+            f"must be at least 1, is {self.queue_size}",
+        )
         _check(
             self.timeout_ms is None or self.timeout_ms > 0,
             "timeout_ms",

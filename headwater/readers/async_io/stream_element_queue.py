@@ -1,11 +1,14 @@
-"""Flink's ``StreamElementQueue``: what went in and has not come out, and whose turn it is."""
+"""Flink's ``StreamElementQueue``: what went in and has not come out, whose turn it is, and what comes out."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from headwater.readers.async_io.function import InputRow, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,11 @@ class Watermark:
     timestamp: int
 
 
+Output: TypeAlias = tuple[InputRow, Result] | Watermark
+"""A row that went in, with its result; or a watermark that went in."""
+
+
+@dataclass(slots=True, eq=False)
 class StreamElement:
     """One place in a queue: a value, and later its result. Made by `StreamElementQueue.try_put`.
 
@@ -26,15 +34,13 @@ class StreamElement:
         value: what went in: a row (or a list of rows that are asked together), or a `Watermark`.
         result: what came of it, once `done`.
         done: whether it may leave as soon as its order allows. Watermarks are done from the start.
+        segment: where it waits among others; None in an ordered queue.
     """
 
-    __slots__ = ("done", "result", "segment", "value")
-
-    def __init__(self, value: Any, segment: _Segment | None = None) -> None:
-        self.value = value
-        self.segment = segment
-        self.result: Any = None
-        self.done = False
+    value: Any
+    segment: _Segment | None = None
+    result: Any = None
+    done: bool = False
 
 
 class StreamElementQueue(ABC):
@@ -58,12 +64,18 @@ class StreamElementQueue(ABC):
         self._size += 1
         return self._put(value)
 
-    @abstractmethod
     def complete(self, element: StreamElement, result: Any) -> bool:
         """Store a result.
 
         Returns False, and changes nothing, if the element was complete already: the first completion wins.
         """
+        if element.done:
+            return False
+        element.result = result
+        element.done = True
+        if element.segment is not None:
+            element.segment.completed.append(element)
+        return True
 
     @abstractmethod
     def pop_completed(self) -> list[StreamElement]:
@@ -87,13 +99,6 @@ class OrderedStreamElementQueue(StreamElementQueue):
         super().__init__(capacity)
         self._elements: deque[StreamElement] = deque()
 
-    def complete(self, element: StreamElement, result: Any) -> bool:
-        if element.done:
-            return False
-        element.result = result
-        element.done = True
-        return True
-
     def pop_completed(self) -> list[StreamElement]:
         elements = self._elements
         due: list[StreamElement] = []
@@ -106,20 +111,17 @@ class OrderedStreamElementQueue(StreamElementQueue):
         return [element.value for element in self._elements]
 
     def _put(self, value: Any) -> StreamElement:
-        element = StreamElement(value)
-        element.done = isinstance(value, Watermark)
+        element = StreamElement(value, done=isinstance(value, Watermark))
         self._elements.append(element)
         return element
 
 
+@dataclass(slots=True, eq=False)
 class _Segment:
     """The rows between two watermarks, or one watermark."""
 
-    __slots__ = ("completed", "elements")
-
-    def __init__(self) -> None:
-        self.elements: dict[StreamElement, None] = {}
-        self.completed: list[StreamElement] = []
+    elements: dict[StreamElement, None] = field(default_factory=dict)
+    completed: list[StreamElement] = field(default_factory=list)
 
 
 class UnorderedStreamElementQueue(StreamElementQueue):
@@ -131,15 +133,6 @@ class UnorderedStreamElementQueue(StreamElementQueue):
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
         self._segments: deque[_Segment] = deque([_Segment()])
-
-    def complete(self, element: StreamElement, result: Any) -> bool:
-        if element.done:
-            return False
-        element.result = result
-        element.done = True
-        assert element.segment is not None
-        element.segment.completed.append(element)
-        return True
 
     def pop_completed(self) -> list[StreamElement]:
         due: list[StreamElement] = []
@@ -164,19 +157,43 @@ class UnorderedStreamElementQueue(StreamElementQueue):
         return not head.elements and len(self._segments) > 1
 
     def _put(self, value: Any) -> StreamElement:
-        if isinstance(value, Watermark):
-            return self._put_watermark(value)
+        is_watermark = isinstance(value, Watermark)
+        if is_watermark and self._segments[-1].elements:
+            self._segments.append(_Segment())
         tail = self._segments[-1]
         element = StreamElement(value, tail)
         tail.elements[element] = None
+        if is_watermark:
+            self.complete(element, None)
+            self._segments.append(_Segment())
         return element
 
-    def _put_watermark(self, watermark: Watermark) -> StreamElement:
-        if self._segments[-1].elements:
-            self._segments.append(_Segment())
-        tail = self._segments[-1]
-        element = StreamElement(watermark, tail)
-        tail.elements[element] = None
-        self.complete(element, None)
-        self._segments.append(_Segment())
-        return element
+
+def outputs(elements: Iterable[StreamElement]) -> list[Output]:
+    """Return the outputs of elements that are a row each."""
+    return [
+        element.value if type(element.value) is Watermark else (element.value, element.result)
+        for element in elements
+    ]
+
+
+def bulk_outputs(elements: Iterable[StreamElement]) -> list[Output]:
+    """Return the outputs of elements that are a list of rows each, with a list of results."""
+    rows: list[Output] = []
+    for element in elements:
+        if isinstance(element.value, Watermark):
+            rows.append(element.value)
+        else:
+            rows.extend(zip(element.value, element.result, strict=True))
+    return rows
+
+
+def bulk_values(values: Iterable[Any]) -> list[Any]:
+    """Return the rows and watermarks of a queue whose elements are a list of rows each."""
+    rows: list[Any] = []
+    for value in values:
+        if isinstance(value, Watermark):
+            rows.append(value)
+        else:
+            rows.extend(value)
+    return rows

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.metrics import Metrics
+from headwater.readers.async_io.settings import AsyncSettings
 
 log = logging.getLogger(__name__)
 _HERE = str(Path(__file__).parent)
@@ -20,14 +21,14 @@ class Watchdog:
     Args:
         name: the function's.
         host: the loop.
-        patience_s: how long the loop may take to answer.
+        settings: ``block_warning_ms`` is how long the loop may take to answer.
         metrics: counts how often it took longer.
     """
 
-    def __init__(self, name: str, host: LoopHost, patience_s: float, metrics: Metrics) -> None:
+    def __init__(self, name: str, host: LoopHost, settings: AsyncSettings, metrics: Metrics) -> None:
         self._name = name
         self._host = host
-        self._patience_s = patience_s
+        self._patience_s = settings.block_warning_ms / 1000
         self._metrics = metrics
         self._asked_at: float | None = None
         self._reported = False

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from headwater.readers.async_io.call import Call
-from headwater.readers.async_io.call_queue import CallQueue
+from headwater.readers.async_io.call import Call, CallQueue
 
 _CALLS_PER_TURN = 32
 
@@ -109,8 +108,5 @@ class Workers:
 
     def _ended(self, worker: asyncio.Task[None]) -> None:
         self._workers.discard(worker)
-        if worker.cancelled():
-            return
-        error = worker.exception()
-        if error is not None:
+        if not worker.cancelled() and (error := worker.exception()) is not None:
             self._failed(error)

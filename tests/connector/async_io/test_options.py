@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import headwater as hw
-from headwater.connector.async_io.limits import divided_limits
+from headwater.connector.async_io.plan import divided_limits
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import RateLimit
 

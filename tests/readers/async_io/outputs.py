@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.outputs import Output
-from headwater.readers.async_io.stream_element_queue import Watermark
+from headwater.readers.async_io.stream_element_queue import Output, Watermark
 
 
 def drained(operator: AsyncWaitOperator) -> list[Output]:

@@ -15,9 +15,8 @@ from headwater.readers.async_io.function import (
     Result,
     ResultFuture,
 )
-from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
-from headwater.readers.async_io.stream_element_queue import Watermark
+from headwater.readers.async_io.stream_element_queue import Output, Watermark
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 

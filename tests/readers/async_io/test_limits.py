@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CircuitOpenError
 from headwater.readers.async_io.call import Failure
-from headwater.readers.async_io.circuit_breaker import CircuitBreaker
-from headwater.readers.async_io.rate_limiter import RateLimiter
+from headwater.readers.async_io.permits import CircuitBreaker, RateLimiter
 from headwater.readers.async_io.settings import CircuitBreakerSettings, OnFailure, RateLimit, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 

@@ -30,7 +30,7 @@ from headwater.readers.async_io.function import (
     ResultFuture,
     Scope,
 )
-from headwater.readers.async_io.opened_functions import close_shared_functions
+from headwater.readers.async_io.opened_calls import close_shared_functions
 from headwater.readers.async_io.settings import (
     AsyncSettings,
     CacheSettings,

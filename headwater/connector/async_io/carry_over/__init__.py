@@ -2,7 +2,6 @@
 
 In reading order:
 
-* ``processor``: the operator as a stateful processor (transformWithState).
+* ``processor``: the operator as a stateful processor (transformWithState); whether a query ends by itself.
 * ``buckets``: rows packed for the shuffle and for the state, one bucket for each task.
-* ``triggers``: whether a query ends by itself, told to its tasks.
 """

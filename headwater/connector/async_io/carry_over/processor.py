@@ -8,13 +8,21 @@ committed with the batch. They come back in the next batch, which a timer starts
 from __future__ import annotations
 
 import importlib
+import logging
+import weakref
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     StatefulProcessor,
@@ -30,13 +38,9 @@ from headwater.connector.async_io.carry_over.buckets import (
     unpack,
     unpacked,
 )
-from headwater.connector.async_io.carry_over.triggers import DRAINS, watch_triggers
-from headwater.connector.async_io.limits import default_parallelism
+from headwater.connector.async_io.plan import Planned, default_parallelism
 from headwater.connector.async_io.task import AsyncWait
 from headwater.core.errors import MissingDependencyError, OptionError
-
-if TYPE_CHECKING:
-    from headwater.connector.async_io.plan import Planned
 
 _ROUNDS = "_headwater_rounds"
 _KEY = "_headwater_key"
@@ -158,3 +162,62 @@ def _check_session(df: DataFrame) -> None:
             importlib.import_module(library)
         except ImportError as error:
             raise MissingDependencyError(library, needed_for="carry_over", extra="carry-over") from error
+
+
+DRAINS = "spark.sql.headwater.asyncIO.drains"
+"""A local property, ``true`` in the tasks of queries that end by themselves."""
+
+log = logging.getLogger(__name__)
+_watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+
+
+def watch_triggers(spark: SparkSession) -> None:
+    """From now on tell the tasks of this session's queries whether their query ends (AvailableNow, Once).
+
+    Idempotent.
+
+    Raises:
+        OptionError: it is a Connect session, which does not show a query's trigger.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise OptionError(
+            "needs a classic session: Spark Connect does not show a query's trigger", option="carry_over"
+        )
+    if spark not in _watched:
+        spark.streams.addListener(_TriggerListener(spark))
+        _watched.add(spark)
+
+
+class _TriggerListener(StreamingQueryListener):
+    """Sets what the tasks see in the SQL settings of a query's session.
+
+    Spark calls `onQueryStarted` in the query's thread before its first batch, and waits for it. Each query
+    has a session of its own, whose SQL settings Spark hands to the tasks.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._streams = spark._jsparkSession.streams()  # noqa: SLF001 - the only way to a query's trigger
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Mark the query if it ends by itself."""
+        try:
+            query = self._streams.get(str(event.id)).streamingQuery()
+            if query.trigger().getClass().getSimpleName().startswith(("AvailableNow", "OneTime")):
+                conf = query.sparkSessionForStream().conf()
+                conf.set(DRAINS, "true")
+                # Else Spark runs empty batches for ever, as long as there may be timers.
+                conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        except Exception:
+            log.exception(
+                "the trigger of query %s is unknown: its inputs are carried over even if it ends by itself",
+                event.id,
+            )
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""

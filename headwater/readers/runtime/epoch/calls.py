@@ -12,8 +12,8 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.outputs import Output
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure
+from headwater.readers.async_io.stream_element_queue import Output
 
 _POLL_S = 0.05
 """How long a full operator is waited for before it is fed again."""
