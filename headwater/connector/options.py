@@ -140,10 +140,16 @@ class OptionTable:
             counts = _counts(row, boundedness)
             # An option that does not count is parsed all the same: a slip in it should not wait for the day
             # on which it does.
-            value = _parsed(row, raw)
+            try:
+                value = row.parse(raw)
+            except ValueError as error:
+                raise OptionError(f"{error}", option=row.name) from error
             if counts:
                 values[row.name] = value
-        self._check_required(given)
+        given_lower = {key.lower() for key in given}
+        for row in self.rows:
+            if row.required and row.name.lower() not in given_lower:
+                raise OptionError(f"is required: {row.help}", option=row.name)
         return ParsedOptions(values)
 
     def markdown(self) -> str:
@@ -161,12 +167,6 @@ class OptionTable:
         hint = f"did you mean {near!r}?" if near else f"valid are {', '.join(row.name for row in self.rows)}"
         raise OptionError(f"is not an option of this source; {hint}", option=key)
 
-    def _check_required(self, given: Mapping[str, str]) -> None:
-        given_lower = {key.lower() for key in given}
-        for row in self.rows:
-            if row.required and row.name.lower() not in given_lower:
-                raise OptionError(f"is required: {row.help}", option=row.name)
-
 
 def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
     """Whether an option that was given counts in this mode.
@@ -182,13 +182,6 @@ def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
         )
     log.warning("option %r counts only in a stream (spark.readStream); ignored in this batch read", row.name)
     return False
-
-
-def _parsed(row: Option[T], raw: str) -> T:
-    try:
-        return row.parse(raw)
-    except ValueError as error:
-        raise OptionError(f"{error}", option=row.name) from error
 
 
 def _default(row: Option[Any]) -> str:

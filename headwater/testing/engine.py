@@ -7,6 +7,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, cast
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
@@ -118,11 +119,8 @@ class MicroBatchEngine:
 
 def read_batch(configured: ConfiguredSource) -> list[dict[str, Any]]:
     """Return the rows of a batch read, as ``spark.read`` does."""
-    coordinator = configured.create_coordinator()
-    try:
+    with closing(configured.create_coordinator()) as coordinator:
         tasks = coordinator.plan_all()
-    finally:
-        coordinator.close()
     return [row for task in tasks for batch in configured.read_task(task) for row in batch.to_pylist()]
 
 

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,8 +14,9 @@ from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.source import Boundedness
+from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitRange
+from headwater.testing.contracts import keeps
 from headwater.testing.engine import count_rows
 
 
@@ -98,6 +99,32 @@ class Subject:
             [{name: value for name, value in row.items() if name not in left_out} for row in rows]
         )
 
+    def check_rows(
+        self,
+        options: Mapping[str, str],
+        due: list[dict[str, Any]],
+        come: list[dict[str, Any]],
+        when: str = "",
+    ) -> None:
+        """Prove that each row that is due has come, once.
+
+        Args:
+            options: of the source.
+            due: the rows of a batch read.
+            come: those in the sink.
+            when: what happened before, for the message.
+        """
+        wanted = self.count_rows(options, due)
+        found = self.count_rows(options, come)
+        lost = wanted - found
+        double = found - wanted
+        keeps(
+            Source,
+            not lost and not double,
+            f"each row of the batch once {when}: {lost.total()} of {len(due)} are lost, "
+            f"{double.total()} came too often; for example {next(iter(lost or double), None)}",
+        )
+
     def declared_options(self) -> list[Any]:
         """Return the options that the source declares itself.
 
@@ -110,12 +137,8 @@ class Subject:
 
     def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
         """Return what a batch read reads, split by split."""
-        coordinator = configured.create_coordinator()
-        try:
-            ranges = [piece for task in coordinator.plan_all() for piece in task.ranges]
-        finally:
-            coordinator.close()
-        return ranges
+        with closing(configured.create_coordinator()) as coordinator:
+            return [piece for task in coordinator.plan_all() for piece in task.ranges]
 
     def some_range(self, configured: ConfiguredSource) -> SplitRange[Any, Any]:
         """Return the range with the most rows."""

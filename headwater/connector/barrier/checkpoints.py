@@ -168,9 +168,10 @@ class CheckpointCoordinator:
 
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""
-        parts = [name.split("-") for name in self._store.list(query)]
         return [
-            EpochId(query, int(part[1]), part[2]) for part in parts if len(part) == 3 and part[0] == "epoch"
+            EpochId(query, int(part[1]), part[2])
+            for part in (name.split("-") for name in self._store.list(query))
+            if len(part) == 3 and part[0] == "epoch"
         ]
 
     def _check_opened(self, epoch: EpochId, tasks: int) -> None:

@@ -196,7 +196,9 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
     mode = boundedness or Boundedness.BOUNDED
     epochs = epoch_settings(parsed, boundedness, source="http")
     settings = HttpSettings(
-        headers={key[len(_HEADER) :]: value for key, value in options.items() if _is_header(key)},
+        headers={
+            key[len(_HEADER) :]: value for key, value in options.items() if key.lower().startswith(_HEADER)
+        },
         hosts=tuple(sorted({urlsplit(url).netloc for url in urls})),
         items_field=parsed[_ITEMS_FIELD],
         next_field=parsed[_NEXT_FIELD],
@@ -208,12 +210,9 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
     )
     source = HttpSource(urls=urls, settings=settings, connections=parsed[_CONNECTIONS], mode=mode)
-    backoff = Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
-    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=backoff)
-
-
-def _is_header(key: str) -> bool:
-    return key.lower().startswith(_HEADER)
+    return ConfiguredBarrierSource(
+        source=source, epochs=epochs, backoff=Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
+    )
 
 
 def _share_of_rate(parsed: ParsedOptions, tasks: int, lists: int) -> float | None:

@@ -211,9 +211,12 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         """Return where and how a query's messages are staged."""
         from headwater.readers.runtime.staging.staged_split_reader import Staging
 
-        remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
         return Staging(
-            self.store or MemoryStateStore(), folder, self.idle_ms, self.settings.in_flight, remembered
+            self.store or MemoryStateStore(),
+            folder,
+            self.idle_ms,
+            self.settings.in_flight,
+            max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight),
         )
 
 
@@ -236,7 +239,17 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
     epochs = epoch_settings(parsed, boundedness, source="mqtt")
     source = MqttSource(
         client_ids=client_ids,
-        settings=_settings(parsed, broker, topics, boundedness),
+        settings=MqttSettings(
+            host=broker.host,
+            port=broker.port,
+            tls=broker.tls,
+            username=parsed[_USERNAME],
+            password=parsed[_PASSWORD],
+            topics=topics,
+            is_persistent=boundedness is _STREAM,
+            key=parsed[_MESSAGE_KEY],
+            in_flight=min(parsed[_MAX_IN_FLIGHT], _MOST_IN_FLIGHT),
+        ),
         store=epochs.store,
         idle_ms=parsed[_IDLE_TIMEOUT],
         mode=boundedness or Boundedness.BOUNDED,
@@ -252,19 +265,3 @@ def _client_id(parsed: ParsedOptions, boundedness: Boundedness | None) -> str:
         )
     # A batch read leaves no session behind: any name will do that no other client has.
     return parsed[_CLIENT_ID] or f"headwater-{secrets.token_hex(8)}"
-
-
-def _settings(
-    parsed: ParsedOptions, broker: _Broker, topics: tuple[str, ...], boundedness: Boundedness | None
-) -> MqttSettings:
-    return MqttSettings(
-        host=broker.host,
-        port=broker.port,
-        tls=broker.tls,
-        username=parsed[_USERNAME],
-        password=parsed[_PASSWORD],
-        topics=topics,
-        is_persistent=boundedness is _STREAM,
-        key=parsed[_MESSAGE_KEY],
-        in_flight=min(parsed[_MAX_IN_FLIGHT], _MOST_IN_FLIGHT),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,11 +24,8 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Look at the outside and plan. In the planner, once."""
-        coordinator = self._configured.create_coordinator()
-        try:
+        with closing(self._configured.create_coordinator()) as coordinator:
             return [InputPartition(task) for task in coordinator.plan_all()]
-        finally:
-            coordinator.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
@@ -45,6 +43,5 @@ class PushdownBatchReader(BatchReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Show all filters to the source, and return all: Spark applies them again."""
-        source = self._configured.source.with_filters(filters)
-        self._configured = replace(self._configured, source=source)
+        self._configured = replace(self._configured, source=self._configured.source.with_filters(filters))
         return filters

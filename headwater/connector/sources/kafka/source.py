@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from pyspark.sql.types import StructType
 
-from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.columns import KAFKA_TYPE, chosen_columns
@@ -153,7 +152,15 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     parsed = KAFKA_OPTIONS.parse(options, boundedness)
     client = ClientConfig.from_options(options)
     source = KafkaSource(
-        lookup=_lookup_settings(parsed, client, boundedness),
+        lookup=LookupSettings(
+            client=client,
+            subscription=subscription(parsed),
+            # Before the mode is known, what only a batch refuses is let through.
+            starting=starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED),
+            ending=None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else ending_offsets(parsed),
+            num_retries=parsed[NUM_RETRIES],
+            retry_interval_ms=parsed[RETRY_INTERVAL],
+        ),
         columns=chosen_columns(parsed),
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
         poll_timeout_ms=parsed[POLL_TIMEOUT],
@@ -163,30 +170,10 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         source=source,
         limits=read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS),
         hints=planning_hints(parsed, max_rows_per_task=MAX_RECORDS_PER_PARTITION),
-        backoff=_backoff(parsed, client),
+        # The driver goes on asking for as long as the retries that the user allows may take.
+        backoff=Backoff(
+            deadline_ms=(1 + parsed[NUM_RETRIES]) * (client.default_api_timeout_ms + parsed[RETRY_INTERVAL]),
+            most_ms=max(50, parsed[RETRY_INTERVAL]),
+        ),
         spark_schema=StructType([KAFKA_TYPE[name] for name in source.columns]),
-    )
-
-
-def _lookup_settings(
-    parsed: ParsedOptions, client: ClientConfig, boundedness: Boundedness | None
-) -> LookupSettings:
-    is_stream = boundedness is Boundedness.CONTINUOUS_UNBOUNDED
-    return LookupSettings(
-        client=client,
-        subscription=subscription(parsed),
-        # Before the mode is known, what only a batch refuses is let through.
-        starting=starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED),
-        ending=None if is_stream else ending_offsets(parsed),
-        num_retries=parsed[NUM_RETRIES],
-        retry_interval_ms=parsed[RETRY_INTERVAL],
-    )
-
-
-def _backoff(parsed: ParsedOptions, client: ClientConfig) -> Backoff:
-    """Return how long the driver goes on asking: for as long as the retries that the user allows may take."""
-    attempts = 1 + parsed[NUM_RETRIES]
-    return Backoff(
-        deadline_ms=attempts * (client.default_api_timeout_ms + parsed[RETRY_INTERVAL]),
-        most_ms=max(50, parsed[RETRY_INTERVAL]),
     )
