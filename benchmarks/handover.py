@@ -24,9 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.epoch import AlignmentMode, Barrier
-from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader

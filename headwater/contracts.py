@@ -6,7 +6,7 @@ Each class states when it is called, how often, and in which process and thread.
 from __future__ import annotations
 
 from headwater.connector.sources.user_sources import FromOptions
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter, EpochRecords
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.enumerator import (
@@ -19,7 +19,6 @@ from headwater.core.enumerator import (
     SplitRequest,
 )
 from headwater.core.epoch import Barrier, FoundSplit
-from headwater.core.epoch_records import EpochRecord, EpochRecordEmitter, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader

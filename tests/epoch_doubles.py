@@ -10,13 +10,12 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import ManualClock
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
-from headwater.core.epoch_records import EpochRecord
 from headwater.core.jsons import JsonValue
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath

@@ -12,11 +12,10 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.epoch import FoundSplit
-from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.source import Boundedness
 from headwater.core.split import Split, SplitPath, SplitRange

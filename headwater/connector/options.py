@@ -16,7 +16,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
@@ -78,13 +78,11 @@ class ParsedOptions:
         Raises:
             KeyError: the table does not have this option.
         """
-        value: T = self._values[option.name]
-        return value
+        return cast("T", self._values[option.name])
 
     def get(self, option: Option[T]) -> T:
         """Return the value of an option that only some tables have; the default if this one does not."""
-        value: T = self._values.get(option.name, option.default)
-        return value
+        return cast("T", self._values.get(option.name, option.default))
 
     def require(self, option: Option[T | None], hint: str = "") -> T:
         """Return the value of an option that the user must give, at least here.

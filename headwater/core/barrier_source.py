@@ -6,10 +6,9 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
-from headwater.core.epoch_records import EpochRecord, EpochRecordEmitter
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitT
 

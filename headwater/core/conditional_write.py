@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from headwater.core.clock import Clock
@@ -89,11 +89,9 @@ def _s3_code(error: OSError) -> str | None:
     response = getattr(error.__cause__, "response", None)
     if not isinstance(response, dict):
         return None
-    code: str | None = response.get("Error", {}).get("Code")
-    return code
+    return cast("str | None", response.get("Error", {}).get("Code"))
 
 
 def _service(fs: fsspec.AbstractFileSystem) -> str:
     """Return the name of an S3 service for messages, without the password that its URL may hold."""
-    endpoint: str = fs.s3.meta.endpoint_url
-    return f"the S3 service at {urlsplit(endpoint).netloc.rpartition('@')[2]}"
+    return f"the S3 service at {urlsplit(fs.s3.meta.endpoint_url).netloc.rpartition('@')[2]}"

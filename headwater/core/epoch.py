@@ -23,8 +23,9 @@ the position at the end of a batch is known before it is read.
 from __future__ import annotations
 
 import base64
-import binascii
 import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -212,7 +213,18 @@ class EpochState:
                 f"the state of one task of source {source.name} has {size_bytes} bytes: "
                 "smaller splits, events or epochs are needed"
             )
-        return {**small, "in_flight": [_in_flight_to_json(held) for held in self.in_flight]}
+        return {
+            **small,
+            "in_flight": [
+                {
+                    "path": list(held.path),
+                    "start": held.start,
+                    "rows": base64.b64encode(held.rows).decode(),
+                    "requests": list(held.requests),
+                }
+                for held in self.in_flight
+            ],
+        }
 
     @classmethod
     def from_json(cls, source: Source[Any, Any, Any], value: JsonValue) -> EpochState:
@@ -236,49 +248,28 @@ class EpochState:
             paths = [path_of(entry[0]) for entry in [*whole["progress"], *whole["found"]]]
             splits = source.deserialize_splits(paths, whole["splits"])
             return cls(
-                tuple(_progress_from_json(entry, splits[path_of(entry[0])]) for entry in whole["progress"]),
+                tuple(
+                    SplitProgress(splits[path_of(names)], position, SplitStatus(status), not_before_ms)
+                    for names, position, status, not_before_ms in whole["progress"]
+                ),
                 tuple(FoundSplit(splits[path_of(names)], start) for names, start in whole["found"]),
-                tuple(_in_flight_from_json(entry, path_of(entry["path"])) for entry in whole["in_flight"]),
+                tuple(
+                    InFlight(
+                        path_of(entry["path"]),
+                        entry["start"],
+                        base64.b64decode(entry["rows"], validate=True),
+                        tuple(entry["requests"]),
+                    )
+                    for entry in whole["in_flight"]
+                ),
                 tuple(whole["events"]),
             )
 
 
-class _reading:  # noqa: N801 - reads as a statement
-    """Turns the errors of a malformed JSON value into one that says what was read."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(
-            error, KeyError | TypeError | ValueError | AttributeError | binascii.Error
-        ) and not isinstance(error, OffsetError):
-            raise OffsetError(
-                f"{self._what} is not what headwater writes: {type(error).__name__} {error}"
-            ) from error
-
-
-def _progress_from_json(entry: list[Any], split: Split) -> SplitProgress:
-    _, position, status, not_before_ms = entry
-    return SplitProgress(split, position, SplitStatus(status), not_before_ms)
-
-
-def _in_flight_to_json(held: InFlight) -> JsonObject:
-    return {
-        "path": list(held.path),
-        "start": held.start,
-        "rows": base64.b64encode(held.rows).decode(),
-        "requests": list(held.requests),
-    }
-
-
-def _in_flight_from_json(entry: dict[str, Any], path: SplitPath) -> InFlight:
-    return InFlight(
-        path,
-        entry["start"],
-        base64.b64decode(entry["rows"], validate=True),
-        tuple(entry["requests"]),
-    )
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Turn the errors of a malformed JSON value into one that says what was read."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise OffsetError(f"{what} is not what headwater writes: {type(error).__name__} {error}") from error

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.conditional_write import create_object
@@ -216,8 +216,7 @@ class ObjectStateStore(StateStore):
             if create_object(fs, path, data, location=self._url, clock=self._clock):
                 return data
             # The race is lost, perhaps to this very write, whose first answer was lost: what is there tells.
-            found: bytes = fs.cat_file(path)
-        return found
+            return cast("bytes", fs.cat_file(path))
 
     def put(self, name: str, data: bytes) -> None:
         fs, path = self._at(name)
@@ -228,10 +227,9 @@ class ObjectStateStore(StateStore):
         fs, path = self._at(name)
         with self._explained(name):
             try:
-                found: bytes = fs.cat_file(path)
+                return cast("bytes", fs.cat_file(path))
             except FileNotFoundError:
                 return None
-        return found
 
     def list(self, folder: str) -> list[str]:
         fs, path = self._at(folder)

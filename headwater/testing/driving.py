@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.emitter import SplitState
-from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import SplitReader
 from headwater.core.source import Source
@@ -94,8 +92,3 @@ def _emit(
     reading.positions.append((state.position, len(reading.rows)))
     if isinstance(record, EpochRecord):
         reading.found += [found.split.path for found in record.found]
-
-
-def rows_of(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of ranges, read one after the other."""
-    return [row for piece in ranges for row in read_range(source, piece).rows]

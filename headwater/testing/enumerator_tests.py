@@ -78,7 +78,9 @@ class EnumeratorTests(Subject):
                         not again,
                         f"assigns what the checkpoint does not hold; {again} came again in round {round_}",
                     )
-                    gone = [path for path in restored_context.retired if not _drops_what_is_read(source)]
+                    # Splits that are read once and whole leave the query once they were read.
+                    drops_what_is_read = isinstance(source, PlannedSource) and source.bounded_splits
+                    gone = [path for path in restored_context.retired if not drops_what_is_read]
                     keeps(
                         SplitEnumerator.refresh,
                         not gone,
@@ -152,7 +154,3 @@ def _request_splits(enumerator: SplitEnumerator[Any, Any]) -> None:
     """Ask for the splits of a batch, as the coordinator of planned mode does after every `refresh`."""
     if isinstance(enumerator, PlannedSplitEnumerator):
         enumerator.handle_split_request(SplitRequest(limited=False, ends=False))
-
-
-def _drops_what_is_read(source: _AnySource) -> bool:
-    return isinstance(source, PlannedSource) and source.bounded_splits

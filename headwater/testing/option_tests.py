@@ -16,8 +16,7 @@ class OptionTests(Subject):
     """Every mistake is refused before anything is opened, by an error that names the option."""
 
     def test_an_unknown_option_is_refused_with_the_nearest_name(self) -> None:
-        options = self.options()
-        error = self._refused({**options, "paralelism": "2"})
+        error = self._refused({**self.options(), "paralelism": "2"})
         keeps(OptionTable.parse, "paralelism" in str(error).lower(), f"names the unknown option; {error}")
         keeps(OptionTable.parse, "parallelism" in str(error), f"names the nearest valid one; {error}")
 

@@ -175,18 +175,15 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         OptionError: a stream without ``stateLocation``.
         StateLocationError: a location without an atomic put-if-absent.
     """
-    if boundedness is not _STREAM:
-        return _settings(options, store=None)
-    location = options.require(
-        _STATE_LOCATION,
-        f": where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks "
-        "write down how far they came; name a folder that the driver and all executors reach, and back it "
-        "up together with the checkpoint",
-    )
-    return _settings(options, store=open_state_store(location, options[_STATE_STORAGE_OPTIONS]))
-
-
-def _settings(options: ParsedOptions, store: StateStore | None) -> EpochSettings:
+    store: StateStore | None = None
+    if boundedness is _STREAM:
+        location = options.require(
+            _STATE_LOCATION,
+            f": where a stream of source {source!r} ends an epoch is known only by reading it, so its tasks "
+            "write down how far they came; name a folder that the driver and all executors reach, and back "
+            "it up together with the checkpoint",
+        )
+        store = open_state_store(location, options[_STATE_STORAGE_OPTIONS])
     return EpochSettings(
         store=store,
         barrier=Barrier(

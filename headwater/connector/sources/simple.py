@@ -15,11 +15,11 @@ from headwater.connector.sources.source_options import (
     STARTING_TIMESTAMP,
 )
 from headwater.core.abilities import EstimatesSizes, Heads, InfersSchema, PushesFilters
+from headwater.core.barrier_reader import EpochRecord
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, SplitEnumeratorContext
-from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
@@ -109,7 +109,7 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return SimpleSplitReader(self.user, self.schema(), self.settings, SystemClock())
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, NamedSplit, Any]:
-        from headwater.core.epoch_records import EpochRecordEmitter
+        from headwater.core.barrier_reader import EpochRecordEmitter
 
         return EpochRecordEmitter()
 

@@ -141,8 +141,9 @@ def _check_class(source: object) -> None:
         )
     if not isinstance(getattr(source, "name", None), str) or not source.name:
         raise OptionError(f"the class {source.__name__} needs a name: name = 'my-source'", option="source")
-    is_simple = issubclass(source, SimpleSource)
-    if not is_simple and not (hasattr(source, "OPTIONS") and hasattr(source, "from_options")):
+    if not issubclass(source, SimpleSource) and not (
+        hasattr(source, "OPTIONS") and hasattr(source, "from_options")
+    ):
         raise OptionError(
             f"the class {source.__name__} needs OPTIONS and a classmethod from_options: see FromOptions in "
             f"{__name__}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -58,6 +57,8 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         self._context = context
         self._source = source
         self._starting_timestamp_ms = starting_timestamp_ms
+        # What the last look found; changed on the coordinator thread only.
+        self._seen = _Look({}, {}, {})
 
     def start(self) -> None:
         """Nothing to begin with."""
@@ -80,23 +81,19 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
                 what=f"acknowledging to source {self._source.name}",
             )
 
-    @abstractmethod
     def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[SplitPath]:
-        """Return the splits that were read to their end for good, and must not begin again."""
+        """Return the splits that were read to their end for good, and must not begin again: none."""
+        return set()
 
-    @abstractmethod
     def _heads_of(
         self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
     ) -> Mapping[SplitPath, int]:
         """Ask where splits end, if the mode has to know. On the worker thread."""
+        return {}
 
-    @abstractmethod
     def _retires(self, path: SplitPath) -> bool:
         """Whether a live split that is not discovered any more leaves the query."""
-
-    @abstractmethod
-    def _take(self, look: _Look) -> None:
-        """Keep what a look found. On the coordinator thread."""
+        return True
 
     def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> _Look:
         """Ask the source. On the worker thread."""
@@ -156,32 +153,14 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         known = checkpoint.splits if checkpoint else {}
         gone = [path for path in known if path not in look.splits and self._retires(path)]
         self._context.retire_splits(gone, "not discovered any more")
-        self._take(look)
+        self._seen = look
 
 
 class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):
     """Asks for the heads too. Keeps no state: splits do not finish in planned mode."""
 
-    def __init__(
-        self,
-        context: SplitEnumeratorContext[NamedSplit, Any],
-        source: SimpleSource,
-        starting_timestamp_ms: int | None,
-    ) -> None:
-        super().__init__(context, source, starting_timestamp_ms)
-        self._heads: Mapping[SplitPath, int] = {}
-
     def heads(self) -> Mapping[SplitPath, int]:
-        return self._heads
-
-    def _finished(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> set[SplitPath]:
-        return set()
-
-    def _retires(self, path: SplitPath) -> bool:
-        return True
-
-    def _take(self, look: _Look) -> None:
-        self._heads = look.heads
+        return self._seen.heads
 
     def _heads_of(
         self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
@@ -238,11 +217,10 @@ class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerato
         super().__init__(context, source, starting_timestamp_ms)
         state = checkpoint.state if checkpoint else None
         self._planned = set(cast("list[str]", state["discovered"])) if isinstance(state, dict) else set[str]()
-        self._discovered: set[str] = set()
 
     def snapshot_state(self) -> JsonValue:
         """Return the names that were discovered. Called when an epoch is sure to be opened."""
-        self._planned = set(self._discovered)
+        self._planned = {path[0] for path in self._seen.splits}
         state: JsonValue = {"discovered": list[JsonValue](sorted(self._planned))}
         check_json(
             state,
@@ -262,11 +240,3 @@ class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerato
     def _retires(self, path: SplitPath) -> bool:
         # A split that was found by reading is never discovered: it stays until it is read.
         return path[0] in self._planned
-
-    def _take(self, look: _Look) -> None:
-        self._discovered = {path[0] for path in look.splits}
-
-    def _heads_of(
-        self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
-    ) -> Mapping[SplitPath, int]:
-        return {}

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import Clock
 from headwater.core.epoch import FoundSplit
-from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry

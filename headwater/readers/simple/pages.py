@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
+from headwater.core.barrier_reader import EpochRecord
 from headwater.core.epoch import FoundSplit
-from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import ContractError
 from headwater.core.outside import check_json, outside
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import Clock
-from headwater.core.epoch_records import EpochRecord, EpochRecords
 from headwater.core.errors import TransientSourceError
 from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource

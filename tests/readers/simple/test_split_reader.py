@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from headwater.core.barrier_reader import EpochRecords
 from headwater.core.clock import SystemClock
-from headwater.core.epoch_records import EpochRecords
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 from headwater.readers.simple.settings import SimpleReadSettings

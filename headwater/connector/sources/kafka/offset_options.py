@@ -131,12 +131,11 @@ def subscription(options: ParsedOptions) -> Subscription:
     topics = options[_SUBSCRIBE]
     pattern = options[_SUBSCRIBE_PATTERN]
     partitions = options[_ASSIGN]
-    values: dict[str, object] = {
-        _SUBSCRIBE.name: topics,
-        _SUBSCRIBE_PATTERN.name: pattern,
-        _ASSIGN.name: partitions,
-    }
-    given = [name for name, value in values.items() if value is not None]
+    given = [
+        option.name
+        for option, value in ((_SUBSCRIBE, topics), (_SUBSCRIBE_PATTERN, pattern), (_ASSIGN, partitions))
+        if value is not None
+    ]
     if len(given) != 1:
         found = f"{' and '.join(given)} are" if given else "none is"
         raise OptionError(
@@ -165,8 +164,7 @@ def starting_offsets(options: ParsedOptions, boundedness: Boundedness) -> Offset
         return OffsetsInitializer(_STARTING_TIMESTAMP.name, AtTimestamp(timestamp_ms), no_match=no_match)
     timestamps = options[_STARTING_OFFSETS_BY_TIMESTAMP]
     if timestamps is not None:
-        option = _STARTING_OFFSETS_BY_TIMESTAMP
-        return OffsetsInitializer(option.name, partitions=_timestamps(option, timestamps), no_match=no_match)
+        return _timestamps(_STARTING_OFFSETS_BY_TIMESTAMP, timestamps, no_match)
     if boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
         return _offsets(_STARTING_OFFSETS, options[_STARTING_OFFSETS] or "latest", forbidden=None)
     return _offsets(_STARTING_OFFSETS, options[_STARTING_OFFSETS] or "earliest", forbidden="latest")
@@ -185,8 +183,7 @@ def ending_offsets(options: ParsedOptions) -> OffsetsInitializer:
         return OffsetsInitializer(_ENDING_TIMESTAMP.name, AtTimestamp(timestamp_ms), no_match="latest")
     timestamps = options[_ENDING_OFFSETS_BY_TIMESTAMP]
     if timestamps is not None:
-        option = _ENDING_OFFSETS_BY_TIMESTAMP
-        return OffsetsInitializer(option.name, partitions=_timestamps(option, timestamps), no_match="latest")
+        return _timestamps(_ENDING_OFFSETS_BY_TIMESTAMP, timestamps, "latest")
     return _offsets(_ENDING_OFFSETS, options[_ENDING_OFFSETS] or "latest", forbidden="earliest")
 
 
@@ -217,8 +214,10 @@ def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> Offsets
     return OffsetsInitializer(option.name, partitions=offsets)
 
 
-def _timestamps(option: Option[Any], parsed: Mapping[str, Any]) -> dict[TopicPartition, AtTimestamp]:
-    return {tp: AtTimestamp(at_ms) for tp, at_ms in _by_partition(option, parsed, least=0).items()}
+def _timestamps(option: Option[Any], parsed: Mapping[str, Any], no_match: NoMatch) -> OffsetsInitializer:
+    """Return the first offsets at times, by topic and partition."""
+    at = {tp: AtTimestamp(at_ms) for tp, at_ms in _by_partition(option, parsed, least=0).items()}
+    return OffsetsInitializer(option.name, partitions=at, no_match=no_match)
 
 
 def _by_partition(option: Option[Any], parsed: Mapping[str, Any], *, least: int) -> dict[TopicPartition, int]:

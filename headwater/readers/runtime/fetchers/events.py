@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.barrier_reader import EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from headwater.core.barrier_reader import BarrierSplitReader
-from headwater.core.epoch_records import EpochRecords
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange

@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from headwater.core.barrier_reader import BarrierSplitReader
-from headwater.core.epoch_records import EpochRecord, EpochRecords
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath, SplitRange
 from headwater.core.state_store import StateStore

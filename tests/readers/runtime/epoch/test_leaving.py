@@ -10,7 +10,7 @@ from typing import IO
 
 import pytest
 
-from headwater.core.epoch_records import EpochRecords
+from headwater.core.barrier_reader import EpochRecords
 from headwater.core.errors import ContractError, SourceError
 from headwater.readers.runtime.partitions.ipc import read_batches
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS

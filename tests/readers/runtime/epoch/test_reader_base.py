@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headwater.core.barrier_reader import EpochRecord
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
-from headwater.core.epoch_records import EpochRecord
 from headwater.core.errors import ContractError, SourceError
 from headwater.core.jsons import JsonValue
 from tests.doubles import NumberSplit

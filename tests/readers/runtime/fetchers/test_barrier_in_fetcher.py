@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headwater.core.barrier_reader import EpochRecords
 from headwater.core.epoch import Barrier
-from headwater.core.epoch_records import EpochRecords
 from headwater.readers.runtime.fetchers.events import SourceEvents
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier
 from tests.pages import Library, PageReader, pages

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from headwater.core.barrier_reader import EpochRecords
 from headwater.core.clock import SystemClock
 from headwater.core.epoch import Barrier
-from headwater.core.epoch_records import EpochRecords
 from headwater.core.errors import ContractError, SourceError
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager

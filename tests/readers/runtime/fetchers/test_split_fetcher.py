@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.core.epoch_records import EpochRecords
+from headwater.core.barrier_reader import EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.fetchers.events import SplitsDone

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.core.epoch_records import EpochRecords
+from headwater.core.barrier_reader import EpochRecords
 from headwater.core.errors import FencedError
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
