@@ -46,13 +46,15 @@ class HttpPage:
             json.dumps(item, separators=(",", ":"), ensure_ascii=False) for item in self.items[start:stop]
         ]
         count = len(texts)
-        columns: list[pa.Array[Any]] = [
-            pa.array([resource] * count, pa.string()),
-            pa.array([number] * count, pa.int64()),
-            pa.array(range(start, start + count), pa.int64()),
-            pa.array(texts, pa.string()),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
+        return pa.RecordBatch.from_pydict(
+            {
+                "resource": [resource] * count,
+                "page": [number] * count,
+                "row": list(range(start, start + count)),
+                "item": texts,
+            },
+            schema=HTTP_SCHEMA,
+        )
 
     def links(self, row: int, children_field: str, base_url: str) -> list[str]:
         """Return the URLs of the lists that an item names, each once, in order."""

@@ -98,7 +98,10 @@ class MqttClient(StagedClient[Token]):
             self._is_woken = False
             # Messages first: those that came before the connection was lost are still good.
             if not self._messages:
-                self._check_connection()
+                if self._lost is not None:
+                    raise TransientSourceError(
+                        f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt"
+                    )
                 return None
             if not is_woken:
                 # A moment longer, so that messages that come together are one record batch.
@@ -178,12 +181,6 @@ class MqttClient(StagedClient[Token]):
             )
         return SourceError(said, source="mqtt", split=split.split_id)
 
-    def _check_connection(self) -> None:
-        if self._lost is not None:
-            raise TransientSourceError(
-                f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt"
-            )
-
     def _on_connect(
         self,
         client: Client,
@@ -239,14 +236,16 @@ class MqttClient(StagedClient[Token]):
 
 def _delivery(taken: list[tuple[MQTTMessage, datetime]], key: tuple[str, str] | None) -> Delivery[Token]:
     messages = [message for message, _ in taken]
-    columns: list[pa.Array[Any]] = [
-        pa.array([message.topic for message in messages], pa.string()),
-        pa.array([bytes(message.payload) for message in messages], pa.binary()),
-        pa.array([message.qos for message in messages], pa.int32()),
-        pa.array([message.retain for message in messages], pa.bool_()),
-        pa.array([received for _, received in taken], pa.timestamp("us", tz="UTC")),
-    ]
-    rows = pa.RecordBatch.from_arrays(columns, schema=MQTT_SCHEMA)
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "topic": [message.topic for message in messages],
+            "payload": [bytes(message.payload) for message in messages],
+            "qos": [message.qos for message in messages],
+            "retained": [message.retain for message in messages],
+            "received": [received for _, received in taken],
+        },
+        schema=MQTT_SCHEMA,
+    )
     return Delivery(
         rows,
         [_key_of(message, key) for message in messages],

@@ -20,11 +20,6 @@ Ending: TypeAlias = AskAgain | Finished | None
 """How a generator ended. None: there is nothing more now."""
 
 
-def _takes_stop(source: SimpleSource) -> bool:
-    """Whether `SimpleSource.read` of this source has a parameter ``stop``."""
-    return "stop" in inspect.signature(source.read).parameters
-
-
 class SplitPages:
     """The user's generator over one range of a split. Used by one thread at a time.
 
@@ -70,7 +65,8 @@ class SplitPages:
         try:
             with self._calling("read", self.position):
                 if self._pages is None:
-                    arguments = {"stop": self.stop} if _takes_stop(self._source) else {}
+                    takes_stop = "stop" in inspect.signature(self._source.read).parameters
+                    arguments = {"stop": self.stop} if takes_stop else {}
                     self._pages = iter(self._source.read(self.split, self.position, **arguments))
                 try:
                     page = next(self._pages)

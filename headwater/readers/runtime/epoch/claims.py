@@ -1,20 +1,23 @@
 """Claims: of all attempts at one task of an epoch, one decides what the epoch holds.
 
-There are several attempts when Spark retries or speculates, and when a query scans the source twice.
+There are several attempts when Spark retries or speculates, and when a query scans the source twice. A claim
+says which process its attempt runs in, so that others on its host can tell at once whether it still lives.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import secrets
+import socket
 import threading
+from pathlib import Path
 from typing import Final
 
 from headwater.core.clock import Clock
 from headwater.core.errors import FencedError, StateLocationError
-from headwater.core.jsons import dumps
-from headwater.readers.runtime.epoch.process_identity import is_dead, this_process
+from headwater.core.jsons import JsonObject, dumps
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
 BEAT_MS: Final = 2_000
@@ -28,6 +31,7 @@ The time is measured on the watcher's own clock. Clocks of two hosts are never c
 
 _FIRST_POLL_MS: Final = 5
 _MOST_POLL_MS: Final = 250
+_PROC: Final = Path("/proc")
 
 log = logging.getLogger(__name__)
 
@@ -182,3 +186,44 @@ class ClaimProtocol:
         if number > 1:
             log.warning("attempt %d takes over %s", number, self._slot)
         return Claim(self._slot, number, self._clock)
+
+
+def this_process() -> JsonObject:
+    """Return what tells this process from every other one.
+
+    Its id, when it began, and the host and process namespace in which the id means something.
+    """
+    return {"host": _host(), "pid": os.getpid(), "started": _started(os.getpid())}
+
+
+def is_dead(process: JsonObject) -> bool:
+    """Whether a process is known to have ended. False for one of another host, of which nothing is known."""
+    if process["host"] != _host() or process["started"] is None:
+        return False
+    # The id alone may be that of a later process.
+    return _started(int(str(process["pid"]))) != process["started"]
+
+
+def _host() -> str:
+    """Name the host and process namespace.
+
+    Two containers share a kernel, perhaps a host name too, and each counts its own processes.
+    """
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()} {boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _started(pid: int) -> str | None:
+    """Return when a living process began, in ticks since the host did.
+
+    None if there is no such process, or if the system has no ``/proc``.
+    """
+    try:
+        # The name of the program, in parentheses, may contain blanks: count from behind it.
+        stat = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if stat[0] in "ZX" else stat[19]

@@ -1,18 +1,41 @@
-"""Chooses how an attempt reads its task."""
+"""Chooses how an attempt reads its task.
+
+Of two scans of one epoch on one host the second reads the rows that the first one kept.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import time
+import uuid
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
+from headwater.core.jsons import dumps
+from headwater.core.source import Source
+from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
-from headwater.readers.runtime.epoch.shared_scan import SharedScans, SharingReader
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
+from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, read_file
+from headwater.readers.runtime.partitions.buffer_pool import BufferPool
+from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
+
+log = logging.getLogger(__name__)
+
+_IN_MEMORY_BYTES = 8 << 20
+_FORGOTTEN_S = 24 * 3600
+"""What a query kept so long ago is deleted by the next query on the host."""
 
 
 def open_epoch_reader(
@@ -28,6 +51,129 @@ def open_epoch_reader(
     if rows is not None:
         return _SharedReading(rows, context.stop_at)
     return SecondReading(of_query, task, context)
+
+
+class SharedScans:
+    """Where the scans of one task on one host keep and find each other's rows.
+
+    That is a folder, which only this user can enter, below the host's folder for temporary files.
+
+    A file is named by what its rows are: the epoch, the task, and a digest of the state to which they lead.
+    So the state in a manifest leads to exactly the rows of that manifest. Files of earlier epochs of a query
+    are deleted by the first task of a later epoch; those of a query that has kept nothing for a day, by the
+    next query.
+
+    Args:
+        epoch: the epoch's folder in the state location, ``query/epoch``.
+        number: of the task in it.
+    """
+
+    def __init__(self, epoch: str, number: int) -> None:
+        self._number = number
+        self._root = Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}"
+        query, _, name = epoch.rpartition("/")
+        self._query = self._root / hashlib.sha256(query.encode()).hexdigest()[:32]
+        self.folder = self._query / name
+
+    def prepare(self) -> None:
+        """Make the epoch's folder, and delete those of earlier epochs.
+
+        Raises:
+            OSError: it cannot be made, or belongs to another user.
+        """
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._root.stat().st_uid != os.getuid() or self._root.stat().st_mode & 0o077:
+            raise PermissionError(f"{self._root} can be entered by other users: rows are not kept there")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for other in self._query.iterdir():
+            if other.name < self.folder.name:
+                shutil.rmtree(other, ignore_errors=True)
+        for query in self._root.iterdir():
+            with suppress(FileNotFoundError):  # another task has just deleted it
+                if query.stat().st_mtime < time.time() - _FORGOTTEN_S:
+                    shutil.rmtree(query, ignore_errors=True)
+
+    def file(self, source: Source[Any, Any, Any], state: EpochState) -> Path:
+        """Return the name of the file with the rows that led to a state."""
+        digest = hashlib.sha256(dumps(state.to_json(source)).encode()).hexdigest()
+        return self.folder / f"{self._number}-{digest}.arrow"
+
+    def find(
+        self, source: Source[Any, Any, Any], state: EpochState
+    ) -> Generator[pa.RecordBatch, None, None] | None:
+        """Return the rows that led to a state, None if no scan on this host has kept them."""
+        file = self.file(source, state)
+        return read_file(file) if file.is_file() else None
+
+
+class SharingReader:
+    """A reading whose rows are kept for other scans of the same epoch. Keeps the promises of `EpochReading`.
+
+    If rows cannot be kept (a full disk), they are not shared, and the reading goes on.
+
+    Args:
+        reader: reads the epoch for the first time.
+        source: whose state it is.
+        scans: where to keep the rows.
+    """
+
+    def __init__(self, reader: EpochReader, source: Source[Any, Any, Any], scans: SharedScans) -> None:
+        self._reader = reader
+        self._source = source
+        self._scans = scans
+        self._attempt = uuid.uuid4().hex
+        self._partition: BlockingResultPartition | None = None
+        self._is_whole = True
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._reader:
+                self._keep(batch)
+                yield batch
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """See `EpochReading.close`."""
+        self._reader.close()
+        self._share()
+
+    def state(self) -> EpochState:
+        """See `EpochReading.state`."""
+        return self._reader.state()
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        try:
+            if self._partition is None and self._is_whole:
+                self._scans.prepare()
+                name = ResultPartitionId(f"rows-{self._attempt}", self._attempt)
+                self._partition = BlockingResultPartition(
+                    name, 1, BufferPool(_IN_MEMORY_BYTES), folder=self._scans.folder
+                )
+                PROCESS_PARTITIONS.register(self._partition)
+            if self._partition is not None:
+                self._partition.add(0, batch, batch.nbytes)
+        except OSError:
+            log.warning(
+                "rows of epoch %s are not kept for other scans", self._scans.folder.name, exc_info=True
+            )
+            self._give_up()
+
+    def _share(self) -> None:
+        partition = self._partition
+        if partition is not None and self._is_whole:
+            with suppress(Exception):  # a reader that failed has no state, and nothing to share
+                target = self._scans.file(self._source, self._reader.state())
+                partition.release_memory()
+                partition.finish()
+                # Last: under this name a file is whole.
+                partition.file(0).rename(target)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._partition = None
+        self._is_whole = False
+        PROCESS_PARTITIONS.release_produced_by(self._attempt)
 
 
 class _SharedReading:

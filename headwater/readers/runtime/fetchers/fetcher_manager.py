@@ -93,16 +93,15 @@ class SplitFetcherManager:
 
     def remove_splits(self, paths: Iterable[SplitPath]) -> None:
         """Let no fetcher read these splits any more."""
+        # A copy: fetchers look at it later, on their own threads.
         removed = tuple(paths)
         for fetcher in self._fetchers:
             fetcher.remove_splits(removed)
 
-    def pause_or_resume_splits(self, paused: Iterable[SplitPath], resumed: Iterable[SplitPath]) -> None:
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         """Pause and resume splits, whichever fetcher reads them. Splits that are not read are ignored."""
-        to_pause = tuple(paused)
-        to_resume = tuple(resumed)
         for fetcher in self._fetchers:
-            fetcher.pause_or_resume_splits(to_pause, to_resume)
+            fetcher.pause_or_resume_splits(paused, resumed)
 
     def check_errors(self) -> None:
         """Raise the first error of any fetcher, once, as it was raised there; later ones are noted with it.

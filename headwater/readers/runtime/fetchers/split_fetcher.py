@@ -86,16 +86,13 @@ class SplitFetcher:
         """Whether it would take one more split: it has none but paused ones."""
         return len(self._assigned) == len(self._paused)
 
-    def remove_splits(self, paths: Iterable[SplitPath]) -> None:
+    def remove_splits(self, paths: Sequence[SplitPath]) -> None:
         """Let it forget splits, which are reported as done. Those that it does not have are ignored."""
-        removed = tuple(paths)
-        self._enqueue(lambda reader: self._remove(reader, removed, report=True))
+        self._enqueue(lambda reader: self._remove(reader, paths, report=True))
 
-    def pause_or_resume_splits(self, paused: Iterable[SplitPath], resumed: Iterable[SplitPath]) -> None:
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         """Let it fetch nothing of some splits, and go on with others. Those that it lacks are ignored."""
-        to_pause = tuple(paused)
-        to_resume = tuple(resumed)
-        self._enqueue(lambda reader: self._pause_or_resume(reader, to_pause, to_resume))
+        self._enqueue(lambda reader: self._pause_or_resume(reader, paused, resumed))
 
     def wake_up(self) -> None:
         """Let it look at tasks, splits and the trigger again, wherever it waits."""

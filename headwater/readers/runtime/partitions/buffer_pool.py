@@ -8,10 +8,6 @@ from collections.abc import Callable
 from headwater.core.errors import ContractError
 
 
-def _never() -> bool:
-    return False
-
-
 class BufferPool:
     """A budget of bytes, shared by all subpartitions of one result partition. Any thread may call any method.
 
@@ -42,7 +38,7 @@ class BufferPool:
         with self._changed:
             return self._take(size_bytes)
 
-    def request(self, size_bytes: int, cancelled: Callable[[], bool] = _never) -> bool:
+    def request(self, size_bytes: int, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Take bytes, waiting until consumers gave some back: the back-pressure on producers.
 
         Args:

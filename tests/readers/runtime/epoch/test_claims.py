@@ -11,8 +11,15 @@ from headwater.core.clock import ManualClock
 from headwater.core.errors import FencedError
 from headwater.core.jsons import dumps
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.claims import BEAT_MS, STALE_MS, Claim, ClaimProtocol, ClaimWatch
-from headwater.readers.runtime.epoch.process_identity import is_dead, this_process
+from headwater.readers.runtime.epoch.claims import (
+    BEAT_MS,
+    STALE_MS,
+    Claim,
+    ClaimProtocol,
+    ClaimWatch,
+    is_dead,
+    this_process,
+)
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
 
@@ -79,7 +86,7 @@ def test_an_attempt_that_gave_up_is_taken_over_at_once(slot: TaskSlot, clock: Ma
 
 def test_an_attempt_whose_process_is_dead_is_taken_over_at_once(slot: TaskSlot, clock: ManualClock) -> None:
     program = (
-        "from headwater.readers.runtime.epoch.process_identity import this_process;"
+        "from headwater.readers.runtime.epoch.claims import this_process;"
         "from headwater.core.jsons import dumps; print(dumps(this_process()))"
     )
     gone = subprocess.run(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.core.epoch import EpochState
-from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
-from headwater.readers.runtime.epoch.shared_scan import SharedScans
+from headwater.readers.runtime.epoch.open_reader import SharedScans, open_epoch_reader
 from headwater.readers.runtime.epoch.task import EpochReading, ReadingContext
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS
 from tests.pages import Library, PageSource, pages, rows_of, start_of
