@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from headwater.core.clock import Clock, ManualClock
 from headwater.testing.checkpoint_tests import CheckpointTests, ScaleTests
-from headwater.testing.context import RecordingContext
 from headwater.testing.contracts import BrokenContractError
 from headwater.testing.engine import CrashError, MicroBatchEngine, Step, count_rows, read_batch
-from headwater.testing.enumerator_tests import EnumeratorTests
-from headwater.testing.memory import MemorySystem
+from headwater.testing.enumerator_tests import EnumeratorTests, RecordingContext
 from headwater.testing.offset_tests import OffsetTests
 from headwater.testing.option_tests import OptionTests
 from headwater.testing.reader_tests import ReaderTests
-from headwater.testing.scripted import End, Fail, Find, Pause, Rows, ScriptedSource, scripted
+from headwater.testing.scripted import End, Fail, Find, MemorySystem, Pause, Rows, ScriptedSource, scripted
 from headwater.testing.spark_tests import SparkTests
 
 __all__ = [

@@ -1,27 +1,72 @@
-"""What every enumerator promises (`headwater.core.enumerator.SplitEnumerator`)."""
+"""What every enumerator promises (`headwater.core.enumerator.SplitEnumerator`).
+
+And a coordinator's side of the conversation, for the test of an enumerator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from headwater.core.barrier_source import BarrierSource
+from headwater.core.clock import ManualClock
 from headwater.core.enumerator import (
+    BarrierSplitEnumeratorContext,
     Checkpoint,
     PlannedSplitEnumerator,
     SplitEnumerator,
     SplitEnumeratorContext,
     SplitRequest,
 )
-from headwater.core.jsons import dumps
+from headwater.core.jsons import JsonValue, dumps
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES
 from headwater.core.planned_source import PlannedSource
+from headwater.core.retry import Backoff, retrying
 from headwater.core.source import Boundedness
 from headwater.core.split import Split, SplitPath
-from headwater.testing.context import RecordingContext
 from headwater.testing.contracts import keeps
 from headwater.testing.subject import Subject
+
+T = TypeVar("T")
+_BACKOFF = Backoff(deadline_ms=30_000)
+
+
+class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
+    """Runs calls at once, on the caller's thread, and remembers what the enumerator said.
+
+    Failures that pass are repeated a few times.
+
+    It serves enumerators of both modes: that of barrier mode is the wider contract.
+
+    Attributes:
+        assigned: the splits that are assigned, with their first positions.
+        retired: the paths that left.
+        events: what was sent to readers.
+    """
+
+    def __init__(self) -> None:
+        self.assigned: dict[SplitPath, tuple[Split, Any]] = {}
+        self.retired: set[SplitPath] = set()
+        self.events: list[tuple[SplitPath, JsonValue]] = []
+
+    def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
+        # By a clock that only counts: no test waits.
+        answer = retrying(call, backoff=_BACKOFF, clock=ManualClock(), cancelled=threading.Event(), what=what)
+        handler(answer)
+
+    def assign_splits(self, starts: Mapping[SplitPath, tuple[Any, Any]]) -> None:
+        self.assigned.update(starts)
+
+    def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:
+        self.events.append((path, event))
+
+    def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        self.retired.update(paths)
+        for path in paths:
+            self.assigned.pop(path, None)
+
 
 _AnySource: TypeAlias = PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]
 
