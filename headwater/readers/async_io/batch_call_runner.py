@@ -47,13 +47,13 @@ class BatchCallRunner(CallRunner):
         cache = self._settings.cache
         return _BatchCall(element, [hashable_key(cache.key, row) for row in element.value] if cache else ())
 
-    def _lead(self, call: Call, flight: SingleFlight[Any]) -> bool:
+    def _lead(self, call: Call, flight: SingleFlight) -> bool:
         """Fill in what is known; return whether there are rows left that this call is to ask for."""
         assert isinstance(call, _BatchCall)
         now = self._loop.time()
         ask: list[int] = []
         for index, key in enumerate(call.cache_key):
-            result = flight.known(key, now)
+            result = flight.cache.get(key, now)
             if result is not MISSING:
                 self._metrics.cache_hits += 1
                 call.results[index] = result
@@ -74,7 +74,13 @@ class BatchCallRunner(CallRunner):
             self._failed(call, self._wrong_answer(call, f"a {type(result).__name__}"))
         elif len(result) != len(call.asked):
             self._failed(call, self._wrong_answer(call, f"{len(result)} results"))
-        elif len(result) == len(call.results) and self._all_count(result):
+        elif (
+            # All of the rows, and nothing asks for a look at each result: they go as they are.
+            len(result) == len(call.results)
+            and self._single_flight is None
+            and self._policy.believes_all
+            and not any(issubclass(kind, BaseException) for kind in set(map(type, result)))
+        ):
             self._conclude(call, result)
         else:
             self._resolve_each(call, result)
@@ -85,24 +91,15 @@ class BatchCallRunner(CallRunner):
             "it must return one per row"
         )
 
-    def _all_count(self, results: Sequence[Any]) -> bool:
-        """Return whether the results may go as they are, without a look at each of them."""
-        if self._single_flight is not None or not self._policy.believes_all:
-            return False
-        return not any(issubclass(kind, BaseException) for kind in set(map(type, results)))
-
     def _resolve_each(self, call: _BatchCall, results: Sequence[Any]) -> None:
         again: list[int] = []
         for index, result in zip(call.asked, results, strict=True):
-            if isinstance(result, BaseException):
-                if self._policy.is_worth_a_retry(call.attempts, result):
-                    again.append(index)
-                else:
-                    self._resolve(call, index, Failure(result, call.attempts))
-            elif self._policy.is_not_believed(call.attempts, result):
+            failed = isinstance(result, BaseException)
+            asks_again = self._policy.is_worth_a_retry if failed else self._policy.is_not_believed
+            if asks_again(call.attempts, result):
                 again.append(index)
             else:
-                self._resolve(call, index, result)
+                self._resolve(call, index, Failure(result, call.attempts) if failed else result)
         if again:
             call.ask(again)
             self._retry_later(call)
@@ -131,10 +128,9 @@ class BatchCallRunner(CallRunner):
         """Give a row, and the rows that follow it, its result. The first one counts."""
         if call.results[index] is not MISSING:
             return
-        outcome = result
-        if isinstance(result, Failure):
-            outcome = self._policy.outcome(call.element.value[index], result)
-        call.results[index] = outcome
+        call.results[index] = (
+            self._policy.outcome(call.element.value[index], result) if isinstance(result, Failure) else result
+        )
         call.unresolved -= 1
         for other, place in self._land_row(call, index, result):
             self._resolve(other, place, result)

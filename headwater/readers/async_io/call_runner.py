@@ -60,7 +60,7 @@ class CallRunner:
         self._metrics = metrics
         self._policy = FailurePolicy(function, settings, completions, metrics)
         self._permits = CallPermits(settings) if settings.rate_limit or settings.circuit_breaker else None
-        self._single_flight: SingleFlight[Any] | None = None if results is None else SingleFlight(results)
+        self._single_flight = None if results is None else SingleFlight(results)
         self._retrying: set[Call] = set()
         self._queue = KeyedCallQueue() if settings.mode is OutputMode.KEYED else CallQueue()
         self._deadlines = Deadlines(host.loop, settings.timeout_ms, self._expire)
@@ -116,9 +116,9 @@ class CallRunner:
         # A call that was attempted leads its flight already.
         return call.attempts > 0 or self._lead(call, self._single_flight)
 
-    def _lead(self, call: Call, flight: SingleFlight[Any]) -> bool:
+    def _lead(self, call: Call, flight: SingleFlight) -> bool:
         """Return whether a call leads a flight now: its result is not known and not being asked for."""
-        result = flight.known(call.cache_key, self._loop.time())
+        result = flight.cache.get(call.cache_key, self._loop.time())
         if result is not MISSING:
             self._metrics.cache_hits += 1
             self._settle(call, result)
@@ -240,10 +240,8 @@ class CallRunner:
 
     def _settle(self, call: Call, result: Any) -> None:
         """Give a call, and the calls that follow it, its result."""
-        outcome = result
-        if isinstance(result, Failure):
-            outcome = self._policy.outcome(call.element.value, result)
-        self._conclude(call, outcome)
+        is_failure = isinstance(result, Failure)
+        self._conclude(call, self._policy.outcome(call.element.value, result) if is_failure else result)
         for follower in self._land(call, result):
             self._settle(follower, result)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from headwater.core.errors import ContractError, OptionError
 from headwater.readers.async_io.event_loop import LoopHost
@@ -21,7 +21,7 @@ from headwater.readers.async_io.function import (
     Result,
 )
 from headwater.readers.async_io.settings import AsyncSettings, Batching
-from headwater.readers.async_io.shared_cache import SharedCache, looking_up_first
+from headwater.readers.async_io.shared_cache import Invoke
 from headwater.readers.async_io.thread_pool import ThreadPool
 
 _BATCH_SIZE = 100
@@ -91,9 +91,6 @@ def fitted_settings(function: Function, settings: AsyncSettings) -> AsyncSetting
     return settings
 
 
-Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
-
-
 class FunctionCalls:
     """An opened function, its calls all of one form.
 
@@ -111,42 +108,10 @@ class FunctionCalls:
     def __init__(self, function: Function, host: LoopHost, capacity: int) -> None:
         self.name = function_name(function)
         self.timeout = function.timeout
-        self._function = function
         self._host = host
-        self._capacity = capacity
         self._pool: ThreadPool | None = None
         self._closing = False
-        self.invoke = self._invoke_of(function)
-
-    def look_up_first(
-        self,
-        cache: SharedCache,
-        *,
-        key: Callable[[InputRow], Hashable],
-        is_storable: Callable[[Result], bool],
-        count_hits: Callable[[int, int], None],
-    ) -> None:
-        """Ask a shared cache before the service; see `looking_up_first`. Before the first call."""
-        invoke = self.invoke
-
-        async def invoke_one_row(rows: Sequence[InputRow]) -> Sequence[Result]:
-            [row] = rows
-            return [await invoke(row)]
-
-        is_bulk = isinstance(self._function, AsyncBatchFunction)
-        look_up = looking_up_first(
-            cache,
-            invoke if is_bulk else invoke_one_row,
-            key=key,
-            is_storable=is_storable,
-            count_hits=count_hits,
-        )
-
-        async def look_up_one_row(row: InputRow) -> Result:
-            [result] = await look_up([row])
-            return result
-
-        self.invoke = look_up if is_bulk else look_up_one_row
+        self.invoke = self._invoke_of(function, capacity)
 
     def abandon(self) -> None:
         """Let calls on threads be cancelled like others: their ends are not waited for any more.
@@ -160,13 +125,13 @@ class FunctionCalls:
         if self._pool is not None:
             self._pool.close(timeout_s)
 
-    def _invoke_of(self, function: Function) -> Invoke:
+    def _invoke_of(self, function: Function, capacity: int) -> Invoke:
         if isinstance(function, AsyncFunction):
             return self._awaiting("async_invoke", function.async_invoke)
         if isinstance(function, AsyncBatchFunction):
             return self._awaiting("async_invoke_batch", function.async_invoke_batch)
         if isinstance(function, BlockingFunction):
-            self._pool = ThreadPool(self._capacity, self.name)
+            self._pool = ThreadPool(capacity, self.name)
             return partial(self._call_on_thread, self._pool, function.invoke)
         assert isinstance(function, CallbackFunction)
         return partial(self._call_back, function.async_invoke)

@@ -23,9 +23,10 @@ from headwater.readers.async_io.function_calls import FunctionCalls, LoopFuture,
 from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.result_cache import kept_cache
 from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.async_io.shared_cache import looking_up_first
 
 log = logging.getLogger(__name__)
-IDLE_S = 60.0  # as long as Spark keeps an idle Python worker
+_IDLE_S = 60.0  # as long as Spark keeps an idle Python worker
 
 
 def open_function(function: Function, context: OpenContext, host: LoopHost, timeout_s: float) -> None:
@@ -131,13 +132,13 @@ def lease_function(
         return shared.function
 
 
-def return_function(share_id: Hashable, idle_s: float = IDLE_S) -> None:
-    """Give a function back. It is closed when no task has asked for it for ``idle_s`` seconds."""
+def return_function(share_id: Hashable) -> None:
+    """Give a function back. It is closed when no task has asked for it for a minute."""
     with _lock:
         shared = _shared[share_id]
         shared.users -= 1
         if shared.users == 0:
-            shared.idle = threading.Timer(idle_s, _close_idle, [share_id, shared])
+            shared.idle = threading.Timer(_IDLE_S, _close_idle, [share_id, shared])
             shared.idle.daemon = True
             shared.idle.start()
 
@@ -160,9 +161,6 @@ def close_shared_functions() -> None:
         closing = [_shared.pop(share_id) for share_id in unused]
     for shared in closing:
         shared.close()
-
-
-log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -248,8 +246,13 @@ def _open_shared_cache(
         asks_again = settings.retry.on_result if settings.retry else None
         return asks_again is None or not asks_again(result)
 
-    calls.look_up_first(
-        shared, key=settings.cache.key, is_storable=is_storable, count_hits=metrics.count_shared_hits
+    calls.invoke = looking_up_first(
+        shared,
+        calls.invoke,
+        is_bulk=settings.batching is not None,
+        key=settings.cache.key,
+        is_storable=is_storable,
+        count_hits=metrics.count_shared_hits,
     )
 
 

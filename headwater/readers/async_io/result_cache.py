@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final
 
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.settings import CacheSettings
 
-
-class Missing(enum.Enum):
-    """Says that there is no entry, which is not the same as the result "no rows"."""
-
-    MISSING = "missing"
-
-
-MISSING: Final = Missing.MISSING
+MISSING: Final = object()
+"""Says that there is no entry, which is not the same as the result "no rows"."""
 
 
 class ResultCache:
@@ -36,7 +29,7 @@ class ResultCache:
         )
         self._entries: OrderedDict[Hashable, tuple[Any, float]] = OrderedDict()
 
-    def get(self, key: Hashable, now: float) -> Any | Literal[Missing.MISSING]:
+    def get(self, key: Hashable, now: float) -> Any:
         """Return the result of a key, or MISSING."""
         entry = self._entries.get(key)
         if entry is None:
@@ -88,10 +81,7 @@ def _seconds(ms: int | None) -> float:
     return math.inf if ms is None else ms / 1000
 
 
-Follower = TypeVar("Follower")
-
-
-class SingleFlight(Generic[Follower]):
+class SingleFlight:
     """Which keys are being asked for, and who waits for them besides the caller.
 
     The first to ask for a key *leads* its flight: it makes the call and lands the flight. Those that ask for
@@ -104,14 +94,10 @@ class SingleFlight(Generic[Follower]):
     """
 
     def __init__(self, cache: ResultCache) -> None:
-        self._cache = cache
-        self._followers: dict[Hashable, list[Follower]] = {}
+        self.cache = cache
+        self._followers: dict[Hashable, list[Any]] = {}
 
-    def known(self, key: Hashable, now: float) -> Any:
-        """Return the result that is remembered for a key, or MISSING."""
-        return self._cache.get(key, now)
-
-    def join(self, key: Hashable, follower: Follower) -> bool:
+    def join(self, key: Hashable, follower: Any) -> bool:
         """Follow the flight for a key, or begin one.
 
         Returns:
@@ -125,7 +111,7 @@ class SingleFlight(Generic[Follower]):
         followers.append(follower)
         return True
 
-    def land(self, key: Hashable, result: Any, now: float) -> Sequence[Follower]:
+    def land(self, key: Hashable, result: Any, now: float) -> Sequence[Any]:
         """End a flight and return its followers. Once per flight, by its leader.
 
         Args:
@@ -134,5 +120,5 @@ class SingleFlight(Generic[Follower]):
             now: the time in seconds.
         """
         if result is not MISSING and not isinstance(result, Failure):
-            self._cache.put(key, result, now)
+            self.cache.put(key, result, now)
         return self._followers.pop(key)

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 log = logging.getLogger(__name__)
-BatchInvoke: TypeAlias = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
+Invoke: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""Makes one attempt for a row, or for a list of rows."""
 
 
 class SharedCache(ABC):
@@ -37,21 +38,26 @@ class SharedCache(ABC):
 
 def looking_up_first(
     cache: SharedCache,
-    invoke: BatchInvoke,
+    invoke: Invoke,
     *,
+    is_bulk: bool,
     key: Callable[[Any], Hashable],
     is_storable: Callable[[Any], bool],
     count_hits: Callable[[int, int], None],
-) -> BatchInvoke:
+) -> Invoke:
     """Return ``invoke`` for the rows that a shared cache does not know; their results are stored there.
 
     Args:
         cache: open.
-        invoke: asks the service about many rows.
+        invoke: asks the service about a row, or about many.
+        is_bulk: whether about many.
         key: the part of a row on which its result depends.
         is_storable: tells whether a result may be stored.
         count_hits: told how many rows were found, and how many were looked up.
     """
+
+    async def ask(rows: Sequence[Any]) -> Sequence[Any]:
+        return await invoke(rows) if is_bulk else [await invoke(rows[0])]
 
     async def look_up(rows: Sequence[Any]) -> Sequence[Any]:
         keys = [key(row) for row in rows]
@@ -61,7 +67,7 @@ def looking_up_first(
         results = [known.get(each) for each in keys]
         if not missing:
             return results
-        answers = await invoke([rows[index] for index in missing])
+        answers = await ask([rows[index] for index in missing])
         if len(answers) != len(missing):
             # Against the contract; the runner of bulk calls sees it and says so.
             return answers
@@ -70,7 +76,11 @@ def looking_up_first(
         await _put(cache, {keys[index]: results[index] for index in missing if is_storable(results[index])})
         return results
 
-    return look_up
+    async def look_up_one_row(row: Any) -> Any:
+        [result] = await look_up([row])
+        return result
+
+    return look_up if is_bulk else look_up_one_row
 
 
 async def _get(cache: SharedCache, keys: Sequence[Hashable]) -> Mapping[Hashable, Any]:

@@ -88,7 +88,10 @@ class Workers:
             call = self._queue.take()
             if call is None:
                 calls = 0
-                await self._rest()
+                self._resting()
+                idle = self._loop.create_future()
+                self._idle.append(idle)
+                await idle
             elif call.settled:  # its time ran out while it waited
                 continue
             elif self._needs_call is None or self._needs_call(call):
@@ -99,12 +102,6 @@ class Workers:
                 # other worker would run until the queue is empty.
                 calls = 0
                 await asyncio.sleep(0)
-
-    async def _rest(self) -> None:
-        self._resting()
-        idle = self._loop.create_future()
-        self._idle.append(idle)
-        await idle
 
     def _ended(self, worker: asyncio.Task[None]) -> None:
         self._workers.discard(worker)
