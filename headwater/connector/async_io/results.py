@@ -68,7 +68,10 @@ class ResultColumns:
             self._array(field, column, rows) for field, column in zip(self._schema, columns, strict=True)
         ]
         if self._has_errors:
-            errors = [_error(result) if type(result) is Failure else None for result in results]
+            errors = [
+                (result.error_class, result.message, result.attempts) if type(result) is Failure else None
+                for result in results
+            ]
             arrays.append(pa.array(errors, ERROR_TYPE))
         return arrays
 
@@ -129,7 +132,3 @@ def _names_of(result: Any) -> str:
     else:
         names = getattr(result, "__fields__", None) or result._fields
     return ", ".join(map(repr, names)) or "none"
-
-
-def _error(failure: Failure) -> dict[str, str | int]:
-    return {"class": failure.error_class, "message": failure.message, "attempts": failure.attempts}

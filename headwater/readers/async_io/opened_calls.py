@@ -29,6 +29,113 @@ log = logging.getLogger(__name__)
 _IDLE_S = 60.0  # as long as Spark keeps an idle Python worker
 
 
+@contextmanager
+def opened_calls(
+    function: Function,
+    settings: AsyncSettings,
+    host: LoopHost,
+    *,
+    completions: Completions,
+    metrics: Metrics,
+    share_id: Hashable,
+    task: str,
+) -> Iterator[CallRunner]:
+    """Open a function and yield what runs its calls; at the end leave no call, no thread and no client.
+
+    The end takes the steps of the beginning in reverse. The order matters: calls end before anything that
+    they use is closed. So the calls are cancelled, the shared cache is closed, the threads of a blocking
+    function end, and the function is closed last.
+
+    Args:
+        function: of the user.
+        settings: with ``batching`` if the function takes many rows.
+        host: the loop.
+        completions: where results go.
+        metrics: what is counted.
+        share_id: as in `AsyncWaitOperator`.
+        task: as in `AsyncWaitOperator`.
+
+    Raises:
+        AsyncCallError: the function's `open` raised.
+    """
+    with ExitStack() as resources:
+        opened = _opened_function(resources, function, settings, host, share_id=share_id, task=task)
+        calls = FunctionCalls(opened, host, settings.capacity)
+        resources.callback(calls.close, settings.close_timeout_ms / 1000)
+        # Before the runner is made: it takes the calls as they are then.
+        _open_shared_cache(resources, calls, settings, host, metrics)
+        make_runner = BatchCallRunner if settings.batching else CallRunner
+        runner = make_runner(
+            calls,
+            settings,
+            host,
+            completions=completions,
+            metrics=metrics,
+            results=kept_cache(share_id, settings.cache) if settings.cache else None,
+        )
+        resources.callback(_end_calls, calls, runner, host, settings)
+        yield runner
+
+
+def _opened_function(
+    resources: ExitStack,
+    function: Function,
+    settings: AsyncSettings,
+    host: LoopHost,
+    *,
+    share_id: Hashable,
+    task: str,
+) -> Function:
+    context = OpenContext(function_name(function), function.scope, settings.capacity, task)
+    open_s = settings.open_timeout_ms / 1000
+    if function.scope is Scope.PROCESS:
+        leased = lease_function(share_id, function, context, open_s)
+        resources.callback(return_function, share_id)
+        return leased
+    open_function(function, context, host, open_s)
+    resources.callback(close_function, function, host, settings.close_timeout_ms / 1000)
+    return function
+
+
+def _open_shared_cache(
+    resources: ExitStack, calls: FunctionCalls, settings: AsyncSettings, host: LoopHost, metrics: Metrics
+) -> None:
+    if settings.cache is None or settings.cache.shared is None:
+        return
+    shared = settings.cache.shared
+    host.run(shared.open(), settings.open_timeout_ms / 1000)
+    resources.callback(lambda: host.run(shared.close(), settings.close_timeout_ms / 1000))
+
+    def is_storable(result: Result) -> bool:
+        if isinstance(result, BaseException):
+            return False
+        asks_again = settings.retry.on_result if settings.retry else None
+        return asks_again is None or not asks_again(result)
+
+    calls.invoke = looking_up_first(
+        shared,
+        calls.invoke,
+        is_bulk=settings.batching is not None,
+        key=settings.cache.key,
+        is_storable=is_storable,
+        count_hits=metrics.count_shared_hits,
+    )
+
+
+def _end_calls(calls: FunctionCalls, runner: CallRunner, host: LoopHost, settings: AsyncSettings) -> None:
+    async def end() -> None:
+        # First: calls on threads cannot be cancelled, and closing the runner would wait for them.
+        calls.abandon()
+        await runner.close()
+
+    try:
+        # The runner gives up by itself; the time-out here, which is longer, is for a loop that is blocked.
+        host.run(end(), settings.close_timeout_ms / 1000 + 1)
+    except TimeoutError:
+        # There is nothing in the traceback.
+        log.error("%s: the event loop is blocked; its calls are left behind", calls.name)  # noqa: TRY400
+
+
 def open_function(function: Function, context: OpenContext, host: LoopHost, timeout_s: float) -> None:
     """Open a function, on the loop, or on a thread if its `open` may block.
 
@@ -161,110 +268,3 @@ def close_shared_functions() -> None:
         closing = [_shared.pop(share_id) for share_id in unused]
     for shared in closing:
         shared.close()
-
-
-@contextmanager
-def opened_calls(
-    function: Function,
-    settings: AsyncSettings,
-    host: LoopHost,
-    *,
-    completions: Completions,
-    metrics: Metrics,
-    share_id: Hashable,
-    task: str,
-) -> Iterator[CallRunner]:
-    """Open a function and yield what runs its calls; at the end leave no call, no thread and no client.
-
-    The end takes the steps of the beginning in reverse. The order matters: calls end before anything that
-    they use is closed. So the calls are cancelled, the shared cache is closed, the threads of a blocking
-    function end, and the function is closed last.
-
-    Args:
-        function: of the user.
-        settings: with ``batching`` if the function takes many rows.
-        host: the loop.
-        completions: where results go.
-        metrics: what is counted.
-        share_id: as in `AsyncWaitOperator`.
-        task: as in `AsyncWaitOperator`.
-
-    Raises:
-        AsyncCallError: the function's `open` raised.
-    """
-    with ExitStack() as resources:
-        opened = _opened_function(resources, function, settings, host, share_id=share_id, task=task)
-        calls = FunctionCalls(opened, host, settings.capacity)
-        resources.callback(calls.close, settings.close_timeout_ms / 1000)
-        # Before the runner is made: it takes the calls as they are then.
-        _open_shared_cache(resources, calls, settings, host, metrics)
-        make_runner = BatchCallRunner if settings.batching else CallRunner
-        runner = make_runner(
-            calls,
-            settings,
-            host,
-            completions=completions,
-            metrics=metrics,
-            results=kept_cache(share_id, settings.cache) if settings.cache else None,
-        )
-        resources.callback(_end_calls, calls, runner, host, settings)
-        yield runner
-
-
-def _opened_function(
-    resources: ExitStack,
-    function: Function,
-    settings: AsyncSettings,
-    host: LoopHost,
-    *,
-    share_id: Hashable,
-    task: str,
-) -> Function:
-    context = OpenContext(function_name(function), function.scope, settings.capacity, task)
-    open_s = settings.open_timeout_ms / 1000
-    if function.scope is Scope.PROCESS:
-        leased = lease_function(share_id, function, context, open_s)
-        resources.callback(return_function, share_id)
-        return leased
-    open_function(function, context, host, open_s)
-    resources.callback(close_function, function, host, settings.close_timeout_ms / 1000)
-    return function
-
-
-def _open_shared_cache(
-    resources: ExitStack, calls: FunctionCalls, settings: AsyncSettings, host: LoopHost, metrics: Metrics
-) -> None:
-    if settings.cache is None or settings.cache.shared is None:
-        return
-    shared = settings.cache.shared
-    host.run(shared.open(), settings.open_timeout_ms / 1000)
-    resources.callback(lambda: host.run(shared.close(), settings.close_timeout_ms / 1000))
-
-    def is_storable(result: Result) -> bool:
-        if isinstance(result, BaseException):
-            return False
-        asks_again = settings.retry.on_result if settings.retry else None
-        return asks_again is None or not asks_again(result)
-
-    calls.invoke = looking_up_first(
-        shared,
-        calls.invoke,
-        is_bulk=settings.batching is not None,
-        key=settings.cache.key,
-        is_storable=is_storable,
-        count_hits=metrics.count_shared_hits,
-    )
-
-
-def _end_calls(calls: FunctionCalls, runner: CallRunner, host: LoopHost, settings: AsyncSettings) -> None:
-    async def end() -> None:
-        # First: calls on threads cannot be cancelled, and closing the runner would wait for them.
-        calls.abandon()
-        await runner.close()
-
-    try:
-        # The runner gives up by itself; the time-out here, which is longer, is for a loop that is blocked.
-        host.run(end(), settings.close_timeout_ms / 1000 + 1)
-    except TimeoutError:
-        # There is nothing in the traceback.
-        log.error("%s: the event loop is blocked; its calls are left behind", calls.name)  # noqa: TRY400

@@ -19,7 +19,7 @@ import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.event_loop import acquire_loop, release_loop
+from headwater.readers.async_io.event_loop import acquire_loop, process_loop, release_loop
 from headwater.readers.async_io.function import (
     AsyncFunction,
     BlockingFunction,
@@ -261,6 +261,21 @@ def test_open_and_close_that_block_run_beside_the_loop(raises: bool) -> None:
         assert out == [(1, 1)]
         assert len(threads) == 2
     assert threading.get_ident() not in threads
+
+
+def test_an_open_that_ends_its_thread_fails_at_once_and_spares_the_loop() -> None:
+    class Exits(BlockingFunction):
+        def open(self, context: OpenContext) -> None:  # type: ignore[override]
+            raise SystemExit(1)
+
+        def invoke(self, row: InputRow) -> Result:
+            return row
+
+    with process_loop():
+        with pytest.raises(AsyncCallError, match=r"Exits.open raised RuntimeError: it raised SystemExit"):
+            AsyncWaitOperator(Exits()).open()
+        out, _ = ask(Counting(), [1])
+    assert out == [(1, 1)]
 
 
 def test_a_close_that_raises_is_logged_and_spoils_nothing(caplog: pytest.LogCaptureFixture) -> None:
