@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import headwater
+from headwater.connector.cpus import available_cpus
 from local_kafka_jars import KAFKA_VERSION, java
 
 __all__ = ["describe"]
@@ -26,7 +27,7 @@ def describe(peer_jars: Sequence[Path]) -> dict[str, object]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join(["python", *sys.argv]),
         "machine": {
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": available_cpus(),
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
             "processor": _processor(),
             "system": f"{platform.system()} {platform.machine()}",
