@@ -128,7 +128,7 @@ def test_min_offsets_per_trigger_waits_for_enough_or_for_the_delay(
         produced += produce(kafka, topic, 3)
         query.processAllAvailable()
         assert job.batch_ids() == [0, 1]
-    with job.but(maxTriggerDelay="1ms").running():
+    with job.running():
         assert job.places() == sorted(produced)
 
 

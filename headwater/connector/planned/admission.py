@@ -1,11 +1,13 @@
 """Admission control: how far the next batch goes, given what there is and what is allowed.
 
 Spark hands over at most one limit and knows no combination; the source keeps its limits itself and shares the
-budget among its splits.
+budget among its splits. Limits of rows are kept as Spark's own Kafka source keeps them
+(``KafkaMicroBatchStream``), so that a query that changes its source has the same batches.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,10 +19,12 @@ class ReadLimits:
     """The limits of one query.
 
     Attributes:
-        max_rows: no batch is planned for more records than this (``maxOffsetsPerTrigger``).
+        max_rows: how many records a batch is planned for at the most, but for the one of each split that
+            keeps it from starving (``maxOffsetsPerTrigger``).
         max_bytes: nor for more bytes, as far as they can be estimated (``maxBytesPerTrigger``).
         min_rows: a batch waits until this many records are there ...
-        max_delay_ms: ... or until this much time has passed since the last batch.
+        max_delay_ms: ... or until this much time has passed since this clock was last set: when a batch had
+            enough records, or was due. The first batch of a run does not wait.
         max_files: no batch has more files than this; a source of bounded splits keeps this limit, and that of
             bytes, itself.
     """
@@ -38,7 +42,7 @@ class Admission:
     def __init__(self, limits: ReadLimits, clock: Clock) -> None:
         self._limits = limits
         self._clock = clock
-        self._last_batch_ms = clock.monotonic_ms()
+        self._clock_set_ms: int | None = None
 
     def admit(
         self, backlog: Sequence[int], row_bytes: Sequence[int], *, limited: bool, wait_for_more: bool
@@ -52,14 +56,11 @@ class Admission:
             wait_for_more: whether the minimum counts (it does not where Spark would take "nothing now" for
                 the end).
         """
-        total = sum(backlog)
-        if wait_for_more and self._too_few(total):
+        if wait_for_more and self._too_few(sum(backlog)):
             return [0] * len(backlog)
-        if total:
-            self._last_batch_ms = self._clock.monotonic_ms()
         taken = list(backlog)
         if limited and self._limits.max_rows is not None:
-            taken = share_budget(taken, self._limits.max_rows)
+            taken = share_rows(taken, self._limits.max_rows)
         if limited and self._limits.max_bytes is not None:
             in_bytes = share_budget(
                 [rows * size for rows, size in zip(taken, row_bytes, strict=True)], self._limits.max_bytes
@@ -71,13 +72,38 @@ class Admission:
         return taken
 
     def _too_few(self, total: int) -> bool:
-        if self._limits.min_rows is None or total >= self._limits.min_rows:
+        """Whether the batch has to wait; if not, set the clock again.
+
+        As in Spark's ``delayBatch`` a batch that is due sets it even if there is nothing to read, and the
+        first batch of a run is always due: a restart must not hold back what was waiting already.
+        """
+        if self._limits.min_rows is None:
             return False
-        return self._clock.monotonic_ms() - self._last_batch_ms < self._limits.max_delay_ms
+        now_ms = self._clock.monotonic_ms()
+        due = self._clock_set_ms is None or now_ms - self._clock_set_ms >= self._limits.max_delay_ms
+        if not due and total < self._limits.min_rows:
+            return True
+        self._clock_set_ms = now_ms
+        return False
+
+
+def share_rows(backlog: Sequence[int], budget: int) -> list[int]:
+    """Share a budget of rows among splits in proportion to their backlog, as Spark's ``rateLimit`` does.
+
+    A share is rounded down, but one below 1 is 1, so that no split starves: the sum may be below the budget,
+    and above it where there are many small shares. The arithmetic is that of Spark, double precision and the
+    order of the operations included.
+    """
+    total = float(sum(backlog))
+    shares = []
+    for size in backlog:
+        share = budget * (size / total) if size else 0.0
+        shares.append(min(size, math.ceil(share) if share < 1 else math.floor(share)))
+    return shares
 
 
 def share_budget(backlog: Sequence[int], budget: int) -> list[int]:
-    """Share a budget among splits in proportion to their backlog, and starve none.
+    """Share a budget of bytes among splits in proportion to their backlog, and starve none.
 
     Every split with a backlog gets at least 1, even if that exceeds the budget. Otherwise the shares add up
     to exactly the budget, or to the whole backlog if that is less; what rounding leaves over goes to the

@@ -1,14 +1,62 @@
-"""Budgets are shared in proportion, used up, and starve nobody."""
+"""Limits of rows are those of Spark's Kafka source; budgets are shared in proportion and starve nobody."""
 
 from __future__ import annotations
 
+import math
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.connector.planned.admission import Admission, ReadLimits, share_budget
+from headwater.connector.planned.admission import Admission, ReadLimits, share_budget, share_rows
 from headwater.core.clock import ManualClock
 
 backlogs = st.lists(st.integers(0, 10**12), max_size=50)
+
+
+def rate_limit(limit: int, backlog: dict[str, int]) -> dict[str, int]:
+    """What ``KafkaMicroBatchStream.rateLimit`` does, step by step, for partitions that begin at offset 0."""
+    sizes = {split: size for split, size in backlog.items() if size > 0}
+    total = float(sum(sizes.values()))
+    if total < 1:
+        return dict(backlog)
+    until = {}
+    for split, end in backlog.items():
+        if split not in sizes:
+            until[split] = end
+            continue
+        prorate = limit * (sizes[split] / total)
+        rounded = math.ceil(prorate) if prorate < 1 else math.floor(prorate)
+        until[split] = min(end, rounded)
+    return until
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**62)), max_size=50),
+    st.one_of(st.integers(1, 100), st.integers(1, 2**63 - 1)),
+)
+def test_shares_of_rows_are_those_of_sparks_source(backlog: list[int], limit: int) -> None:
+    shares = share_rows(backlog, limit)
+    assert shares == list(rate_limit(limit, {str(i): size for i, size in enumerate(backlog)}).values())
+    assert all(0 < share <= size for share, size in zip(shares, backlog, strict=True) if size)
+
+
+@pytest.mark.parametrize(
+    ("backlog", "limit", "shares"),
+    [
+        ([70, 20, 10], 10, [7, 2, 1]),
+        ([100, 10, 1], 10, [9, 1, 1]),
+        ([80, 15, 15], 10, [7, 1, 1]),
+        ([10, 3], 7, [5, 1]),
+        ([1] * 5, 2, [1] * 5),
+        ([5, 0, 5], 100, [5, 0, 5]),
+        ([], 5, []),
+    ],
+)
+def test_shares_of_rows_are_rounded_down_but_not_to_nothing(
+    backlog: list[int], limit: int, shares: list[int]
+) -> None:
+    assert share_rows(backlog, limit) == shares
 
 
 @given(backlogs, st.integers(1, 10**13))
@@ -43,3 +91,60 @@ def test_both_limits_hold_together() -> None:
     assert admission.admit([100], [100], limited=True, wait_for_more=True) == [10]
     assert admission.admit([100], [10], limited=True, wait_for_more=True) == [20]
     assert admission.admit([100], [10], limited=False, wait_for_more=False) == [100]
+
+
+class TestMinimum:
+    """``delayBatch`` of Spark's source: what waits, and what sets the clock."""
+
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        return ManualClock(5)
+
+    @pytest.fixture
+    def admission(self, clock: ManualClock) -> Admission:
+        return Admission(ReadLimits(min_rows=10, max_delay_ms=1_000), clock)
+
+    @staticmethod
+    def admit(admission: Admission, rows: int) -> int:
+        return sum(admission.admit([rows], [1], limited=True, wait_for_more=True))
+
+    def test_the_first_batch_of_a_run_does_not_wait_and_the_next_one_does(
+        self, admission: Admission, clock: ManualClock
+    ) -> None:
+        assert self.admit(admission, 6) == 6
+        assert self.admit(admission, 6) == 0
+        clock.advance(999)
+        assert self.admit(admission, 6) == 0
+        clock.advance(1)
+        assert self.admit(admission, 6) == 6
+
+    def test_a_first_look_that_finds_nothing_was_the_first_batch(
+        self, admission: Admission, clock: ManualClock
+    ) -> None:
+        assert self.admit(admission, 0) == 0
+        clock.advance(999)
+        assert self.admit(admission, 9) == 0
+        clock.advance(1)
+        assert self.admit(admission, 9) == 9
+
+    def test_enough_rows_set_the_clock(self, admission: Admission, clock: ManualClock) -> None:
+        assert self.admit(admission, 1) == 1
+        clock.advance(900)
+        assert self.admit(admission, 10) == 10
+        clock.advance(900)
+        assert self.admit(admission, 9) == 0
+
+    def test_a_delay_that_is_over_sets_the_clock_even_if_there_is_nothing_to_read(
+        self, admission: Admission, clock: ManualClock
+    ) -> None:
+        assert self.admit(admission, 1) == 1
+        clock.advance(1_000)
+        assert self.admit(admission, 0) == 0
+        clock.advance(500)
+        assert self.admit(admission, 9) == 0
+
+    def test_the_maximum_still_counts_when_the_minimum_is_there(self, clock: ManualClock) -> None:
+        admission = Admission(ReadLimits(min_rows=10, max_rows=12), clock)
+        assert self.admit(admission, 5) == 5
+        assert self.admit(admission, 100) == 12
+        assert self.admit(admission, 9) == 0

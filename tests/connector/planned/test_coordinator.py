@@ -169,18 +169,31 @@ def test_limits_share_the_budget_and_do_not_count_under_once(harness: Harness) -
     harness.outside.heads.update(a=1_000, b=10)
     coordinator = harness.coordinator(max_rows=101)
     genesis = coordinator.initial_offset()
-    assert coordinator.plan_next(genesis, limited=True)["positions"] == {"a": 99, "b": 2}
+    assert coordinator.plan_next(genesis, limited=True)["positions"] == {"a": 100, "b": 1}
     assert coordinator.plan_next(genesis, limited=False)["positions"] == {"a": 1_000, "b": 10}
 
 
 def test_a_minimum_waits_for_records_or_for_the_delay(harness: Harness) -> None:
-    harness.outside.heads["a"] = 1
+    harness.outside.heads["a"] = 0
     coordinator = harness.coordinator(min_rows=10, max_delay_ms=500)
     first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
-    assert first["positions"] == {"a": 0}
+    harness.outside.heads["a"] = 1
     assert coordinator.plan_next(first, limited=True) is first
     harness.clock.advance(500)
     assert coordinator.plan_next(first, limited=True)["positions"] == {"a": 1}
+
+
+def test_the_first_batch_after_a_restart_does_not_wait_for_the_minimum(harness: Harness) -> None:
+    harness.outside.heads["a"] = 20
+    stopped = harness.coordinator(min_rows=10, max_delay_ms=500)
+    first = logged(stopped.plan_next(stopped.initial_offset(), limited=True))
+    harness.outside.heads["a"] = 26
+    assert stopped.plan_next(first, limited=True) is first
+    restarted = harness.coordinator(min_rows=10, max_delay_ms=500)
+    second = logged(restarted.plan_next(first, limited=True))
+    assert second["positions"] == {"a": 26}
+    harness.outside.heads["a"] = 30
+    assert restarted.plan_next(second, limited=True) is second
 
 
 def test_available_now_ignores_the_minimum_and_what_comes_later(harness: Harness) -> None:
