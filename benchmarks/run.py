@@ -24,9 +24,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.bench import FULL, QUICK, ROOT, Bench, BenchmarkError, Scale
 from benchmarks.chart import draw
 from benchmarks.environment import describe
-from benchmarks.peer import peer_jars
 from benchmarks.results import Section, as_json, as_markdown
 from local_kafka import LocalKafka, LocalKafkaError
+from spark_kafka_jars import spark_kafka_jars
 
 __all__ = ["BENCHMARKS", "main", "measure"]
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.rounds:
         scale = dataclasses.replace(scale, rounds=args.rounds)
     try:
-        jars = peer_jars()
+        jars = spark_kafka_jars()
         sections = measure(args.only or BENCHMARKS, scale, jars)
     except (BenchmarkError, LocalKafkaError) as error:
         print(error, file=sys.stderr)

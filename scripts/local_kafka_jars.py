@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 
-__all__ = ["LocalKafkaError", "cache_dir", "classpath", "java"]
+__all__ = ["LocalKafkaError", "cache_dir", "classpath", "java", "locked", "resolve"]
 
 KAFKA_VERSION = "4.1.0"
 OLDEST_JAVA = 17
@@ -86,10 +86,10 @@ def classpath() -> str:
     complete = ivy / "complete"
     if not complete.exists():
         java()
-        with _locked(cache_dir() / "lock"):
+        with locked():
             # Again, under the lock: another process may have downloaded them while this one waited.
             if not complete.exists():
-                _download(ivy)
+                resolve(PACKAGES, EXCLUDES, ivy)
                 complete.touch()
     # Spark's resolver leaves out what Spark has itself.
     scala = next((Path(pyspark.__file__).parent / "jars").glob("scala-library-2.13.*.jar"))
@@ -97,24 +97,37 @@ def classpath() -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked() -> Iterator[None]:
+    """Keep other processes from downloading to `cache_dir` at the same time."""
+    path = cache_dir() / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _download(ivy: Path) -> None:
-    print(f"downloading the jars of Kafka {KAFKA_VERSION} to {ivy} (once)", file=sys.stderr)
-    command = [sys.executable, "-c", RESOLVE, ",".join(PACKAGES), ",".join(EXCLUDES), str(ivy)]
+def resolve(packages: Sequence[str], excludes: Sequence[str], ivy: Path) -> None:
+    """Download Maven packages, and what they depend on, to ``jars`` in the folder ``ivy``.
+
+    Args:
+        packages: as ``group:artifact:version``.
+        excludes: dependencies to leave out, as ``group:artifact``; ``*`` stands for any artifact.
+        ivy: the folder; ``download.log`` in it has what the resolver said.
+
+    Raises:
+        LocalKafkaError: a package was not found, or could not be downloaded.
+    """
+    print(f"downloading {', '.join(packages)} to {ivy} (once)", file=sys.stderr)
+    command = [sys.executable, "-c", RESOLVE, ",".join(packages), ",".join(excludes), str(ivy)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     log = ivy / "download.log"
     ivy.mkdir(parents=True, exist_ok=True)
     log.write_text(done.stdout + done.stderr)
-    if done.returncode or not list(ivy.glob(f"jars/*kafka_2.13-{KAFKA_VERSION}.jar")):
+    wanted = [f"jars/{'_'.join(package.split(':')[:2])}-{package.split(':')[2]}.jar" for package in packages]
+    if done.returncode or not all((ivy / jar).exists() for jar in wanted):
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
         raise LocalKafkaError(
-            f"downloading {', '.join(PACKAGES)} failed; is Maven Central reachable? "
+            f"downloading {', '.join(packages)} failed; is Maven Central reachable? "
             f"The whole log is in {log}\n{tail}"
         )
 

@@ -18,6 +18,7 @@ import pytest
 
 import headwater as hw
 from local_kafka import LocalKafka
+from spark_kafka_jars import spark_kafka_jars
 from tests.installing import Distributions, build, install
 
 if TYPE_CHECKING:
@@ -40,6 +41,19 @@ time.tzset()
 
 hypothesis.settings.register_profile("headwater", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("headwater")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests that are marked as long, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.long:
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -99,10 +113,12 @@ def _numbers() -> itertools.count[int]:
 def spark_conf() -> dict[str, Any]:
     """Settings of every Spark that tests start.
 
-    Those of `spark`, and of drivers in processes of their own.
+    Those of `spark`, and of drivers in processes of their own. All of them have Spark's own Kafka source too:
+    ``format("kafka")``.
     """
     return {
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_kafka_jars())),
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": f"{HEAP_MB}m",

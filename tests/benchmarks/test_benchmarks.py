@@ -18,11 +18,11 @@ from benchmarks.bench import QUICK, Bench, BenchmarkError
 from benchmarks.chart import draw
 from benchmarks.children import run_in_child
 from benchmarks.pacer import Pacer
-from benchmarks.peer import peer_jars
 from benchmarks.results import Figure, Section, Target, as_json, as_markdown, percentile
 from benchmarks.run import measure
 from benchmarks.subjects import HEADWATER
 from local_kafka import LocalKafka
+from spark_kafka_jars import spark_kafka_jars
 
 TINY = dataclasses.replace(
     QUICK,
@@ -43,10 +43,7 @@ ENVIRONMENT = {
 @pytest.fixture(scope="module")
 def jars() -> list[str]:
     """The JVM source's."""
-    try:
-        return [str(jar) for jar in peer_jars()]
-    except BenchmarkError as error:
-        pytest.skip(str(error))
+    return [str(jar) for jar in spark_kafka_jars()]
 
 
 def test_every_subject_reads_every_topic_and_every_step_is_taken(kafka: LocalKafka, jars: list[str]) -> None:

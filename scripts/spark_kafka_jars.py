@@ -1,0 +1,76 @@
+"""The jars of Spark's own Kafka source, downloaded once: tests and benchmarks run it beside headwater's."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from local_kafka_jars import LocalKafkaError, cache_dir, locked, resolve
+
+__all__ = ["spark_kafka_jars"]
+
+VERSION = "4.2.0"
+SOURCE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
+TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1"
+CLIENT = "org.apache.kafka:kafka-clients:3.9.1"
+POOL = "org.apache.commons:commons-pool2:2.12.0"
+
+SPARK_HAS = (
+    "at.yawk.lz4:*",
+    "com.google.code.findbugs:*",
+    "org.apache.hadoop:*",
+    "org.lz4:*",
+    "org.scala-lang.modules:*",
+    "org.slf4j:*",
+    "org.xerial.snappy:*",
+)
+"""What Spark's resolver would bring along, following dependencies."""
+
+
+def spark_kafka_jars() -> list[Path]:
+    """Return the jars that a Spark session needs for ``format("kafka")``; the first call downloads them.
+
+    With Maven if there is one, else with Spark's own resolver. Several processes may call it at the same
+    time: one of them downloads, the others wait.
+
+    Raises:
+        LocalKafkaError: the download failed.
+    """
+    folder = cache_dir() / f"spark-kafka-{VERSION}"
+    complete = folder / "complete"
+    if not complete.exists():
+        with locked():
+            # Again, under the lock: another process may have downloaded them while this one waited.
+            if not complete.exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                (_with_maven if shutil.which("mvn") else _with_spark)(folder)
+                complete.touch()
+    return sorted(folder.glob("*.jar"))
+
+
+def _with_maven(folder: Path) -> None:
+    for artifact in (SOURCE, TOKENS, CLIENT, POOL):
+        _maven("dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
+        _maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}")
+
+
+def _maven(*arguments: str) -> None:
+    command = ["mvn", "-q", "-B", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-2000:]
+        raise LocalKafkaError(f"{' '.join(command)} failed; is Maven Central reachable?\n{said}")
+
+
+def _with_spark(folder: Path) -> None:
+    # One by one: the source depends on a version of the token provider that is not on every mirror.
+    for package, other in ((SOURCE, TOKENS), (TOKENS, CLIENT)):
+        ivy = folder / "ivy" / package.replace(":", "-")
+        resolve([package], [*SPARK_HAS, other.rpartition(":")[0]], ivy)
+        for jar in (ivy / "jars").glob("*.jar"):
+            shutil.copy(jar, folder)
+
+
+if __name__ == "__main__":
+    print(*spark_kafka_jars(), sep="\n")
