@@ -38,7 +38,7 @@ class Cursor:
         broker: the node that serves it; None if that has to be found out.
         replica_until_ms: while the nearest replica serves it instead of the leader (KIP-392), until when;
             None for the leader.
-        doubt: what the brokers say that would mean loss, and since when; None while they send records.
+        doubt: what the brokers say that would mean loss, and when it is believed; else None.
         end: how far it could be read according to the last answer; -1 before the first one.
     """
 

@@ -57,6 +57,8 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         Raises:
             CorruptRecordError: a checksum fails, or the bytes cannot be decoded. The error names topic,
                 partition and offset.
+            SourceError: a timestamp is asked for that Spark cannot hold. The error names topic, partition,
+                offset and timestamp.
             MissingDependencyError: numba is not installed in this process.
         """
         data = as_bytes(record.data)

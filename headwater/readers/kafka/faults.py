@@ -1,8 +1,9 @@
-"""Errors for bytes that are not what was written."""
+"""Errors for bytes that are not what was written, and for records that Spark cannot hold."""
 
 from __future__ import annotations
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka import layout
 
 _FAULTS = {
@@ -14,8 +15,6 @@ _FAULTS = {
     layout.FAULT_FIELD: "has a key or value that reaches beyond the end of its record",
     layout.FAULT_HEADER: "has a record with broken headers",
     layout.FAULT_BYTES_LEFT: "has bytes left after its last record",
-    layout.FAULT_TIMESTAMP: "has a timestamp beyond Spark's range (+-292,000 years); "
-    "leave the timestamp out with the option 'columns' to read on",
 }
 
 
@@ -39,3 +38,16 @@ def corrupt(reason: str, split_id: str, offset: int) -> CorruptRecordError:
 def fault(code: int, split_id: str, offset: int) -> CorruptRecordError:
     """Return the error for one of the kernel's fault codes."""
     return corrupt(_FAULTS[code], split_id, offset)
+
+
+def beyond_spark(split: KafkaPartitionSplit, offset: int, timestamp_ms: int) -> SourceError:
+    """Return the error for a record whose timestamp is no timestamp of Spark's; its bytes are as written."""
+    return SourceError(
+        f"the record at offset {offset} of topic {split.topic!r}, partition {split.partition}, has the "
+        f"timestamp {timestamp_ms}, in milliseconds more than 292,000 years from 1970: Spark has no such "
+        "timestamps. Was it written in another unit? To read on, leave the timestamp out with the option "
+        "'columns'",
+        source="kafka",
+        split=split.split_id,
+        position=offset,
+    )

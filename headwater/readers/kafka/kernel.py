@@ -217,6 +217,8 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
             if wants_timestamp:
                 ms = max_timestamp if appended else base_timestamp + timestamp_delta
                 if ms > layout.MOST_TIMESTAMP_MS or ms < -layout.MOST_TIMESTAMP_MS:
+                    tally[layout.TALLY_FAULTY_OFFSET] = offset
+                    tally[layout.TALLY_FAULTY_TIMESTAMP] = ms
                     return layout.FAULT_TIMESTAMP
                 out.timestamp[rows] = ms * 1000
             if wants_type:

@@ -66,13 +66,16 @@ FAULT_HEADER = -7
 FAULT_BYTES_LEFT = -8
 FAULT_TIMESTAMP = -9
 
-# Positions in the array in which the kernel counts nulls, and names the batch of a fault.
+# Positions in the array in which the kernel counts nulls, and names the batch of a fault, and the record if
+# its timestamp is the fault.
 TALLY_NULL_KEYS = 0
 TALLY_NULL_VALUES = 1
 TALLY_HEADERLESS = 2
 TALLY_NULL_HEADER_VALUES = 3
 TALLY_FAULTY_BATCH = 4
-TALLY_FIELDS = 5
+TALLY_FAULTY_OFFSET = 5
+TALLY_FAULTY_TIMESTAMP = 6
+TALLY_FIELDS = 7
 
 
 def address(array: npt.NDArray[Any]) -> int:

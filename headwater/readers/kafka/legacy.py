@@ -18,9 +18,8 @@ from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.arenas import PROCESS_POOL, Scratch
 from headwater.readers.kafka.codecs import NO_CODEC, decompress
 from headwater.readers.kafka.columns import kafka_schema
-from headwater.readers.kafka.faults import corrupt, fault
+from headwater.readers.kafka.faults import beyond_spark, corrupt
 from headwater.readers.kafka.layout import (
-    FAULT_TIMESTAMP,
     LOG_APPEND_TIME,
     MOST_TIMESTAMP_MS,
     BatchArray,
@@ -55,6 +54,7 @@ def legacy_rows(
 
     Raises:
         CorruptRecordError: a message cannot be what a producer wrote.
+        SourceError: a message has a timestamp that Spark cannot hold.
     """
     found = [
         message
@@ -67,7 +67,7 @@ def legacy_rows(
     if "timestamp" in columns and (
         beyond := [message for message in found if abs(message.timestamp_ms) > MOST_TIMESTAMP_MS]
     ):
-        raise fault(FAULT_TIMESTAMP, state.split.split_id, beyond[0].offset)
+        raise beyond_spark(state.split, beyond[0].offset, beyond[0].timestamp_ms)
     schema = kafka_schema(columns)
     return pa.RecordBatch.from_arrays([_column(field, found, state.split) for field in schema], schema=schema)
 

@@ -7,16 +7,12 @@ import logging
 from headwater.core.clock import Clock
 from headwater.core.errors import DataLossError, SourceError, TransientSourceError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.broker_fetcher import Cursor
 from headwater.readers.kafka.leaders import Leaders, NoLeader
+from headwater.readers.kafka.poll_timer import BELIEVED_AFTER_MS, PollTimer
 
 log = logging.getLogger(__name__)
-
-BELIEVED_AFTER_MS = 3_000
-"""An answer that would mean loss is believed when the brokers have repeated it for this long.
-
-Metadata and high watermarks reach the brokers one by one, so a single answer may be stale.
-"""
 
 _EARLIEST_LOCAL = -4
 """Stands for the first record on the broker's own disk; earlier ones may lie in tiered storage (KIP-405)."""
@@ -34,12 +30,14 @@ class LossDetector:
 
     Args:
         leaders: finds the ends of the logs.
+        timer: gives an answer that would mean loss the time to be repeated.
         clock: time.
         fail_on_data_loss: whether loss is an error, or a warning and a smaller batch.
     """
 
-    def __init__(self, leaders: Leaders, clock: Clock, *, fail_on_data_loss: bool) -> None:
+    def __init__(self, leaders: Leaders, timer: PollTimer, clock: Clock, *, fail_on_data_loss: bool) -> None:
         self._leaders = leaders
+        self._timer = timer
         self._clock = clock
         self._fail_on_data_loss = fail_on_data_loss
 
@@ -73,6 +71,9 @@ class LossDetector:
 
         Either the log ends before our stop, or there is a gap up to the stop, or the records are late.
 
+        A gap up to the stop is skipped with a warning, because nothing proves it. A gap that is followed by
+        records, or by the marker of a transaction, is none of these: the leader sends what follows.
+
         Args:
             cursor: the partition, and how far it has been read.
             readable_until: how far this consumer may read at the moment, as the leader said.
@@ -84,8 +85,12 @@ class LossDetector:
         if end < cursor.stop:
             self._cut_off(cursor, end)
         elif readable_until >= cursor.stop and self._is_local(cursor):
-            log.debug(
-                "%s: nothing between offset %d and %d", cursor.split.split_id, cursor.position, cursor.stop
+            log.warning(
+                "%s were skipped: the broker sends nothing for %d ms, though it says that the log goes on "
+                "to offset %d. Compaction can leave such a gap at the end of a log, and so can damage to it",
+                _named(cursor.split, cursor.position, cursor.stop),
+                BELIEVED_AFTER_MS,
+                readable_until,
             )
             cursor.position = cursor.stop
 
@@ -96,10 +101,9 @@ class LossDetector:
             cursor.position = cursor.stop
 
     def _is_believed(self, cursor: Cursor, what: str) -> bool:
-        now_ms = self._clock.monotonic_ms()
         if cursor.doubt is None or cursor.doubt[0] != what:
-            cursor.doubt = (what, now_ms)
-        return now_ms - cursor.doubt[1] >= BELIEVED_AFTER_MS
+            cursor.doubt = (what, self._timer.doubt())
+        return self._clock.monotonic_ms() >= cursor.doubt[1]
 
     def _is_local(self, cursor: Cursor) -> bool:
         """Whether records from the cursor's position on would lie on the leader's own disk.
@@ -126,7 +130,7 @@ class LossDetector:
     def _lost(self, cursor: Cursor, first: int, until: int, what: str) -> None:
         """Fail or warn, as ``failOnDataLoss`` says; either way name the range that is gone."""
         split = cursor.split
-        gone = f"topic {split.topic!r}, partition {split.partition}, offsets {first} to {until - 1}"
+        gone = _named(split, first, until)
         if self._fail_on_data_loss:
             raise DataLossError(
                 f"{gone} were lost: {what}. Set failOnDataLoss=false to go on with what is there",
@@ -135,3 +139,7 @@ class LossDetector:
                 position=first,
             )
         log.warning("%s were lost: %s; going on", gone, what)
+
+
+def _named(split: KafkaPartitionSplit, first: int, until: int) -> str:
+    return f"topic {split.topic!r}, partition {split.partition}, offsets {first} to {until - 1}"

@@ -15,7 +15,7 @@ from headwater.readers.kafka import arrays, layout
 from headwater.readers.kafka.arenas import ArenaPool
 from headwater.readers.kafka.chunks import Chunk
 from headwater.readers.kafka.columns import kafka_schema
-from headwater.readers.kafka.faults import fault
+from headwater.readers.kafka.faults import beyond_spark, fault
 from headwater.readers.kafka.kernel_cache import kernel
 from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuffers, Int64Array, RowBuffers
 
@@ -84,6 +84,7 @@ class RowBuilder:
         Raises:
             CorruptRecordError: the records cannot be decoded. The rows that are waiting are dropped, because
                 the task fails.
+            SourceError: a record has a timestamp that Spark cannot hold; the same.
         """
         if self._buffers is None or not self._has_room(chunk):
             self._open(chunk.most_rows, chunk.most_bytes)
@@ -91,8 +92,13 @@ class RowBuilder:
             chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally
         )
         if rows < 0:
-            base_offset = int(chunk.batches[self._tally[layout.TALLY_FAULTY_BATCH]]["base_offset"])
+            tally = self._tally.tolist()
             self._reset()
+            if rows == layout.FAULT_TIMESTAMP:
+                raise beyond_spark(
+                    state.split, tally[layout.TALLY_FAULTY_OFFSET], tally[layout.TALLY_FAULTY_TIMESTAMP]
+                )
+            base_offset = int(chunk.batches[tally[layout.TALLY_FAULTY_BATCH]]["base_offset"])
             raise fault(rows, state.split.split_id, base_offset)
         if rows > self._rows:
             self._runs.append(_PartitionRows(state.split.topic, state.split.partition, rows - self._rows))

@@ -57,17 +57,21 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         clock: Clock | None = None,
         pool: ConnectionPool = POOL,
     ) -> None:
-        # No single request may take longer than the task waits for progress.
+        # No single request may take longer than the task waits for progress. A broker that has nothing must
+        # say so within that time: its silence is what tells of a loss.
         self._config = replace(
             config,
+            fetch_max_wait_ms=min(config.fetch_max_wait_ms, poll_timeout_ms // 2),
             request_timeout_ms=min(config.request_timeout_ms, poll_timeout_ms),
             default_api_timeout_ms=min(config.default_api_timeout_ms, poll_timeout_ms),
         )
         self._clock = clock or SystemClock()
         self._leaders = Leaders(self._config, self._clock)
-        self._losses = LossDetector(self._leaders, self._clock, fail_on_data_loss=fail_on_data_loss)
         self._fetchers = BrokerFetchers(self._config, pool, self._clock)
         self._timer = PollTimer(self._config, poll_timeout_ms, self._clock)
+        self._losses = LossDetector(
+            self._leaders, self._timer, self._clock, fail_on_data_loss=fail_on_data_loss
+        )
         self._cursors: dict[SplitPath, Cursor] = {}
         self._empty: set[SplitPath] = set()
 

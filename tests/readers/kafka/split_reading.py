@@ -20,12 +20,19 @@ POLL_TIMEOUT_MS = 10_000
 class Task:
     """A reader and what its task has emitted."""
 
-    def __init__(self, kafka: ScriptedKafka, *, loss: bool = True, **properties: str) -> None:
+    def __init__(
+        self,
+        kafka: ScriptedKafka,
+        *,
+        loss: bool = True,
+        poll_timeout_ms: int = POLL_TIMEOUT_MS,
+        **properties: str,
+    ) -> None:
         self.clock = ManualClock()
         self.pool = ConnectionPool()
         config = client(kafka.bootstrap, **{"max_partition_fetch_bytes": "1", **properties})
         self.reader = KafkaSplitReader(
-            config, poll_timeout_ms=POLL_TIMEOUT_MS, fail_on_data_loss=loss, clock=self.clock, pool=self.pool
+            config, poll_timeout_ms=poll_timeout_ms, fail_on_data_loss=loss, clock=self.clock, pool=self.pool
         )
         self.states: dict[tuple[str, ...], SplitState[Any, int]] = {}
         self.rows: dict[tuple[str, ...], list[int]] = {}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core.emitter import SplitState
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import SourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.arenas import ArenaPool
 from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
@@ -222,13 +222,34 @@ def test_times_before_1970_and_no_time() -> None:
     ]
 
 
-def test_a_timestamp_beyond_sparks_range_is_an_error_only_where_it_is_wanted() -> None:
-    data = batch([Record(0, 1_700_000_000_000_000_000)], 5)
-    with pytest.raises(
-        CorruptRecordError, match=r"offset 5 has a timestamp beyond Spark's range.*option 'columns'"
-    ):
+def test_timestamps_at_the_ends_of_sparks_range() -> None:
+    most = 9_223_372_036_854_775
+    assert [row.timestamp_us for row in emitted(batch([Record(0, most), Record(1, -most)]))] == [
+        most * 1_000,
+        -most * 1_000,
+    ]
+
+
+@pytest.mark.parametrize(
+    "timestamp", [9_223_372_036_854_776, -9_223_372_036_854_776, (1 << 63) - 1, -(1 << 63)]
+)
+def test_a_timestamp_beyond_sparks_range_is_an_error_that_names_the_record(timestamp: int) -> None:
+    """The bytes are as written: it is no damage."""
+    data = batch([Record(1, timestamp), Record(2, timestamp)], 5)
+    with pytest.raises(SourceError) as caught:
         emitted(data)
+    assert type(caught.value) is SourceError
+    assert str(caught.value) == (
+        f"the record at offset 6 of topic 'orders', partition 3, has the timestamp {timestamp}, in "
+        "milliseconds more than 292,000 years from 1970: Spark has no such timestamps. Was it written in "
+        "another unit? To read on, leave the timestamp out with the option 'columns' "
+        "[source kafka, split orders-3, position 6]"
+    )
+
+
+def test_a_timestamp_beyond_sparks_range_does_no_harm_where_it_is_not_wanted() -> None:
     emitter = KafkaRecordEmitter(["value", "offset"])
+    data = batch([Record(0, 1_700_000_000_000_000_000)], 5)
     (found,) = [*emitter.emit(RecordSet(data), state_of()), *emitter.flush()]
     assert found.to_pylist() == [{"value": b"value", "offset": 5}]
 

@@ -9,7 +9,7 @@ import zlib
 import pytest
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
@@ -164,7 +164,7 @@ def test_a_timestamp_beyond_sparks_range_is_an_error_only_where_it_is_wanted() -
     builder = LegacyRecordBatchBuilder(1, 0, 1 << 20)
     builder.append(0, (1 << 63) - 1, b"k", b"v")
     data = bytes(builder.build())
-    with pytest.raises(CorruptRecordError, match="timestamp"):
+    with pytest.raises(SourceError, match=r"offset \d+ of topic 'orders', partition 3, has the timestamp"):
         emitted(data)
     (found,) = KafkaRecordEmitter(["value"]).emit(RecordSet(data), state_of())
     assert found.to_pylist() == [{"value": b"v"}]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from headwater.core.errors import AuthorizationError, DataLossError, TransientSourceError
-from headwater.readers.kafka.loss_detector import BELIEVED_AFTER_MS
+from headwater.readers.kafka.poll_timer import BELIEVED_AFTER_MS
 from tests.enumerators.kafka.client.listeners import Listen
 from tests.readers.kafka.split_reading import Task, hang_up, nothing, plain, upto, waiting
 from tests.scripted_kafka import (
@@ -166,18 +166,99 @@ class TestWhatIsGone:
             task().take(kafka.range("t")).finish()
 
 
+@pytest.mark.parametrize("poll_timeout_ms", [200, 1_000, 3_000, 120_000])
+class TestTheTimeOutOfATaskWaitsForADoubt:
+    """A loss is told as a loss, also where ``kafkaConsumer.pollTimeoutMs`` ends before it is believed."""
+
+    def read(self, reading: Task, expected: list[list[int]], *, loss: bool, lost: str) -> None:
+        if loss:
+            with pytest.raises(DataLossError, match=lost):
+                reading.finish()
+        else:
+            assert reading.finish() == expected
+        assert BELIEVED_AFTER_MS <= reading.clock.monotonic_ms() < 2 * BELIEVED_AFTER_MS
+
+    @pytest.mark.parametrize("loss", [True, False])
+    def test_a_topic_created_anew(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], *, poll_timeout_ms: int, loss: bool
+    ) -> None:
+        kafka.topic("t", 1, [2, 2])
+        reading = task(loss=loss, poll_timeout_ms=poll_timeout_ms).take(kafka.range("t"))
+
+        def create_anew(_: Fetch) -> dict[int, Part]:
+            kafka.topic("t", 1, [9])
+            return {}
+
+        kafka.surprises.extend([plain, create_anew])
+        self.read(
+            reading, upto(2), loss=loss, lost="offsets 2 to 3 were lost: the topic was deleted and created"
+        )
+
+    @pytest.mark.parametrize("loss", [True, False])
+    @pytest.mark.parametrize("start", [0, 5])
+    def test_a_log_that_ends_early(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], *, poll_timeout_ms: int, loss: bool, start: int
+    ) -> None:
+        """The position is at its end, where the broker is silent, or beyond, where the broker refuses."""
+        kafka.topic("t", 1, [2, 2])
+        reading = task(loss=loss, poll_timeout_ms=poll_timeout_ms).take(kafka.range("t", 0, start, 9))
+        poll_ms = min(500, poll_timeout_ms // 2)
+        kafka.surprises.extend([plain, plain, *[waiting(reading.clock, wait_ms=poll_ms)] * 100])
+        rest = f"offsets {max(start, 4)} to 8 were lost: the log now ends at offset 4"
+        self.read(reading, [list(range(start, 4))], loss=loss, lost=rest)
+
+    def test_waits_after_failures_end_when_the_doubt_may_be_believed(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], *, poll_timeout_ms: int
+    ) -> None:
+        kafka.topic("t", 1, [2, 2])
+        backoff = {"reconnect_backoff_ms": "20000", "reconnect_backoff_max_ms": "20000"}
+        reading = task(loss=False, poll_timeout_ms=poll_timeout_ms, **backoff).take(kafka.range("t"))
+        del kafka.topics["t"]
+        self.read(reading, [[]], loss=False, lost="")
+
+    def test_other_silences_are_time_outs_as_ever(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], *, poll_timeout_ms: int
+    ) -> None:
+        """A doubt that proves nothing prolongs the time-out by some seconds, and not again and again."""
+        kafka.topic("t", 1, [2, 2])
+        reading = task(loss=False, poll_timeout_ms=poll_timeout_ms, isolation_level="read_committed")
+        reading.take(kafka.range("t"))
+        poll_ms = min(500, poll_timeout_ms // 2)
+        kafka.surprises.extend([plain, *[waiting(reading.clock, nothing(2), poll_ms)] * 2_000])
+        with pytest.raises(TransientSourceError, match=r"kafkaConsumer.pollTimeoutMs\): .* open transaction"):
+            reading.finish()
+        assert poll_timeout_ms <= reading.clock.monotonic_ms() <= poll_timeout_ms + 4 * BELIEVED_AFTER_MS
+
+
 class TestSilence:
     """The log reaches our stop, but the broker sends nothing."""
 
-    def test_a_gap_at_the_end_is_believed_after_a_while(
-        self, kafka: ScriptedKafka, task: Callable[..., Task]
+    @pytest.mark.parametrize("loss", [True, False])
+    def test_a_gap_at_the_end_is_skipped_after_a_while_with_a_warning(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], caplog: pytest.LogCaptureFixture, *, loss: bool
     ) -> None:
         log = kafka.topic("t", 1, [2]).logs[0]
         log.end = 10
-        reading = task().take(kafka.range("t"))
+        reading = task(loss=loss).take(kafka.range("t"))
         kafka.surprises.extend([plain, *[waiting(reading.clock)] * 20])
-        assert reading.finish() == upto(2)
+        with caplog.at_level(logging.WARNING):
+            assert reading.finish() == upto(2)
         assert BELIEVED_AFTER_MS <= reading.clock.monotonic_ms() < 2 * BELIEVED_AFTER_MS
+        (warning,) = caplog.records
+        assert warning.getMessage() == (
+            "topic 't', partition 0, offsets 2 to 9 were skipped: the broker sends nothing for 3000 ms, "
+            "though it says that the log goes on to offset 10. "
+            "Compaction can leave such a gap at the end of a log, and so can damage to it"
+        )
+
+    def test_a_gap_with_records_after_it_is_no_doubt_and_no_warning(
+        self, kafka: ScriptedKafka, task: Callable[..., Task], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Compaction and aborted transactions leave such gaps; the broker sends what comes after them."""
+        kafka.topic("t", 1, [2]).logs[0].append(b"after", gap=8)
+        with caplog.at_level(logging.WARNING):
+            assert task().take(kafka.range("t", 0, 0, 9)).finish() == upto(2)
+        assert not caplog.records
 
     def test_two_silences_with_something_else_between_are_two_first_ones(
         self, kafka: ScriptedKafka, task: Callable[..., Task]

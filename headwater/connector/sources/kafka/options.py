@@ -57,7 +57,8 @@ POLL_TIMEOUT: Final = Option(
     "kafkaConsumer.pollTimeoutMs",
     _timeout_ms,
     120_000,
-    "How long a task waits for a cluster that gives nothing before it fails (and Spark retries it).",
+    "How long a task waits for a cluster that gives nothing before it fails (and Spark retries it). "
+    "An answer that would mean loss is given the 3 s after which it is believed, whatever is set here.",
 )
 NUM_RETRIES: Final = Option(
     "fetchOffset.numRetries",
