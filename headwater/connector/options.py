@@ -252,12 +252,21 @@ def one_of(*choices: ChoiceT) -> Callable[[str], ChoiceT]:
 
 
 def json_object(raw: str) -> dict[str, Any]:
-    """A JSON object."""
+    """A JSON object, in which no name comes twice."""
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, object_pairs_hook=_without_repetition)
     except ValueError as error:
         raise ValueError(f"is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         # No TypeError: the caller's argument is a text, as it should be; what the user wrote in it is wrong.
         raise ValueError(f'must be a JSON object such as {{"topic": ...}}, not {raw!r}')  # noqa: TRY004
     return value
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Python would keep the last one, and what the user wrote first would be gone without a word.
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names_given = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in found if names_given.count(name) > 1)!r} comes twice")
+    return found

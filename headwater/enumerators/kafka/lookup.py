@@ -206,6 +206,7 @@ class KafkaLookup:
     def _heads(self, by_tp: Mapping[TopicPartition, SplitPath]) -> dict[SplitPath, int]:
         ending = self._settings.ending
         if ending is not None:
+            ending.check(by_tp)
             found: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, list(by_tp))
         else:
             found = self._cluster.list_offsets(dict.fromkeys(by_tp, LATEST))
@@ -222,6 +223,9 @@ class KafkaLookup:
         }
         if unresolved:
             if first:
+                self._settings.starting.check(
+                    [TopicPartition(split.topic, split.partition) for split in new.values()]
+                )
                 found: Mapping[TopicPartition, int | None] = self._settings.starting.resolve(
                     self._cluster, list(unresolved)
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -34,24 +34,56 @@ class OffsetsInitializer:
 
     Attributes:
         option: the user's option, for errors.
-        everywhere: for the partitions that ``partitions`` does not name; None if it must name all of them.
+        everywhere: for the partitions that ``partitions`` and ``topics`` do not name; None if they must name
+            all of them.
         partitions: by partition.
         no_match: what to do if a partition has no record at or after the timestamp.
+        topics: by topic: for the partitions that it has when this is resolved.
     """
 
     option: str
     everywhere: PartitionSpec | None = None
     partitions: Mapping[TopicPartition, PartitionSpec] = field(default_factory=dict)
     no_match: NoMatch = "error"
+    topics: Mapping[str, int] = field(default_factory=dict)
+
+    def check(self, selected: Collection[TopicPartition]) -> None:
+        """Return if the option names what is read: each partition, and no other. Asks nobody.
+
+        Args:
+            selected: all partitions that are selected and exist.
+
+        Raises:
+            OptionError: it does not name a partition that is read, or names one that is not.
+        """
+        if self.everywhere is not None:
+            return
+        named = {tp for tp in selected if tp.topic in self.topics} | self.partitions.keys()
+        if missing := sorted(set(selected) - named):
+            raise OptionError(
+                f"must name every partition that is read; missing: {_text(missing)} "
+                "(-2 is earliest, -1 latest)",
+                option=self.option,
+            )
+        if extra := sorted(named - set(selected)):
+            raise OptionError(
+                f"names partitions that are not read or do not exist: {_text(extra)}", option=self.option
+            )
+        if unread := sorted(self.topics.keys() - {tp.topic for tp in selected}):
+            raise OptionError(
+                f"names topics that are not read or do not exist: {_text(unread)}", option=self.option
+            )
 
     def resolve(self, cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return an offset for each wanted partition. Blocks, so it is called on the worker thread.
 
+        Args:
+            cluster: is asked.
+            wanted: partitions for which `check` has returned.
+
         Raises:
-            OptionError: the option does not name a partition that exists, or names one that is not read.
             SourceError: no record is at or after a timestamp, and that is to be an error.
         """
-        self._check(wanted)
         specs = {tp: self._spec(tp) for tp in wanted}
         resolved = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec >= 0}
         fixed = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec < 0}
@@ -69,23 +101,9 @@ class OffsetsInitializer:
         return resolved
 
     def _spec(self, tp: TopicPartition) -> PartitionSpec:
-        spec = self.partitions.get(tp, self.everywhere)
+        spec = self.partitions.get(tp, self.topics.get(tp.topic, self.everywhere))
         assert spec is not None
         return spec
-
-    def _check(self, wanted: Collection[TopicPartition]) -> None:
-        if self.everywhere is not None:
-            return
-        if missing := sorted(set(wanted) - set(self.partitions)):
-            raise OptionError(
-                f"must name every partition that is read; missing: {_text(missing)} "
-                "(-2 is earliest, -1 latest)",
-                option=self.option,
-            )
-        if extra := sorted(set(self.partitions) - set(wanted)):
-            raise OptionError(
-                f"names partitions that are not read or do not exist: {_text(extra)}", option=self.option
-            )
 
     def _or_fallback(
         self, tp: TopicPartition, offset: int | None, fallback: int | None, timestamp_ms: int | None
@@ -103,6 +121,6 @@ class OffsetsInitializer:
         )
 
 
-def _text(partitions: list[TopicPartition]) -> str:
-    shown = ", ".join(map(str, partitions[:5]))
-    return shown + (f" and {len(partitions) - 5} more" if len(partitions) > 5 else "")
+def _text(names: Sequence[object]) -> str:
+    shown = ", ".join(map(str, names[:5]))
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")

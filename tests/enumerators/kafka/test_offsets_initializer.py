@@ -32,6 +32,7 @@ class Answers:
 
 
 def resolve(initializer: OffsetsInitializer, cluster: Answers | None = None) -> dict[TopicPartition, int]:
+    initializer.check([A, B])
     return initializer.resolve(cluster or Answers(), [A, B])  # type: ignore[arg-type]
 
 
@@ -68,6 +69,29 @@ def test_exactly_the_partitions_that_are_read_must_be_named(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         resolve(OffsetsInitializer("startingOffsets", None, partitions))
+
+
+def test_a_word_for_a_topic_is_for_all_partitions_that_it_has() -> None:
+    both = OffsetsInitializer("startingOffsets", None, {TopicPartition("u", 0): 9}, topics={"t": EARLIEST})
+    selected = [A, B, TopicPartition("u", 0)]
+    both.check(selected)
+    found = both.resolve(Answers(), selected)  # type: ignore[arg-type]
+    assert found == {A: 5, B: 0, TopicPartition("u", 0): 9}
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        (
+            {"t": EARLIEST, "u": LATEST},
+            "option 'startingOffsets': names topics that are not read or do not exist: u",
+        ),
+        ({"u": LATEST}, "must name every partition that is read; missing: t-0, t-1"),
+    ],
+)
+def test_exactly_the_topics_that_are_read_must_be_named(topics: dict[str, int], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        resolve(OffsetsInitializer("startingOffsets", topics=topics))
 
 
 def test_a_timestamp_is_the_first_record_at_or_after_it() -> None:

@@ -12,7 +12,6 @@ from headwater.connector.options import (
     ParsedOptions,
     integer,
     json_object,
-    names,
     one_of,
     text,
 )
@@ -29,6 +28,8 @@ from headwater.enumerators.kafka.subscription import (
 
 _BATCH: Final = Boundedness.BOUNDED
 _WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
+_MOST_OFFSET: Final = 2**63 - 1
+_MOST_PARTITION: Final = 2**31 - 1
 
 
 def _pattern(raw: str) -> str:
@@ -40,9 +41,17 @@ def _pattern(raw: str) -> str:
     return raw
 
 
+def _topics(raw: str) -> frozenset[str]:
+    # As Spark's source takes it: "a,a" and "a," are "a".
+    found = frozenset(filter(None, (name.strip() for name in raw.split(","))))
+    if not found:
+        raise ValueError(f"must name topics, with commas between them, not {raw!r}")
+    return found
+
+
 _SUBSCRIBE: Final = Option(
     "subscribe",
-    names,
+    _topics,
     None,
     "Topics to read, with commas between them. One of subscribe, subscribePattern and assign is required.",
 )
@@ -59,9 +68,9 @@ _STARTING_OFFSETS: Final = Option(
     "startingOffsets",
     text,
     None,
-    "Where a query without a checkpoint begins: `earliest`, `latest` (streams only), or JSON "
-    '`{"topicA":{"0":23,"1":-2}}` with every partition (-2 earliest, -1 latest). Partitions found later '
-    "begin at their earliest record.",
+    "Where a query without a checkpoint begins: `earliest`, `latest` (streams only), or JSON by topic, with "
+    'every partition: `{"topicA":{"0":23,"1":-2},"topicB":"earliest"}` (-2 earliest, -1 latest). Partitions '
+    "found later begin at their earliest record.",
     shown_default="`latest` in streams, `earliest` in batches",
 )
 _STARTING_TIMESTAMP: Final = Option(
@@ -88,7 +97,8 @@ _ENDING_OFFSETS: Final = Option(
     "endingOffsets",
     text,
     None,
-    "Where a batch read ends: `latest` or JSON (-1 latest; earliest makes no sense).",
+    'Where a batch read ends: `latest` or JSON, also `{"topicA":"latest"}` (-1 latest; earliest makes no '
+    "sense).",
     only=_BATCH,
     shown_default="`latest`",
 )
@@ -143,7 +153,7 @@ def subscription(options: ParsedOptions) -> Subscription:
             option=given[0] if given else _SUBSCRIBE.name,
         )
     if topics is not None:
-        return TopicNames(frozenset(topics))
+        return TopicNames(topics)
     if pattern is not None:
         return TopicPattern(pattern)
     assert partitions is not None
@@ -208,10 +218,24 @@ def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> Offsets
         parsed = json_object(raw)
     except ValueError as error:
         raise OptionError(str(error), option=option.name) from error
-    offsets = _by_partition(option, parsed, least=EARLIEST)
-    if forbidden is not None and _WORDS[forbidden] in offsets.values():
+    topics = {topic: _word(option, topic, value) for topic, value in parsed.items() if isinstance(value, str)}
+    rest = {topic: value for topic, value in parsed.items() if topic not in topics}
+    partitions = _by_partition(option, rest, least=EARLIEST)
+    if forbidden is not None and _WORDS[forbidden] in {*topics.values(), *partitions.values()}:
         raise OptionError(f"must not hold {_WORDS[forbidden]} ({forbidden}) here", option=option.name)
-    return OffsetsInitializer(option.name, partitions=offsets)
+    return OffsetsInitializer(option.name, topics=topics, partitions=partitions)
+
+
+def _word(option: Option[Any], topic: str, value: str) -> int:
+    """Return what ``{"topic": "earliest"}`` says for a whole topic (SPARK-58774)."""
+    try:
+        return _WORDS[value.lower()]
+    except KeyError:
+        raise OptionError(
+            f"topic {topic!r}: {json.dumps(value)} is not a valid value; "
+            'a whole topic is "earliest" or "latest"',
+            option=option.name,
+        ) from None
 
 
 def _timestamps(option: Option[Any], parsed: Mapping[str, Any], no_match: NoMatch) -> OffsetsInitializer:
@@ -229,7 +253,7 @@ def _by_partition(option: Option[Any], parsed: Mapping[str, Any], *, least: int)
                 f'must name the partitions of topic {topic!r}: {{"{topic}":{{"0":...}}}}', option=option.name
             )
         for partition, value in partitions.items():
-            if not partition.isdecimal() or not _is_integer(value, least):
+            if not partition.isdecimal() or not _is_integer(value, least, _MOST_OFFSET):
                 raise OptionError(
                     f"topic {topic!r}, partition {partition!r}: {json.dumps(value)} is not a valid value",
                     option=option.name,
@@ -245,7 +269,7 @@ def _assigned(parsed: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
         if (
             not isinstance(partitions, list)
             or not partitions
-            or not all(_is_integer(partition, 0) for partition in partitions)
+            or not all(_is_integer(partition, 0, _MOST_PARTITION) for partition in partitions)
         ):
             raise OptionError(
                 f'topic {topic!r} needs a list of partitions: {{"{topic}":[0,1]}}', option=_ASSIGN.name
@@ -256,6 +280,6 @@ def _assigned(parsed: Mapping[str, Any]) -> frozenset[tuple[str, int]]:
     return frozenset(found)
 
 
-def _is_integer(value: object, least: int) -> bool:
+def _is_integer(value: object, least: int, most: int) -> bool:
     # JSON's true is an int to Python.
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -55,7 +55,7 @@ class TestWhatIsRead:
         for name in (topic, f"{topic}-b", f"{topic}-c"):
             kafka.create_topic(name)
             kafka.produce(name, [name.encode()])
-        found = batch(kafka.bootstrap_servers, subscribe=f"{topic}, {topic}-c")
+        found = batch(kafka.bootstrap_servers, subscribe=f"{topic}, {topic}-c, {topic},")
         assert values(found) == [topic.encode(), f"{topic}-c".encode()]
 
     def test_a_pattern_matches_whole_names_and_finds_topics_that_are_created_later(
@@ -110,6 +110,23 @@ class TestWhereReadingBegins:
     def test_json_by_partition(self, timed: str, query: Callable[..., Query]) -> None:
         reading = query(subscribe=timed, startingOffsets=f'{{"{timed}":{{"0":8,"1":-2,"2":-1}}}}')
         assert places(reading.step()) == [(0, 8), (0, 9), (1, 0), (1, 1), (1, 2)]
+
+    def test_a_word_for_a_whole_topic(
+        self, kafka: LocalKafka, timed: str, query: Callable[..., Query]
+    ) -> None:
+        kafka.create_topic(f"{timed}-b", 2)
+        kafka.produce(f"{timed}-b", [b"old"], partition=1)
+        given = f'{{"{timed}":{{"0":8,"1":-1,"2":-1}},"{timed}-b":"earliest"}}'
+        reading = query(subscribe=f"{timed},{timed}-b", startingOffsets=given)
+        assert values(reading.step()) == [b"0/8", b"0/9", b"old"]
+        ending = given.replace("earliest", "latest").replace(":8", ":9")
+        found = batch(
+            kafka.bootstrap_servers,
+            subscribe=f"{timed},{timed}-b",
+            startingOffsets=f'{{"{timed}":"earliest","{timed}-b":"Earliest"}}',
+            endingOffsets=ending,
+        )
+        assert places(found) == sorted([*upto(9, 3), (1, 0)])
 
     @pytest.mark.parametrize("named", ["subscribe", "subscribePattern"])
     def test_json_must_name_every_partition(

@@ -67,11 +67,14 @@ class TestWhatIsRead:
             frozenset({("a", 0), ("a", 1), ("b", 0)})
         )
 
-    @pytest.mark.parametrize("given", ["", " ", ",", "a,,b", "a,", "a,a"])
-    def test_empty_and_repeated_names(self, given: str) -> None:
-        assert (
-            f"option 'subscribe': must be different names with commas between them, not {given!r}"
-            in refusal(subscribe=given)
+    @pytest.mark.parametrize("given", ["a,b", "a,,b", "a, b,", ",b,a", "a,b,a", "\ta\n,b"])
+    def test_empty_and_repeated_names_do_not_count(self, given: str) -> None:
+        assert subscription(parse(subscribe=given)) == TopicNames(frozenset({"a", "b"}))
+
+    @pytest.mark.parametrize("given", ["", " ", ",", " , ,"])
+    def test_no_name_at_all(self, given: str) -> None:
+        assert f"option 'subscribe': must name topics, with commas between them, not {given!r}" in refusal(
+            subscribe=given
         )
 
     @pytest.mark.parametrize(
@@ -99,6 +102,12 @@ class TestWhatIsRead:
             ('{"a":["0"]}', "needs a list of partitions"),
             ('{"a":[-1]}', "needs a list of partitions"),
             ('{"a":[true]}', "needs a list of partitions"),
+            ('{"a":[1.0]}', "needs a list of partitions"),
+            ('{"a":[null]}', "needs a list of partitions"),
+            ('{"a":[2147483648]}', "needs a list of partitions"),
+            ('{"a":null}', "needs a list of partitions"),
+            ('{"a":[0]} {}', "is not valid JSON: Extra data"),
+            ('{"a":[0],"a":[1]}', "is not valid JSON: 'a' comes twice"),
         ],
     )
     def test_an_assignment_that_is_none(self, given: str, message: str) -> None:
@@ -134,6 +143,17 @@ class TestWhereReadingBegins:
         found = starting_offsets(parse(startingOffsets='{"a":{"0":23,"1":-2},"b":{"0":-1}}'), STREAM)
         assert found == OffsetsInitializer("startingOffsets", None, {A0: 23, A1: EARLIEST, B0: LATEST})
 
+    @pytest.mark.parametrize("given", [' {"a":{"0":23}}\n', '{"a":{"00":23}}', '{ "a" : { "0" : 23 } }'])
+    def test_json_with_blanks_and_zeros(self, given: str) -> None:
+        found = starting_offsets(parse(startingOffsets=given), STREAM)
+        assert found == OffsetsInitializer("startingOffsets", None, {A0: 23})
+
+    def test_a_word_for_a_whole_topic_beside_partitions_of_others(self) -> None:
+        given = '{"a":"Earliest","b":{"0":23},"c":"latest"}'
+        assert starting_offsets(parse(startingOffsets=given), STREAM) == OffsetsInitializer(
+            "startingOffsets", None, {B0: 23}, topics={"a": EARLIEST, "c": LATEST}
+        )
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [
@@ -147,6 +167,28 @@ class TestWhereReadingBegins:
             ('{"a":{"0":true}}', "topic 'a', partition '0': true is not a valid value"),
             ('{"a":{"0":1.5}}', "topic 'a', partition '0': 1.5 is not a valid value"),
             ('{"a":{"x":5}}', "topic 'a', partition 'x': 5 is not a valid value"),
+            ('{"a":{"-1":5}}', "topic 'a', partition '-1': 5 is not a valid value"),
+            ('{"a":{"0":null}}', "topic 'a', partition '0': null is not a valid value"),
+            ('{"a":{"0":1e3}}', "topic 'a', partition '0': 1000.0 is not a valid value"),
+            (
+                '{"a":{"0":9223372036854775808}}',
+                "topic 'a', partition '0': 9223372036854775808 is not a valid",
+            ),
+            ('{"a":{"0":"earliest"}}', "topic 'a', partition '0': \"earliest\" is not a valid value"),
+            ('{"a":{"0":5}} {}', "is not valid JSON: Extra data"),
+            ('{"a":{"0":5},"a":{"1":6}}', "is not valid JSON: 'a' comes twice"),
+            ('{"a":{"0":5,"0":6}}', "is not valid JSON: '0' comes twice"),
+            ('{"a":"earliest","a":{"0":6}}', "is not valid JSON: 'a' comes twice"),
+            ('{"a":null}', "must name the partitions of topic 'a'"),
+            (
+                '{"a":"first"}',
+                'topic \'a\': "first" is not a valid value; a whole topic is "earliest" or "latest"',
+            ),
+            ('{"a":" latest"}', "topic 'a': \" latest\" is not a valid value"),
+            ('"earliest"', "must be earliest, latest or JSON by topic and partition"),
+            ("[]", "must be earliest, latest or JSON by topic and partition"),
+            ("null", "must be earliest, latest or JSON by topic and partition"),
+            ("-2", "must be earliest, latest or JSON by topic and partition"),
         ],
     )
     def test_what_is_neither(self, given: str, message: str) -> None:
@@ -159,6 +201,10 @@ class TestWhereReadingBegins:
         )
         assert (
             refusal(BATCH, startingOffsets='{"a":{"0":-1}}')
+            == "option 'startingOffsets': must not hold -1 (latest) here"
+        )
+        assert (
+            refusal(BATCH, startingOffsets='{"a":"LATEST","b":{"0":3}}')
             == "option 'startingOffsets': must not hold -1 (latest) here"
         )
 
@@ -192,6 +238,8 @@ class TestWhereReadingBegins:
                 "topic 'a', partition '0': -1 is not a valid value",
             ),
             ("startingOffsetsByTimestamp", "5", "must be a JSON object"),
+            ("startingOffsetsByTimestamp", '{"a":"earliest"}', "must name the partitions of topic 'a'"),
+            ("startingOffsetsByTimestamp", '{"a":7}', "must name the partitions of topic 'a'"),
             (
                 "startingOffsetsByTimestampStrategy",
                 "guess",
@@ -212,6 +260,11 @@ class TestWhereABatchEnds:
             "endingOffsets", None, {A0: 23, A1: LATEST}
         )
 
+    def test_a_word_for_a_whole_topic(self) -> None:
+        assert ending_offsets(parse(endingOffsets='{"a":"latest","b":{"0":5}}')) == OffsetsInitializer(
+            "endingOffsets", None, {B0: 5}, topics={"a": LATEST}
+        )
+
     def test_never_at_the_earliest(self) -> None:
         assert (
             refusal(BATCH, endingOffsets="earliest")
@@ -219,6 +272,10 @@ class TestWhereABatchEnds:
         )
         assert (
             refusal(BATCH, endingOffsets='{"a":{"0":-2}}')
+            == "option 'endingOffsets': must not hold -2 (earliest) here"
+        )
+        assert (
+            refusal(BATCH, endingOffsets='{"a":"earliest"}')
             == "option 'endingOffsets': must not hold -2 (earliest) here"
         )
 
