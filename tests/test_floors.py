@@ -26,9 +26,9 @@ SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
 ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.enumerators": [SYSTEMS],
     "headwater.enumerators.kafka": [
-        ("client", "split"),
+        ("client", "java_regex", "split"),
         ("offsets_initializer", "record_sizes", "subscription"),
-        ("lookup_settings",),
+        ("empty_selection", "lookup_settings"),
         ("lookup",),
         ("enumerator",),
     ],

@@ -14,6 +14,7 @@ from headwater.core.errors import OptionError, SourceError, TransientSourceError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.empty_selection import EmptySelection
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.record_sizes import RecordSizes
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
@@ -56,6 +57,7 @@ class KafkaLookup:
         self._clock = clock
         self._cluster = Cluster(settings.client)
         self._record_sizes = RecordSizes(self._cluster, clock)
+        self._empty_selection = EmptySelection(settings.subscription, clock)
         self._never = threading.Event()
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
         self._splits: dict[SplitPath, KafkaPartitionSplit] = {}
@@ -162,6 +164,7 @@ class KafkaLookup:
                 "create it, or mend subscribe or assign",
                 source="kafka",
             )
+        self._empty_selection.note(is_empty=not splits)
         self._splits = splits
         self._listed_ms = self._clock.monotonic_ms()
         self._opened = True
@@ -185,6 +188,7 @@ class KafkaLookup:
         if wanted and not metadata.topics and subscription.topics is None:
             # A cluster that has just started may know no topics for a moment, so an empty list of all topics
             # says nothing.
+            self._empty_selection.note(is_empty=True)
             raise TransientSourceError(
                 "the Kafka cluster answered with an empty list of topics", source="kafka"
             )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import ClusterMetadata
+from headwater.enumerators.kafka.java_regex.translation import java_regex
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 
@@ -58,9 +58,15 @@ class TopicNames(Subscription):
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern(Subscription):
-    """All partitions of all topics whose whole name matches, also of those that are created later.
+    """All partitions of all topics in whose name the pattern is found, also of those that are created later.
 
+    Found anywhere in the name, as Spark's ``SubscribePatternStrategy.assignedTopicPartitions`` does with
+    ``findFirstIn``. (``KafkaConsumer.subscribe(Pattern)``, which wants the whole name to match, is what Spark
+    used up to 3.3, and still does with ``spark.sql.streaming.kafka.useDeprecatedOffsetFetching=true``.)
     Kafka's internal topics are left out, as in Spark.
+
+    Attributes:
+        pattern: a regular expression of Java, which `java_regex` can translate.
     """
 
     pattern: str
@@ -70,7 +76,7 @@ class TopicPattern(Subscription):
         return None
 
     def selects(self, topic: str, partition: int) -> bool:
-        return re.fullmatch(self.pattern, topic) is not None
+        return java_regex(self.pattern).search(topic) is not None
 
 
 @dataclass(frozen=True, slots=True)

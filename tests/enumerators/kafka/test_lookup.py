@@ -162,11 +162,35 @@ class TestAFirstLook:
         looking.clock.wait = lambda *_: bool(scripted.topic("orders", 1, [3]))  # type: ignore[method-assign]
         assert looking.look().heads == {("orders", "0"): 3}
 
-    def test_a_pattern_that_matches_nothing_is_no_error(
-        self, scripted: ScriptedKafka, driver: Callable[..., Driver]
+    def test_a_pattern_that_matches_nothing_is_no_error_but_a_warning_once_a_minute(
+        self, scripted: ScriptedKafka, driver: Callable[..., Driver], caplog: pytest.LogCaptureFixture
     ) -> None:
         scripted.topic("orders", 1, [3])
-        assert driver(scripted.bootstrap, TopicPattern("nothing")).look() == ClusterView({}, {}, {})
+        looking = driver(scripted.bootstrap, TopicPattern("^order$"))
+
+        def warnings_after(ms: int) -> int:
+            caplog.clear()
+            looking.clock.advance(ms)
+            assert not looking.look().splits
+            return caplog.text.count("subscribePattern '^order$' is found in the name of no topic")
+
+        assert [warnings_after(ms) for ms in (0, 1_000, 58_000, 1_000, 59_000, 1_000)] == [1, 0, 0, 1, 0, 1]
+        scripted.topic("order", 1, [3])
+        looking.clock.advance(1_000)
+        looking.log(looking.look())
+        del scripted.topics["order"]
+        assert warnings_after(1_000) == 1
+
+    @pytest.mark.parametrize("pattern", ["ord.*", ".*"])
+    def test_a_pattern_warns_when_all_topics_are_hidden(
+        self,
+        scripted: ScriptedKafka,
+        driver: Callable[..., Driver],
+        caplog: pytest.LogCaptureFixture,
+        pattern: str,
+    ) -> None:
+        assert not driver(scripted.bootstrap, TopicPattern(pattern)).look().splits
+        assert f"subscribePattern '{pattern}' is found in the name of no topic" in caplog.text
 
     def test_a_start_beyond_the_end_is_noticed(
         self, scripted: ScriptedKafka, driver: Callable[..., Driver]

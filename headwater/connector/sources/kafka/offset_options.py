@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from headwater.connector.options import (
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
+from headwater.enumerators.kafka.java_regex.translation import java_regex
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, NoMatch, OffsetsInitializer
 from headwater.enumerators.kafka.subscription import (
     AssignedPartitions,
@@ -27,18 +27,18 @@ from headwater.enumerators.kafka.subscription import (
 )
 
 _BATCH: Final = Boundedness.BOUNDED
+_JAVA_BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
 _WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 _MOST_OFFSET: Final = 2**63 - 1
 _MOST_PARTITION: Final = 2**31 - 1
 
 
 def _pattern(raw: str) -> str:
-    try:
-        re.compile(text(raw))
-    except re.error as error:
-        raise ValueError(f"is not a valid regular expression of Python: {error}") from None
-    # As it was given: a blank at an end may be meant.
-    return raw
+    # Without the blanks around it, as in Spark's source. Java's `String.trim` knows these blanks only.
+    pattern = raw.strip(_JAVA_BLANKS)
+    text(pattern)
+    java_regex(pattern)
+    return pattern
 
 
 def _topics(raw: str) -> frozenset[str]:
@@ -59,7 +59,8 @@ _SUBSCRIBE_PATTERN: Final = Option(
     "subscribePattern",
     _pattern,
     None,
-    "Read all topics whose whole name matches this regular expression, also those that are created later.",
+    "Read all topics in whose name this regular expression of Java is found, also those that are created later. "
+    "`^orders$` is the topic `orders` alone.",
 )
 _ASSIGN: Final = Option(
     "assign", json_object, None, 'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.'

@@ -124,7 +124,10 @@ Spark's own Kafka source, with the same names and meanings. Only these are diffe
 - An unknown option, or one for a batch in a stream, is an error that names the nearest valid one. One for a
   stream in a batch is ignored with a warning.
 - Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.
-- `subscribePattern` is a regular expression of Python, not of Java: `[A-Za-z]` instead of `\\p{Alpha}`.
+- `subscribePattern` is a regular expression of Java, and is searched in the names of topics, as Spark does. A
+  few constructs are refused with an error that names them: look-behinds whose width is not fixed,
+  back-references with a quantifier around them, and rare properties (`\\p{IsThai}`). A pattern that matches no
+  topic is a warning, once a minute.
 - Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in
   `assign`.
 
