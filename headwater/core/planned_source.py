@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
-from headwater.core.split import PositionT, SplitRange, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 DEFAULT_ROW_BYTES = 1_000
 """What a record is taken to weigh when the source cannot tell."""
@@ -60,6 +60,36 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
 
         Never before ``start``.
         """
+
+    def adopt_offset(self, logged: JsonValue) -> Mapping[SplitT, PositionT] | None:
+        """Return the positions in an offset that another source for the same system logged.
+
+        None if it is no such offset. So a query takes over the checkpoint of that source as it is: this
+        offset stands in Spark's log where one of headwater's is expected. The next offset is headwater's,
+        with the definitions of the splits as far as the enumerator knows them by then
+        (`SplitEnumeratorContext.assign_splits`). A pure function. The default knows no other source.
+
+        Args:
+            logged: any JSON value.
+        """
+        return None
+
+    def adopted_starts(
+        self, before: Mapping[SplitPath, PositionT], after: Mapping[SplitPath, PositionT]
+    ) -> Mapping[SplitPath, PositionT]:
+        """Return where a batch begins that another source logged and did not commit.
+
+        For each split of its end. Called to read such a batch again, exactly as it was logged, if
+        `adopt_offset` knew its end. A pure function, no I/O.
+
+        Args:
+            before: the positions in the offset before it, whoever logged that one.
+            after: the positions in its own offset.
+
+        Raises:
+            DataLossError: the batch cannot be read again as a whole, and that is to be an error.
+        """
+        return before
 
     def row_bytes(self, split: SplitT, state: JsonValue) -> int:
         """Return about how many bytes one record of a split has, for byte limits and for cutting tasks.

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from headwater.core.errors import ContractError, OffsetError
-from headwater.core.jsons import JsonObject, JsonValue, canonical
+from headwater.core.jsons import JsonObject, JsonValue, canonical, dumps
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
-from headwater.core.source import Source
 from headwater.core.split import PositionT, Split, SplitPath
 
 _VERSION = 1
 _RECENT = 4
+
+
+class SplitSerializer(Protocol):
+    """What the form of an offset needs of a source, which is one; see `Source` for each member."""
+
+    name: ClassVar[str]
+    path_depth: ClassVar[int]
+
+    def path_of(self, logged: SplitPath) -> SplitPath: ...
+
+    def serialize_splits(self, splits: Iterable[Any]) -> JsonValue: ...
+
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, Any]: ...
 
 
 class _DecodedOffset(Protocol):
@@ -43,7 +57,7 @@ class OffsetCodec(ABC, Generic[OffsetT]):
     The last few are kept in both forms: Spark hands back what it was given, several times.
     """
 
-    def __init__(self, source: Source[Any, Any, Any]) -> None:
+    def __init__(self, source: SplitSerializer) -> None:
         self._source = source
         self._recent: deque[tuple[JsonObject, OffsetT]] = deque(maxlen=_RECENT)
 
@@ -88,9 +102,11 @@ class OffsetCodec(ABC, Generic[OffsetT]):
         """Return the offset that Spark logged; None for the genesis.
 
         Raises:
-            OffsetError: it was written by another source, in the other mode, by a newer version of headwater,
-                or is no offset at all.
+            OffsetError: it was written by another source, whose offsets are not adopted, in the other mode,
+                by a newer version of headwater, or is no offset at all.
         """
+        if not _is_headwaters(raw):
+            return self._adopt(raw)
         self._check(raw)
         if raw.keys() == self.genesis().keys():
             return None
@@ -116,12 +132,19 @@ class OffsetCodec(ABC, Generic[OffsetT]):
             TypeError, AttributeError, KeyError, ValueError: a field is missing or is something else.
         """
 
+    def _adopt(self, raw: JsonValue) -> OffsetT:
+        """Return the offset that something else than headwater logged. The default knows none.
+
+        Raises:
+            OffsetError: the source does not know such offsets.
+        """
+        raise OffsetError(
+            "the checkpoint belongs to another source, and headwater cannot go on from it; that source "
+            f"logged {dumps(raw)[:200]}. Start it again, or give this query a checkpointLocation of its own: "
+            "it then begins where its options say, so choose them to fit what the other source has read"
+        )
+
     def _check(self, raw: JsonObject) -> None:
-        if not isinstance(raw, dict) or "source" not in raw or "version" not in raw:
-            raise OffsetError(
-                f"the checkpoint holds an offset that headwater did not write ({str(raw)[:200]}); "
-                "it belongs to another source: use a new checkpointLocation"
-            )
         name = self._source.name
         if raw["source"] != name:
             raise OffsetError(
@@ -136,6 +159,11 @@ class OffsetCodec(ABC, Generic[OffsetT]):
             )
 
 
+def _is_headwaters(raw: JsonValue) -> bool:
+    # Another source may well have topics of these names, whose values are objects.
+    return isinstance(raw, dict) and isinstance(raw.get("source"), str) and "version" in raw
+
+
 def nest(flat: Mapping[SplitPath, PositionT]) -> JsonObject:
     """``{("orders", "0"): 5}`` -> ``{"orders": {"0": 5}}``."""
     nested: JsonObject = {}
@@ -147,7 +175,7 @@ def nest(flat: Mapping[SplitPath, PositionT]) -> JsonObject:
     return nested
 
 
-def flatten(nested: JsonValue, source: Source[Any, Any, Any]) -> dict[SplitPath, Any]:
+def flatten(nested: JsonValue, source: SplitSerializer) -> dict[SplitPath, Any]:
     """The inverse of `nest` for the paths of a source; a position below may itself be an object.
 
     Paths that an earlier version of the source logged come out as those of this one.

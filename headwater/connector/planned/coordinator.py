@@ -10,6 +10,7 @@ from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.round_context import RoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
+from headwater.connector.planned.adoption import adopted_batch
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.core.clock import Clock, SystemClock
@@ -87,7 +88,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 enumerator, before, limited=limited, wait_for_more=limited and not self._available_now
             )
         )
-        if rows == 0 and before is not None and not self._context.changes(before.checkpoint()):
+        # An adopted offset is followed by one of ours in any case: only ours name the definitions of splits.
+        if rows == 0 and before and not before.adopted and not self._context.changes(before.checkpoint()):
             return start
         end = self._codec.encode(offset)
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
@@ -106,7 +108,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         after = self._codec.decode(end)
         if after is None:
             return []
-        ranges = after.ranges_since(self._codec.decode(start))
+        before = self._codec.decode(start)
+        if after.adopted:
+            after = adopted_batch(self._source, before, after)
+        ranges = after.ranges_since(before)
         row_bytes = {piece.split.path: self._source.row_bytes(piece.split, after.state) for piece in ranges}
         return plan_tasks(self._source, ranges, row_bytes, self._hints)
 

@@ -16,23 +16,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, cast
+from typing import Any, Generic, Protocol, cast
 
-from headwater.connector.coordination.offset_codec import OffsetCodec, flatten, nest
+from headwater.connector.coordination.offset_codec import OffsetCodec, SplitSerializer, flatten, nest
 from headwater.core.enumerator import Checkpoint
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue, canonical
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 
+class AdoptingSplitSerializer(SplitSerializer, Protocol):
+    """What the form of a planned offset needs of a source, which is one; see `PlannedSource`."""
+
+    def adopt_offset(self, logged: JsonValue) -> Mapping[Any, Any] | None: ...
+
+
 @dataclass(frozen=True)
 class PlannedOffset(Generic[SplitT, PositionT]):
-    """An offset of planned mode, decoded. See the module's description."""
+    """An offset of planned mode, decoded. See the module's description.
+
+    ``adopted``: whether another source logged it (`PlannedSource.adopt_offset`).
+    """
 
     splits: Mapping[SplitPath, SplitT]
     positions: Mapping[SplitPath, PositionT]
     starts: Mapping[SplitPath, PositionT] = field(default_factory=dict)
     state: JsonValue = None
+    adopted: bool = False
 
     def checkpoint(self) -> Checkpoint[SplitT, PositionT]:
         """Return what an enumerator may know of this offset."""
@@ -66,6 +76,10 @@ class PlannedOffset(Generic[SplitT, PositionT]):
 class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[SplitT, PositionT]):
     """Offsets of one source in planned mode to Spark's JSON and back."""
 
+    def __init__(self, source: AdoptingSplitSerializer) -> None:
+        super().__init__(source)
+        self._adopt_offset = source.adopt_offset
+
     def encode_positions(self, positions: Mapping[SplitPath, PositionT]) -> JsonObject:
         """Return positions in the form of an offset, for progress reports; never logged, never decoded."""
         return cast("JsonObject", canonical({**self.genesis(), "positions": nest(positions)}))
@@ -75,6 +89,14 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         if offset.starts:
             fields["starts"] = nest(offset.starts)
         return fields
+
+    def _adopt(self, raw: JsonValue) -> PlannedOffset[SplitT, PositionT]:
+        adopted = self._adopt_offset(raw)
+        if adopted is None:
+            return super()._adopt(raw)
+        splits = {split.path: split for split in adopted}
+        positions = {split.path: position for split, position in adopted.items()}
+        return PlannedOffset(splits, positions, adopted=True)
 
     def _from_json(self, raw: dict[str, Any]) -> PlannedOffset[SplitT, PositionT]:
         positions: dict[SplitPath, PositionT] = flatten(raw["positions"], self._source)

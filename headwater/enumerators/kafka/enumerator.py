@@ -97,10 +97,15 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             )
             self._lost(view.splits[path], view.starts.get(path, positions.get(path)), what)
         self._retire(known.keys() - view.splits.keys(), known, positions)
+        # A checkpoint without topic ids (of Spark's own source, or from brokers that had none) learns them.
+        learned = {
+            path: (view.splits[path], positions[path])
+            for path, split in known.items()
+            if split.topic_id is None and path in view.splits and view.splits[path].topic_id is not None
+        }
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
-        self._context.assign_splits(
-            starts | {path: (view.splits[path], end) for path, end in view.short.items()}
-        )
+        short = {path: (view.splits[path], end) for path, end in view.short.items()}
+        self._context.assign_splits(learned | starts | short)
 
     def _retire(
         self,

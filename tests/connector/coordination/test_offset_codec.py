@@ -62,7 +62,7 @@ def test_what_another_source_or_a_later_version_wrote_is_refused(
     ):
         with pytest.raises(OffsetError, match=said):
             codec(NumberSource()).decode({**encoded, **changed})
-    with pytest.raises(OffsetError, match="headwater did not write"):
+    with pytest.raises(OffsetError, match="belongs to another source, and headwater cannot go on from it"):
         codec(NumberSource()).decode({"offset": 7})
 
 

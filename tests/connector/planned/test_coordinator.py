@@ -275,7 +275,7 @@ def test_no_thread_outlives_close(harness: Harness) -> None:
     [
         ({"source": "kafka", "version": 1}, "belongs to the source 'kafka', not to 'numbers'"),
         ({"source": "numbers", "version": 2}, "has version 2; this headwater reads versions 1 to 1"),
-        ({"logOffset": 3}, "did not write"),
+        ({"logOffset": 3}, "belongs to another source"),
         ({"source": "numbers", "version": 1, "positions": 3}, "cannot be read"),
     ],
 )

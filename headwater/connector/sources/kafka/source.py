@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -22,11 +22,12 @@ from headwater.connector.sources.kafka.options import (
     POLL_TIMEOUT,
     RETRY_INTERVAL,
 )
+from headwater.connector.sources.kafka.spark_offsets import spark_starts
+from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
-from headwater.core.errors import OffsetError
 from headwater.core.imports import importing, require
-from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
@@ -45,7 +46,7 @@ _NEEDED_FOR = "the kafka source"
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaSource(PlannedSource["RecordSet", KafkaPartitionSplit, int]):
+class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitionSplit, int]):
     """Partitions as splits, offsets as positions, Spark's Kafka schema as rows.
 
     Attributes:
@@ -55,9 +56,6 @@ class KafkaSource(PlannedSource["RecordSet", KafkaPartitionSplit, int]):
         poll_timeout_ms: how long a task waits without progress.
         mode: a batch or a stream.
     """
-
-    name: ClassVar[str] = "kafka"
-    path_depth: ClassVar[int] = 2
 
     lookup: LookupSettings
     columns: tuple[str, ...]
@@ -104,26 +102,10 @@ class KafkaSource(PlannedSource["RecordSet", KafkaPartitionSplit, int]):
             from headwater.readers.kafka.emitter import KafkaRecordEmitter
         return KafkaRecordEmitter(self.columns, check_crcs=self.lookup.client.check_crcs)
 
-    def serialize_splits(self, splits: Iterable[KafkaPartitionSplit]) -> JsonValue:
-        """The topic ids, once a topic: ``{"orders": "5nhXWqzYQlaLqVKmQZcaTA"}``.
-
-        Topic and partition stand in the path.
-        """
-        return {split.topic: split.topic_id for split in splits}
-
-    def deserialize_splits(
-        self, paths: Iterable[SplitPath], definitions: JsonValue
-    ) -> Mapping[SplitPath, KafkaPartitionSplit]:
-        topic_ids = cast("JsonObject", definitions)
-        try:
-            return {
-                (topic, partition): KafkaPartitionSplit(
-                    topic, int(partition), cast("str | None", topic_ids[topic])
-                )
-                for topic, partition in paths
-            }
-        except (KeyError, ValueError, TypeError) as error:
-            raise OffsetError(f"the checkpoint's offset is not one of the kafka source: {error!r}") from error
+    def adopted_starts(
+        self, before: Mapping[SplitPath, int], after: Mapping[SplitPath, int]
+    ) -> Mapping[SplitPath, int]:
+        return spark_starts(before, after, fail_on_data_loss=self.fail_on_data_loss)
 
     def row_bytes(self, split: KafkaPartitionSplit, state: JsonValue) -> int:
         sizes = state.get("row_bytes", {}) if isinstance(state, dict) else {}
