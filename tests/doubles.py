@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
@@ -31,11 +31,16 @@ class NumberSplit(Split):
 
 @dataclass
 class Numbers:
-    """The outside: how many numbers each label has, and how often it was asked."""
+    """The outside: how many numbers each label has, and how often it was asked.
+
+    A hidden label exists and is not seen. ``gone`` says before which number none are left.
+    """
 
     heads: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    gone: dict[str, int] = field(default_factory=dict)
     failures: list[Exception] = field(default_factory=list)
     looks: int = 0
     completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
@@ -46,7 +51,7 @@ class Numbers:
 class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
     """Compares `Numbers` with the checkpoint."""
 
-    def __init__(self, context: SplitEnumeratorContext[NumberSplit, int], outside: Numbers) -> None:
+    def __init__(self, context: PlannedSplitEnumeratorContext[NumberSplit, int], outside: Numbers) -> None:
         self._context = context
         self._outside = outside
         self._heads: dict[SplitPath, int] = {}
@@ -65,15 +70,37 @@ class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
         return dict(self._outside.heads)
 
     def _handle(self, heads: dict[str, int], checkpoint: Checkpoint[NumberSplit, int] | None) -> None:
-        known = checkpoint.splits if checkpoint else {}
-        self._heads = {(label,): head for label, head in heads.items()}
-        new = {}
-        for label in heads:
-            split = NumberSplit(label, self._outside.generations.get(label, 0))
-            if known.get((label,)) != split:
-                new[split.path] = (split, self._outside.first.get(label, 0))
-        self._context.assign_splits(new)
-        self._context.retire_splits([path for path in known if path not in self._heads], "gone")
+        splits = checkpoint.splits if checkpoint else {}
+        kept = checkpoint.kept if checkpoint else {}
+        positions = {**(checkpoint.positions if checkpoint else {})}
+        positions |= {path: each.position for path, each in kept.items()}
+        known = {**splits, **{path: each.split for path, each in kept.items()}}
+        seen = {label: head for label, head in heads.items() if label not in self._outside.hidden}
+        self._heads = {(label,): head for label, head in seen.items()}
+        for label in seen:
+            self._settle(
+                NumberSplit(label, self._outside.generations.get(label, 0)), known, positions, splits
+            )
+        self._context.keep_splits([path for path in splits if path[0] in self._outside.hidden], "hidden")
+        self._context.retire_splits([path for path in known if path[0] not in heads], "gone")
+
+    def _settle(
+        self,
+        split: NumberSplit,
+        known: Mapping[SplitPath, NumberSplit],
+        positions: Mapping[SplitPath, int],
+        live: Mapping[SplitPath, NumberSplit],
+    ) -> None:
+        """Assign a split that is new, or back, or whose next numbers are gone."""
+        path = split.path
+        first = self._outside.first.get(split.label, 0)
+        if known.get(path) != split:
+            self._context.assign_splits({path: (split, first)})
+        elif positions[path] < (left := self._outside.gone.get(split.label, 0)):
+            self._context.report_losses({path: (positions[path], left)})
+            self._context.assign_splits({path: (split, left)})
+        elif path not in live:
+            self._context.assign_splits({path: (split, positions[path])})
 
     def heads(self) -> Mapping[SplitPath, int]:
         return self._heads
@@ -143,12 +170,14 @@ class NumberSource(PlannedSource[range, NumberSplit, int]):
         return NUMBER_SCHEMA
 
     def create_enumerator(
-        self, context: SplitEnumeratorContext[NumberSplit, int]
+        self, context: PlannedSplitEnumeratorContext[NumberSplit, int]
     ) -> PlannedSplitEnumerator[NumberSplit, int]:
         return NumberEnumerator(context, self.outside)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[NumberSplit, int], checkpoint: Checkpoint[NumberSplit, int]
+        self,
+        context: PlannedSplitEnumeratorContext[NumberSplit, int],
+        checkpoint: Checkpoint[NumberSplit, int],
     ) -> PlannedSplitEnumerator[NumberSplit, int]:
         return self.create_enumerator(context)
 

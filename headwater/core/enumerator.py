@@ -7,13 +7,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitT
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSplit(Generic[SplitT, PositionT]):
+    """A split that is out of sight, with the position at which it goes on when it is back.
+
+    Attributes:
+        split: as it was when it was last seen.
+        position: the next record to read.
+        since_ms: when the batch was planned that set it aside: the driver's wall-clock time in ms since 1970.
+    """
+
+    split: SplitT
+    position: PositionT
+    since_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +39,13 @@ class Checkpoint(Generic[SplitT, PositionT]):
         splits: every live split, by path.
         positions: of every live split, the next record to read.
         state: what the enumerator's ``snapshot_state`` returned when this checkpoint was planned.
+        kept: the splits that are out of sight, by path; none of them is live. Always empty in barrier mode.
     """
 
     splits: Mapping[SplitPath, SplitT]
     positions: Mapping[SplitPath, PositionT]
     state: JsonValue
+    kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]] = field(default_factory=dict)
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
@@ -63,9 +80,11 @@ class SplitEnumeratorContext(ABC, Generic[SplitT, PositionT]):
 
     @abstractmethod
     def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
-        """Drop splits from the next offset on: unsubscribed, deleted or finished.
+        """Drop splits from the next offset on, for good: unsubscribed, deleted or finished.
 
-        A planned batch that holds them still reads them.
+        Their positions are forgotten, kept ones (`Checkpoint.kept`) included. A planned batch that holds them
+        still reads them. For a split that is only not seen now, planned mode has
+        `PlannedSplitEnumeratorContext.keep_splits`.
         """
 
 
@@ -145,6 +164,36 @@ class SplitRequest:
 
     limited: bool
     ends: bool
+
+
+class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
+    """What the coordinator of planned mode offers an enumerator. Called on the coordinator thread only.
+
+    Barrier mode has neither call: its positions lie in manifests, and its splits come from reading.
+    """
+
+    @abstractmethod
+    def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        """Set splits aside that are out of sight: not read from the next offset on, and not forgotten.
+
+        For splits of the checkpoint that the outside does not show, where that may pass: a permission that is
+        gone for a minute, half a cluster. The next planned batch logs them in `Checkpoint.kept`, with their
+        positions; no batch is made for it alone, since until then the checkpoint holds them as live ones. A
+        split that is back is assigned at its kept position. A path that the checkpoint does not hold as a
+        live split is passed over.
+
+        A kept position is forgotten after 30 days, and so are the oldest beyond 10,000, with a warning; or
+        that is an error, as the source says (`PlannedSource.forgets_kept_splits`).
+        """
+
+    @abstractmethod
+    def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
+        """Count records that are gone: by path, the first one, and the first one after them.
+
+        Said in the round in which the split is assigned past them, or leaves: then the next offset logs both,
+        in a batch without rows if need be, and no later round finds the same loss again. Whether a loss is an
+        error is the enumerator's to decide before; only what is gone on past is reported.
+        """
 
 
 class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
@@ -32,9 +32,19 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
     `PlannedSplitEnumerator.handle_split_request`.
     """
 
+    @property
+    def forgets_kept_splits(self) -> bool:
+        """Whether positions that cannot be kept any longer are forgotten with a warning; else it is an error.
+
+        Those are the positions of splits that are out of sight for 30 days, and the oldest beyond 10,000
+        (`PlannedSplitEnumeratorContext.keep_splits`). A split that comes back after its position was
+        forgotten begins anew. The default forgets.
+        """
+        return True
+
     @abstractmethod
     def create_enumerator(
-        self, context: SplitEnumeratorContext[SplitT, PositionT]
+        self, context: PlannedSplitEnumeratorContext[SplitT, PositionT]
     ) -> PlannedSplitEnumerator[SplitT, PositionT]:
         """Make the enumerator of a query that has logged nothing yet, or of a batch read.
 
@@ -43,7 +53,9 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
 
     @abstractmethod
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[SplitT, PositionT], checkpoint: Checkpoint[SplitT, PositionT]
+        self,
+        context: PlannedSplitEnumeratorContext[SplitT, PositionT],
+        checkpoint: Checkpoint[SplitT, PositionT],
     ) -> PlannedSplitEnumerator[SplitT, PositionT]:
         """Make the enumerator of a query that goes on from a checkpoint. On the driver; no I/O."""
 

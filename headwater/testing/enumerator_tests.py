@@ -16,6 +16,7 @@ from headwater.core.enumerator import (
     BarrierSplitEnumeratorContext,
     Checkpoint,
     PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
     SplitEnumerator,
     SplitEnumeratorContext,
     SplitRequest,
@@ -33,22 +34,26 @@ T = TypeVar("T")
 _BACKOFF = Backoff(deadline_ms=30_000)
 
 
-class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
+class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnumeratorContext[Any, Any]):
     """Runs calls at once, on the caller's thread, and remembers what the enumerator said.
 
     Failures that pass are repeated a few times.
 
-    It serves enumerators of both modes: that of barrier mode is the wider contract.
+    It serves enumerators of both modes.
 
     Attributes:
         assigned: the splits that are assigned, with their first positions.
         retired: the paths that left.
+        out_of_sight: the paths that were set aside.
+        losses: what is lost, by path.
         events: what was sent to readers.
     """
 
     def __init__(self) -> None:
         self.assigned: dict[SplitPath, tuple[Split, Any]] = {}
         self.retired: set[SplitPath] = set()
+        self.out_of_sight: set[SplitPath] = set()
+        self.losses: dict[SplitPath, tuple[Any, Any]] = {}
         self.events: list[tuple[SplitPath, JsonValue]] = []
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
@@ -66,6 +71,12 @@ class RecordingContext(BarrierSplitEnumeratorContext[Any, Any]):
         self.retired.update(paths)
         for path in paths:
             self.assigned.pop(path, None)
+
+    def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        self.out_of_sight.update(paths)
+
+    def report_losses(self, losses: Mapping[SplitPath, tuple[Any, Any]]) -> None:
+        self.losses.update(losses)
 
 
 _AnySource: TypeAlias = PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]

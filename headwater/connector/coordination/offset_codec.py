@@ -12,7 +12,6 @@ from headwater.core.jsons import JsonObject, JsonValue, canonical, dumps
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
 from headwater.core.split import PositionT, Split, SplitPath
 
-_VERSION = 1
 _RECENT = 4
 
 
@@ -57,6 +56,9 @@ class OffsetCodec(ABC, Generic[OffsetT]):
     The last few are kept in both forms: Spark hands back what it was given, several times.
     """
 
+    version: ClassVar[int] = 1
+    """The layout that the mode writes. It reads all from 1 on; an older headwater refuses a newer one."""
+
     def __init__(self, source: SplitSerializer) -> None:
         self._source = source
         self._recent: deque[tuple[JsonObject, OffsetT]] = deque(maxlen=_RECENT)
@@ -66,7 +68,7 @@ class OffsetCodec(ABC, Generic[OffsetT]):
 
         No split, no I/O, the same in every process.
         """
-        return {"source": self._source.name, "version": _VERSION}
+        return {"source": self._source.name, "version": self.version}
 
     def encode(self, offset: OffsetT) -> JsonObject:
         """Return the canonical JSON of an offset that is about to be logged: equal offsets are equal texts.
@@ -152,10 +154,10 @@ class OffsetCodec(ABC, Generic[OffsetT]):
                 "go back to that source or use a new checkpointLocation"
             )
         version = raw["version"]
-        if not isinstance(version, int) or not 1 <= version <= _VERSION:
+        if not isinstance(version, int) or not 1 <= version <= self.version:
             raise OffsetError(
                 f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to "
-                f"{_VERSION}: install the headwater that wrote it, or a newer one"
+                f"{self.version}: install the headwater that wrote it, or a newer one"
             )
 
 

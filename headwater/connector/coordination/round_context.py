@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
-from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import (
+    BarrierSplitEnumeratorContext,
+    Checkpoint,
+    KeptSplit,
+    PlannedSplitEnumeratorContext,
+    SplitEnumeratorContext,
+)
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import PositionT, SplitPath, SplitT
@@ -89,6 +95,87 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
             for path, assigned in self._assigned.items()
         )
         return changed or any(path in before.splits for path in self._retired)
+
+
+class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumeratorContext[SplitT, PositionT]):
+    """Collects too what is out of sight, and what is lost. On the coordinator thread."""
+
+    def __init__(self, loop: CoordinatorLoop) -> None:
+        super().__init__(loop)
+        self._out_of_sight: set[SplitPath] = set()
+        self._losses: dict[SplitPath, tuple[PositionT, PositionT]] = {}
+
+    def begin_round(self) -> None:
+        super().begin_round()
+        self._out_of_sight = set()
+        self._losses = {}
+
+    def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
+        super().assign_splits(starts)
+        self._out_of_sight.difference_update(starts)
+
+    def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        super().retire_splits(paths, reason)
+        self._out_of_sight.difference_update(paths)
+
+    def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        for path in paths:
+            self._assigned.pop(path, None)
+            self._retired.discard(path)
+            self._out_of_sight.add(path)
+            log.info("split %s is set aside with its position: %s", "-".join(path), reason)
+
+    def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
+        self._losses.update(losses)
+
+    def losses(self) -> Mapping[SplitPath, tuple[PositionT, PositionT]]:
+        """Return what this round reported as lost: the first record, and the first after them."""
+        return self._losses
+
+    def live(
+        self, before: Checkpoint[SplitT, PositionT] | None
+    ) -> tuple[dict[SplitPath, SplitT], dict[SplitPath, PositionT]]:
+        splits, positions = super().live(before)
+        for path in self._out_of_sight & splits.keys():
+            del splits[path]
+            del positions[path]
+        return splits, positions
+
+    def kept(
+        self, before: Checkpoint[SplitT, PositionT] | None, now_ms: int
+    ) -> dict[SplitPath, KeptSplit[SplitT, PositionT]]:
+        """Return the splits of the next offset that are out of sight.
+
+        Args:
+            before: what the query has committed; None for nothing.
+            now_ms: the time that is logged with those that are set aside in this round.
+        """
+        if before is None:
+            return {}
+        kept = {
+            path: known
+            for path, known in before.kept.items()
+            if path not in self._assigned and path not in self._retired
+        }
+        for path in self._out_of_sight & before.splits.keys():
+            kept[path] = KeptSplit(before.splits[path], before.positions[path], now_ms)
+        return kept
+
+    def changes(self, before: Checkpoint[SplitT, PositionT]) -> bool:
+        """Also whether a kept split leaves, is replaced or begins elsewhere, or whether something is lost.
+
+        That a split is set aside, or is back at its position, waits for the next batch: if it is never
+        logged, the next round finds the same.
+        """
+        return (
+            super().changes(before)
+            or bool(self._losses)
+            or any(path in before.kept for path in self._retired)
+            or any(
+                path in before.kept and (before.kept[path].split, before.kept[path].position) != assigned
+                for path, assigned in self._assigned.items()
+            )
+        )
 
 
 class BarrierRoundContext(RoundContext[SplitT, PositionT], BarrierSplitEnumeratorContext[SplitT, PositionT]):

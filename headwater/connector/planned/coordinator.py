@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
-from headwater.connector.coordination.round_context import RoundContext
+from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
+from headwater.connector.planned.kept_splits import within_limits
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
+from headwater.connector.planned.task_losses import TaskLosses
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import PlannedSplitEnumerator, SplitRequest
+from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonObject
+from headwater.core.losses import NO_LOSSES, Losses, LostRange
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.split import PositionT, SplitPath, SplitT
@@ -32,7 +37,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
        writes the offset before any task runs. From here on the position belongs to the checkpoint.
     3. Each further offset moves the position, as far as heads and limits allow.
     4. When Spark asks for the batch after an offset, that offset is committed: the enumerator is notified.
-    5. The enumerator retires it: it is missing from the next offset.
+    5. The enumerator loses sight of it: the next offset keeps its position, and no batch reads it, until the
+       enumerator assigns it there again.
+    6. The enumerator retires it: it is missing from the next offset.
 
     Args:
         source: what to read.
@@ -40,6 +47,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         hints: for the cutting into tasks.
         backoff: how long to go on asking an outside that is away.
         clock: time.
+        wall_ms: the wall-clock time in ms since 1970.
     """
 
     def __init__(
@@ -49,14 +57,18 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         hints: PlanningHints,
         backoff: Backoff,
         clock: Clock | None = None,
+        *,
+        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         clock = clock or SystemClock()
         loop = CoordinatorLoop(backoff, clock)
-        context: RoundContext[SplitT, PositionT] = RoundContext(loop)
+        context: PlannedRoundContext[SplitT, PositionT] = PlannedRoundContext(loop)
         self._source = source
         self._hints = hints
         self._codec: PlannedOffsetCodec[SplitT, PositionT] = PlannedOffsetCodec(source)
         self._context = context
+        self._wall_ms = wall_ms
+        self._task_losses = TaskLosses()
         self._driver: EnumeratorDriver[PlannedSplitEnumerator[SplitT, PositionT]] = EnumeratorDriver(
             loop,
             context,
@@ -79,9 +91,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
 
-        Nothing to do: no record to read, and no split that leaves, is replaced or begins elsewhere.
+        Nothing to do: no record to read, no split that leaves, is replaced or begins elsewhere, and no loss
+        that the enumerator found. What else is new waits for the next batch: a split that is out of sight, or
+        back (the next look finds the same), and a loss that a task found.
         """
         before = self._codec.decode(start)
+        task_losses = self._task_losses.waiting(start)
         self._look(start, before, SplitRequest(limited, ends=self._available_now or not limited))
         offset, rows = self._driver.ask(
             lambda enumerator: self._next_offset(
@@ -91,7 +106,13 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         # An adopted offset is followed by one of ours in any case: only ours name the definitions of splits.
         if rows == 0 and before and not before.adopted and not self._context.changes(before.checkpoint()):
             return start
+        offset = replace(
+            offset,
+            kept=self._kept(before),
+            losses=self._losses(before.losses if before else NO_LOSSES, task_losses),
+        )
         end = self._codec.encode(offset)
+        self._task_losses.planned(end, len(task_losses))
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
         return end
 
@@ -114,6 +135,13 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         ranges = after.ranges_since(before)
         row_bytes = {piece.split.path: self._source.row_bytes(piece.split, after.state) for piece in ranges}
         return plan_tasks(self._source, ranges, row_bytes, self._hints)
+
+    def add_task_losses(self, found: Iterable[LostRange]) -> None:
+        """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
+
+        The next batch that is planned logs them (`Losses.plus`).
+        """
+        self._task_losses.add(found)
 
     def latest(self) -> JsonObject | None:
         """Return the heads as of the last look, in the form of an offset."""
@@ -157,6 +185,23 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             if rows:
                 positions[path] = self._advance(path, positions[path], rows, ends[path])
         return PlannedOffset(splits, positions, self._context.starts(), state), sum(taken)
+
+    def _kept(
+        self, before: PlannedOffset[SplitT, PositionT] | None
+    ) -> Mapping[SplitPath, KeptSplit[SplitT, PositionT]]:
+        """Return the splits of the next offset that are out of sight. On Spark's thread, after the round."""
+        now_ms = self._wall_ms()
+        kept = self._context.kept(before.checkpoint() if before else None, now_ms)
+        return within_limits(kept, now_ms, source=self._source.name, forgets=self._source.forgets_kept_splits)
+
+    def _losses(self, before: Losses, task_losses: Sequence[LostRange]) -> Losses:
+        """Return what is lost up to the next offset. On Spark's thread, after the round."""
+        now_ms = self._wall_ms()
+        planned = [
+            LostRange("-".join(path), first, until, "planning", now_ms)
+            for path, (first, until) in sorted(self._context.losses().items())
+        ]
+        return before.plus([*task_losses, *planned], self._source.rows_between)
 
     def _advance(self, path: SplitPath, position: PositionT, rows: int, head: PositionT) -> PositionT:
         after = self._source.position_after(position, rows, head)

@@ -2,26 +2,35 @@
 
 A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``::
 
-    {"positions": {"orders": {"0": 120, "1": 80}}, "source": "kafka", "splits": {...},
-     "starts": {"orders": {"1": 30}}, "state": {...}, "version": 1}
+    {"kept": {"returns": {"0": {"position": 7, "since_ms": 1795000000000, "split": {...}}}},
+     "losses": {"at_least_rows": 0, "ranges": [{"found": "planning", "first": 10, "split": "orders-1",
+     "time_ms": 1795000000000, "until": 30}], "rows": 20},
+     "positions": {"orders": {"0": 120, "1": 80}}, "source": "kafka", "splits": {...},
+     "starts": {"orders": {"1": 30}}, "state": {...}, "version": 2}
 
 * ``positions``: of every live split, the next record after this batch;
 * ``starts``: of every split that the offset before did not hold, the position BEFORE this batch. Spark logs
   only ends, and the first batch has none before it: with the start inside the end, a replayed batch needs
   nothing but the log;
+* ``kept``: of every split that is out of sight, the position at which it goes on when it is back, its own
+  definition, and since when. Absent if there is none;
+* ``losses``: what the query has lost (`Losses`), up to this batch. Absent if that is nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
+
+Version 1 had neither ``kept`` nor ``losses``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, cast
+from typing import Any, ClassVar, Generic, Protocol, cast
 
 from headwater.connector.coordination.offset_codec import OffsetCodec, SplitSerializer, flatten, nest
-from headwater.core.enumerator import Checkpoint
+from headwater.core.enumerator import Checkpoint, KeptSplit
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue, canonical
+from headwater.core.losses import NO_LOSSES, Losses
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 
@@ -42,11 +51,13 @@ class PlannedOffset(Generic[SplitT, PositionT]):
     positions: Mapping[SplitPath, PositionT]
     starts: Mapping[SplitPath, PositionT] = field(default_factory=dict)
     state: JsonValue = None
+    kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]] = field(default_factory=dict)
+    losses: Losses = NO_LOSSES
     adopted: bool = False
 
     def checkpoint(self) -> Checkpoint[SplitT, PositionT]:
         """Return what an enumerator may know of this offset."""
-        return Checkpoint(self.splits, self.positions, self.state)
+        return Checkpoint(self.splits, self.positions, self.state, self.kept)
 
     def ranges_since(
         self, before: PlannedOffset[SplitT, PositionT] | None
@@ -76,6 +87,8 @@ class PlannedOffset(Generic[SplitT, PositionT]):
 class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[SplitT, PositionT]):
     """Offsets of one source in planned mode to Spark's JSON and back."""
 
+    version: ClassVar[int] = 2
+
     def __init__(self, source: AdoptingSplitSerializer) -> None:
         super().__init__(source)
         self._adopt_offset = source.adopt_offset
@@ -88,6 +101,10 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         fields: JsonObject = {"positions": nest(offset.positions)}
         if offset.starts:
             fields["starts"] = nest(offset.starts)
+        if offset.kept:
+            fields["kept"] = nest({path: self._kept_to_json(kept) for path, kept in offset.kept.items()})
+        if offset.losses != NO_LOSSES:
+            fields["losses"] = offset.losses.to_json()
         return fields
 
     def _adopt(self, raw: JsonValue) -> PlannedOffset[SplitT, PositionT]:
@@ -102,4 +119,21 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         positions: dict[SplitPath, PositionT] = flatten(raw["positions"], self._source)
         starts: dict[SplitPath, PositionT] = flatten(raw.get("starts", {}), self._source)
         splits = self._source.deserialize_splits(sorted(positions), raw.get("splits"))
-        return PlannedOffset(splits, positions, starts, raw.get("state"))
+        kept = {
+            path: self._kept_from_json(path, entry)
+            for path, entry in flatten(raw.get("kept", {}), self._source).items()
+        }
+        losses = Losses.from_json(raw["losses"]) if "losses" in raw else NO_LOSSES
+        return PlannedOffset(splits, positions, starts, raw.get("state"), kept, losses)
+
+    def _kept_to_json(self, kept: KeptSplit[SplitT, PositionT]) -> JsonObject:
+        # Each with its own definition: two partitions of one topic may be kept of different incarnations.
+        fields: JsonObject = {"position": kept.position, "since_ms": kept.since_ms}
+        definition = self._source.serialize_splits([kept.split])
+        if definition is not None:
+            fields["split"] = definition
+        return fields
+
+    def _kept_from_json(self, path: SplitPath, entry: dict[str, Any]) -> KeptSplit[SplitT, PositionT]:
+        split = self._source.deserialize_splits([path], entry.get("split"))[path]
+        return KeptSplit(split, entry["position"], entry["since_ms"])

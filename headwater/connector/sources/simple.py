@@ -19,7 +19,7 @@ from headwater.core.barrier_reader import EpochRecord
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
@@ -134,12 +134,12 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
     """
 
     def create_enumerator(
-        self, context: SplitEnumeratorContext[NamedSplit, Any]
+        self, context: PlannedSplitEnumeratorContext[NamedSplit, Any]
     ) -> PlannedSimpleSplitEnumerator:
         return PlannedSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
+        self, context: PlannedSplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
     ) -> PlannedSimpleSplitEnumerator:
         """Everything that counts is in the positions."""
         return self.create_enumerator(context)

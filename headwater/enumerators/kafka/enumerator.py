@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
@@ -44,7 +44,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
 
     def __init__(
         self,
-        context: SplitEnumeratorContext[KafkaPartitionSplit, int],
+        context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int],
         settings: LookupSettings,
         *,
         fail_on_data_loss: bool,

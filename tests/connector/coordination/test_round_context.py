@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
-from headwater.connector.coordination.round_context import BarrierRoundContext
+from headwater.connector.coordination.round_context import BarrierRoundContext, PlannedRoundContext
 from headwater.core.clock import ManualClock
-from headwater.core.enumerator import Checkpoint
+from headwater.core.enumerator import Checkpoint, KeptSplit
 from headwater.core.errors import ContractError
 from headwater.core.retry import Backoff
 from tests.doubles import NumberSplit
@@ -68,3 +68,66 @@ def test_a_new_round_forgets_assignments_retirements_and_events(
 def test_a_split_under_another_path_breaks_the_contract(context: BarrierRoundContext[Any, Any]) -> None:
     with pytest.raises(ContractError, match="split b was assigned under the path"):
         context.assign_splits({("a",): (B, 0)})
+
+
+OUT_OF_SIGHT: Checkpoint[NumberSplit, int] = Checkpoint(
+    {("a",): A}, {("a",): 5}, None, {("b",): KeptSplit(B, 2, 100)}
+)
+
+
+@pytest.fixture
+def planned() -> Iterator[PlannedRoundContext[Any, Any]]:
+    loop = CoordinatorLoop(Backoff(deadline_ms=100), ManualClock())
+    yield PlannedRoundContext(loop)
+    loop.close()
+
+
+def test_a_split_out_of_sight_keeps_its_position_and_is_not_live(
+    planned: PlannedRoundContext[Any, Any],
+) -> None:
+    planned.keep_splits([("a",), ("never known",)], "not seen")
+    assert planned.live(BEFORE) == ({}, {})
+    assert planned.kept(BEFORE, 300) == {("a",): KeptSplit(A, 5, 300)}
+    assert not planned.changes(BEFORE)
+
+
+def test_a_split_that_is_back_is_kept_no_longer(planned: PlannedRoundContext[Any, Any]) -> None:
+    planned.assign_splits({("b",): (B, 2)})
+    assert planned.live(OUT_OF_SIGHT) == ({("a",): A, ("b",): B}, {("a",): 5, ("b",): 2})
+    assert planned.starts() == {("b",): 2}
+    assert planned.kept(OUT_OF_SIGHT, 300) == {}
+    assert not planned.changes(OUT_OF_SIGHT)
+
+
+def test_a_kept_split_that_begins_elsewhere_or_leaves_is_a_change(
+    planned: PlannedRoundContext[Any, Any],
+) -> None:
+    planned.assign_splits({("b",): (B, 3)})
+    assert planned.changes(OUT_OF_SIGHT)
+    planned.begin_round()
+    planned.retire_splits([("b",)], "deselected")
+    assert planned.kept(OUT_OF_SIGHT, 300) == {}
+    assert planned.changes(OUT_OF_SIGHT)
+
+
+def test_a_split_that_comes_and_goes_within_a_round_is_what_was_said_last(
+    planned: PlannedRoundContext[Any, Any],
+) -> None:
+    planned.keep_splits([("a",)], "not seen")
+    planned.assign_splits({("a",): (A, 5)})
+    assert planned.kept(BEFORE, 300) == {}
+    assert planned.live(BEFORE) == ({("a",): A}, {("a",): 5})
+    planned.retire_splits([("a",)], "gone")
+    planned.keep_splits([("a",)], "not seen")
+    assert planned.kept(BEFORE, 300) == {("a",): KeptSplit(A, 5, 300)}
+
+
+def test_a_loss_is_a_change_and_a_new_round_forgets_it(planned: PlannedRoundContext[Any, Any]) -> None:
+    planned.report_losses({("a",): (5, 9)})
+    planned.keep_splits([("a",)], "not seen")
+    assert planned.losses() == {("a",): (5, 9)}
+    assert planned.changes(BEFORE)
+    planned.begin_round()
+    assert planned.losses() == {}
+    assert planned.kept(BEFORE, 300) == {}
+    assert not planned.changes(BEFORE)

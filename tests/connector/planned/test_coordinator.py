@@ -15,6 +15,7 @@ from headwater.connector.planned.planning import PlanningHints
 from headwater.core.clock import ManualClock
 from headwater.core.errors import DeadlineError, OffsetError, SourceError, TransientSourceError
 from headwater.core.jsons import JsonObject
+from headwater.core.losses import NO_LOSSES, LostRange
 from headwater.core.retry import Backoff
 from tests.doubles import NumberSource, NumberSplit
 
@@ -35,6 +36,7 @@ class Harness:
             PlanningHints(parallelism=2),
             Backoff(deadline_ms=1_000),
             self.clock,
+            wall_ms=lambda: 1_000,
         )
         self._open.append(made)
         return made
@@ -68,7 +70,7 @@ def test_the_genesis_is_a_constant_that_asks_nobody(harness: Harness) -> None:
     assert (
         harness.coordinator().initial_offset()
         == harness.coordinator().initial_offset()
-        == {"source": "numbers", "version": 1}
+        == {"source": "numbers", "version": 2}
     )
     assert harness.outside.looks == 0
 
@@ -274,7 +276,7 @@ def test_no_thread_outlives_close(harness: Harness) -> None:
     ("offset", "message"),
     [
         ({"source": "kafka", "version": 1}, "belongs to the source 'kafka', not to 'numbers'"),
-        ({"source": "numbers", "version": 2}, "has version 2; this headwater reads versions 1 to 1"),
+        ({"source": "numbers", "version": 3}, "has version 3; this headwater reads versions 1 to 2"),
         ({"logOffset": 3}, "belongs to another source"),
         ({"source": "numbers", "version": 1, "positions": 3}, "cannot be read"),
     ],
@@ -304,3 +306,101 @@ def test_a_batch_read_goes_from_the_first_position_to_the_head(harness: Harness)
         ("a", 0, 3),
         ("b", 4, 5),
     }
+
+
+def test_a_split_out_of_sight_goes_on_at_its_position_when_it_is_back(harness: Harness) -> None:
+    harness.outside.heads.update(a=3, b=3)
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.hidden.add("b")
+    harness.outside.heads.update(a=4, b=8)
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert second["positions"] == {"a": 4}
+    assert second["kept"] == {"b": {"position": 3, "since_ms": 1_000, "split": {"b": 0}}}
+    restarted = harness.coordinator()
+    assert restarted.plan_next(second, limited=True) is second
+    harness.outside.hidden.clear()
+    third = logged(restarted.plan_next(second, limited=True))
+    assert read(restarted, second, third) == {"b": (3, 8)}
+    assert (third["positions"], "kept" in third) == ({"a": 4, "b": 8}, False)
+
+
+def test_a_split_that_only_goes_out_of_sight_or_comes_back_makes_no_batch(harness: Harness) -> None:
+    harness.outside.heads.update(a=3, b=3)
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.hidden.add("b")
+    assert coordinator.plan_next(first, limited=True) is first
+    harness.outside.heads["a"] = 4
+    second = logged(coordinator.plan_next(first, limited=True))
+    harness.outside.hidden.clear()
+    assert coordinator.plan_next(second, limited=True) is second
+    harness.outside.heads["b"] = 5
+    third = logged(coordinator.plan_next(second, limited=True))
+    assert read(harness.coordinator(), second, third) == {"b": (3, 5)}
+
+
+def test_a_kept_split_that_is_retired_is_forgotten_in_a_batch_without_rows(harness: Harness) -> None:
+    harness.outside.heads.update(a=3, b=3)
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.hidden.add("b")
+    harness.outside.heads["a"] = 4
+    second = logged(coordinator.plan_next(first, limited=True))
+    del harness.outside.heads["b"]
+    third = logged(coordinator.plan_next(second, limited=True))
+    assert read(coordinator, second, third) == {}
+    assert "kept" not in third
+
+
+def test_a_loss_is_logged_with_the_position_behind_it_even_if_there_is_nothing_to_read(
+    harness: Harness,
+) -> None:
+    harness.outside.heads["a"] = 3
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.heads["a"], harness.outside.gone["a"] = 7, 7
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert read(coordinator, first, second) == {}
+    assert second["losses"] == {
+        "rows": 4,
+        "at_least_rows": 0,
+        "ranges": [{"split": "a", "first": 3, "until": 7, "found": "planning", "time_ms": 1_000}],
+    }
+    assert harness.coordinator().plan_next(second, limited=True) is second
+    harness.outside.heads["a"] = 8
+    third = coordinator.plan_next(second, limited=True)
+    assert (third["losses"], third["positions"]) == (second["losses"], {"a": 8})
+
+
+def test_what_a_task_found_is_counted_once_in_the_next_batch_that_is_planned(harness: Harness) -> None:
+    harness.outside.heads["a"] = 9
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    found = LostRange("a", 2, 6, "task", 5)
+    coordinator.add_task_losses([found])
+    assert coordinator.plan_next(first, limited=True) is first
+    harness.outside.heads["a"] = 10
+    given_up = coordinator.plan_next(first, limited=True)
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert given_up["losses"] == second["losses"] == NO_LOSSES.plus([found], distance).to_json()
+    coordinator.add_task_losses([found])
+    harness.outside.heads["a"] = 11
+    assert coordinator.plan_next(second, limited=True)["losses"] == second["losses"]
+
+
+def distance(first: int, until: int) -> int:
+    return until - first
+
+
+def test_an_offset_of_version_1_goes_on_and_stays_as_it_is_while_there_is_nothing_to_do(
+    harness: Harness,
+) -> None:
+    harness.outside.heads.update(a=3)
+    old: JsonObject = {"positions": {"a": 3}, "source": "numbers", "splits": {"a": 0}, "version": 1}
+    coordinator = harness.coordinator()
+    assert coordinator.plan_next(old, limited=True) is old
+    harness.outside.heads.update(a=5)
+    new = logged(coordinator.plan_next(old, limited=True))
+    assert new["version"] == 2
+    assert read(harness.coordinator(), old, new) == {"a": (3, 5)}

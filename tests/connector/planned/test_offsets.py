@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -11,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
+from headwater.core.enumerator import KeptSplit
 from headwater.core.errors import OffsetError
+from headwater.core.jsons import JsonValue
+from headwater.core.losses import NO_LOSSES, LostRange
 from headwater.core.split import SplitPath, SplitRange
 from tests.doubles import NumberSource, NumberSplit
 
@@ -24,20 +28,32 @@ def backwards(mapping: Mapping[SplitPath, T]) -> dict[SplitPath, T]:
     return {path: mapping[path] for path in reversed(list(mapping))}
 
 
-@given(st.dictionaries(labels, st.tuples(st.integers(0, 2**62), st.integers(0, 3), st.booleans())))
+@given(
+    st.dictionaries(labels, st.tuples(st.integers(0, 2**62), st.integers(0, 3), st.booleans())),
+    st.dictionaries(labels, st.integers(0, 2**62)),
+)
 def test_an_offset_survives_the_log_and_equal_offsets_are_equal_texts(
-    content: dict[str, tuple[int, int, bool]],
+    content: dict[str, tuple[int, int, bool]], out_of_sight: dict[str, int]
 ) -> None:
+    found = [LostRange(label, 0, position, "planning", 9) for label, position in out_of_sight.items()]
     offset = PlannedOffset(
         {(label,): NumberSplit(label, generation) for label, (_, generation, _) in content.items()},
         {(label,): position for label, (position, _, _) in content.items()},
         {(label,): position // 2 for label, (position, _, new) in content.items() if new},
         {"anything": [1, "two", None]},
+        {
+            (label,): KeptSplit(NumberSplit(label, 1), position, 1_700_000_000_000)
+            for label, position in out_of_sight.items()
+        },
+        NO_LOSSES.plus(found, NumberSource().rows_between),
     )
     text = json.dumps(CODEC.encode(offset))
     assert CODEC.decode(json.loads(text)) == offset
-    shuffled = PlannedOffset(
-        backwards(offset.splits), backwards(offset.positions), offset.starts, offset.state
+    shuffled = replace(
+        offset,
+        splits=backwards(offset.splits),
+        positions=backwards(offset.positions),
+        kept=backwards(offset.kept),
     )
     assert json.dumps(CODEC.encode(shuffled)) == text
 
@@ -76,3 +92,34 @@ def test_positions_may_be_any_json_value() -> None:
     decoded = codec.decode(raw)  # type: ignore[arg-type]
     assert decoded is not None
     assert decoded.positions == {("a",): {"cursor": "x", "page": 3}}  # type: ignore[comparison-overlap]
+
+
+def test_what_is_out_of_sight_and_what_is_lost_are_absent_where_there_is_none() -> None:
+    assert CODEC.encode(offset({"a": 9})).keys() == {"positions", "source", "splits", "version"}
+
+
+def test_a_person_can_read_what_is_out_of_sight_and_what_is_lost() -> None:
+    found = [LostRange("a", 3, 8, "planning", 11), LostRange("a", 9, 10, "task", 12)]
+    encoded = CODEC.encode(
+        replace(
+            offset({"a": 9}),
+            kept={("b",): KeptSplit(NumberSplit("b", 2), 4, 10)},
+            losses=NO_LOSSES.plus(found, NumberSource().rows_between),
+        )
+    )
+    assert encoded["kept"] == {"b": {"position": 4, "since_ms": 10, "split": {"b": 2}}}
+    assert encoded["losses"] == {
+        "rows": 5,
+        "at_least_rows": 1,
+        "ranges": [
+            {"split": "a", "first": 3, "until": 8, "found": "planning", "time_ms": 11},
+            {"split": "a", "first": 9, "until": 10, "found": "task", "time_ms": 12},
+        ],
+    }
+
+
+@pytest.mark.parametrize("losses", [{}, {"rows": 1, "at_least_rows": 0, "ranges": [{"found": "luck"}]}, 3])
+def test_losses_that_are_none_are_an_error_of_the_offset(losses: JsonValue) -> None:
+    raw = {**CODEC.encode(offset({"a": 9})), "losses": losses}
+    with pytest.raises(OffsetError, match="cannot be read"):
+        CODEC.decode(raw)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import DataLossError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST
@@ -27,12 +27,14 @@ SPLITS = {A: KafkaPartitionSplit("orders", 0, "id-1"), B: KafkaPartitionSplit("o
 ANEW = KafkaPartitionSplit("orders", 1, "id-2")
 
 
-class Context(SplitEnumeratorContext[KafkaPartitionSplit, int]):
+class Context(PlannedSplitEnumeratorContext[KafkaPartitionSplit, int]):
     """Runs calls at once, and remembers what it was told."""
 
     def __init__(self) -> None:
         self.assigned: dict[SplitPath, tuple[KafkaPartitionSplit, int]] = {}
         self.retired: dict[SplitPath, str] = {}
+        self.out_of_sight: dict[SplitPath, str] = {}
+        self.losses: dict[SplitPath, tuple[int, int]] = {}
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
         handler(call())
@@ -42,6 +44,12 @@ class Context(SplitEnumeratorContext[KafkaPartitionSplit, int]):
 
     def retire_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         self.retired.update(dict.fromkeys(paths, reason))
+
+    def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
+        self.out_of_sight.update(dict.fromkeys(paths, reason))
+
+    def report_losses(self, losses: Mapping[SplitPath, tuple[int, int]]) -> None:
+        self.losses.update(losses)
 
 
 class Harness:

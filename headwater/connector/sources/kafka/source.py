@@ -25,7 +25,7 @@ from headwater.connector.sources.kafka.options import (
 from headwater.connector.sources.kafka.spark_offsets import spark_starts
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from headwater.core.emitter import RecordEmitter
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
@@ -72,8 +72,12 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
 
         return kafka_schema(self.columns)
 
+    @property
+    def forgets_kept_splits(self) -> bool:
+        return not self.fail_on_data_loss
+
     def create_enumerator(
-        self, context: SplitEnumeratorContext[KafkaPartitionSplit, int]
+        self, context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int]
     ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
@@ -81,7 +85,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
 
     def restore_enumerator(
         self,
-        context: SplitEnumeratorContext[KafkaPartitionSplit, int],
+        context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int],
         checkpoint: Checkpoint[KafkaPartitionSplit, int],
     ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
         """Everything that counts is in the positions.

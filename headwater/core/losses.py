@@ -1,0 +1,158 @@
+"""What a query has lost: records that the outside no longer had when they were to be read.
+
+It stands in the offset, so it outlives restarts, and a batch that is planned again counts nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from headwater.core.jsons import JsonObject, JsonValue
+
+MOST_RANGES: Final = 100
+"""How many ranges an offset names: the last ones. The totals count all."""
+
+FoundBy: TypeAlias = Literal["planning", "task"]
+"""Who found a loss.
+
+``planning``: the enumerator, before the batch was logged. Exact: the position has moved past the range.
+``task``: a task that read the batch. At least so much: the word of a task may not arrive.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LostRange:
+    """Consecutive records of one split that are gone.
+
+    Attributes:
+        split: the split's id (`Split.split_id`), for people.
+        first: the position of the first record that is gone.
+        until: the position of the first record after them.
+        found: who found it.
+        time_ms: when it was found: the driver's wall-clock time in ms since 1970.
+    """
+
+    split: str
+    first: JsonValue
+    until: JsonValue
+    found: FoundBy
+    time_ms: int
+
+    def to_json(self) -> JsonObject:
+        return {
+            "split": self.split,
+            "first": self.first,
+            "until": self.until,
+            "found": self.found,
+            "time_ms": self.time_ms,
+        }
+
+    @staticmethod
+    def from_json(raw: Any) -> LostRange:
+        """Return the inverse of `to_json`.
+
+        Raises:
+            TypeError, KeyError, ValueError: a field is missing or is something else.
+        """
+        if raw["found"] not in ("planning", "task"):
+            raise ValueError(f"a loss is found by planning or by a task, not by {raw['found']!r}")
+        return LostRange(
+            str(raw["split"]),
+            raw["first"],
+            raw["until"],
+            cast("FoundBy", raw["found"]),
+            int(raw["time_ms"]),
+        )
+
+
+RowsBetween: TypeAlias = Callable[[Any, Any], int]
+"""How many records lie between two positions at the most (`PlannedSource.rows_between`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """All that a query has lost since its checkpoint was new. Immutable.
+
+    Attributes:
+        rows: how many records planning has found to be gone. Exact in positions: where the log had holes
+            (compaction, markers of transactions), fewer records were there.
+        at_least_rows: how many more only tasks have found.
+        ranges: the last of both, at most `MOST_RANGES`, in the order in which they were found.
+    """
+
+    rows: int = 0
+    at_least_rows: int = 0
+    ranges: Sequence[LostRange] = ()
+
+    def plus(self, found: Iterable[LostRange], rows_between: RowsBetween) -> Losses:
+        """Return these losses and more.
+
+        A range of planning counts as it is: it is reported once, because the position moves past it in the
+        same offset. A range of a task counts as far as no known range of its split covers it: attempts of one
+        task, and replays of its batch, find the same range again, or a longer one.
+
+        Args:
+            found: in the order in which they were found.
+            rows_between: of the source.
+        """
+        rows = self.rows
+        at_least_rows = self.at_least_rows
+        ranges = list(self.ranges)
+        for lost in found:
+            pieces = [lost] if lost.found == "planning" else _uncovered(lost, ranges)
+            count = sum(rows_between(piece.first, piece.until) for piece in pieces)
+            if lost.found == "planning":
+                rows += count
+            else:
+                at_least_rows += count
+            ranges += pieces
+        return Losses(rows, at_least_rows, tuple(ranges[-MOST_RANGES:]))
+
+    def to_json(self) -> JsonObject:
+        return {
+            "rows": self.rows,
+            "at_least_rows": self.at_least_rows,
+            "ranges": [lost.to_json() for lost in self.ranges],
+        }
+
+    @staticmethod
+    def from_json(raw: Any) -> Losses:
+        """Return the inverse of `to_json`.
+
+        Raises:
+            TypeError, KeyError, ValueError: a field is missing or is something else.
+        """
+        ranges = tuple(LostRange.from_json(lost) for lost in raw["ranges"])
+        return Losses(int(raw["rows"]), int(raw["at_least_rows"]), ranges)
+
+
+NO_LOSSES: Final = Losses()
+
+
+def _uncovered(lost: LostRange, known: Iterable[LostRange]) -> list[LostRange]:
+    """Return the parts of a range that no known range of its split covers.
+
+    Positions that are not integers have no order here: such a range is known as a whole, or not at all.
+    """
+    pieces = [lost]
+    for other in known:
+        if other.split == lost.split:
+            pieces = [rest for piece in pieces for rest in _without(piece, other)]
+    return pieces
+
+
+def _without(piece: LostRange, other: LostRange) -> list[LostRange]:
+    if (piece.first, piece.until) == (other.first, other.until):
+        return []
+    borders = [piece.first, piece.until, other.first, other.until]
+    if not all(type(border) is int for border in borders):
+        return [piece]
+    first, until, from_, to = cast("list[int]", borders)
+    rests = [(first, min(until, from_)), (max(first, to), until)]
+    return [
+        LostRange(piece.split, start, stop, piece.found, piece.time_ms)
+        for start, stop in rests
+        if start < stop
+    ]
