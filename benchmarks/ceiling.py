@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
+from headwater.core.clock import SystemClock
 from headwater.core.emitter import SplitState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
@@ -30,7 +31,9 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.metadata import Broker
+from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.leaders import Leaders
 from headwater.readers.kafka.record_set import RecordSet, next_offset
 
 __all__ = ["CeilingDataSource"]
@@ -55,8 +58,11 @@ class CeilingReader(BatchReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         source = cast("KafkaSource", self._configured.source)
-        for piece in partition.value.ranges if partition.value else ():
-            yield from _hand_over(source, piece)
+        ranges = partition.value.ranges if partition.value else ()
+        with closing(Leaders(source.lookup.client, SystemClock())) as leaders:
+            leaders.locate([piece.split for piece in ranges])
+            for piece in leaders.bind(cast("list[OpenRange]", ranges)):
+                yield from _hand_over(source, piece)
 
 
 def _hand_over(source: KafkaSource, piece: Range) -> Iterator[pa.RecordBatch]:

@@ -27,7 +27,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.enumerators": [SYSTEMS],
     "headwater.enumerators.kafka": [
         ("client", "java_regex", "split"),
-        ("offsets_initializer", "record_sizes", "subscription"),
+        ("offsets_initializer", "open_range", "record_sizes", "subscription"),
         ("empty_selection", "lookup_settings"),
         ("lookup",),
         ("enumerator",),

@@ -115,6 +115,25 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return DEFAULT_ROW_BYTES
 
+    def leave_open(
+        self, piece: SplitRange[SplitT, PositionT], whole: SplitRange[SplitT, PositionT]
+    ) -> SplitRange[SplitT, PositionT]:
+        """Return a piece of a batch read as its task is told it: open where the task is to find the end.
+
+        Called when a batch read is planned, for each piece into which a range was cut, and for a range that
+        has no records yet. In a stream every end is logged, so it is never called there. The default returns
+        the piece as it is.
+
+        A source that leaves ends open returns a range of its own kind, which its reader takes: it binds the
+        range when it opens it, and says so with `RecordsWithSplitIds.bound`. Of a range that is returned as
+        it is and has no records nothing is read.
+
+        Args:
+            piece: what a task is to read.
+            whole: from the first position of the split to its head.
+        """
+        return piece
+
     def cut(
         self, whole: SplitRange[SplitT, PositionT], pieces: int
     ) -> Sequence[SplitRange[SplitT, PositionT]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
@@ -21,10 +21,13 @@ class RecordsWithSplitIds(Generic[RecordT]):
             for Kafka a whole record set as the broker sent it, never a single message. Valid until the
             next `SplitReader.fetch`.
         finished: splits that are read to their stop. Takes effect after all of ``records`` were emitted.
+        bound: ranges whose ends were left open (`PlannedSource.leave_open`), with the ends that the reader
+            has found. Takes effect before ``records`` are emitted; a range is named here once.
     """
 
     records: Mapping[SplitPath, Sequence[RecordT]] = field(default_factory=dict)
     finished: frozenset[SplitPath] = frozenset()
+    bound: Mapping[SplitPath, SplitRange[Any, Any]] = field(default_factory=dict)
 
 
 class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):

@@ -20,11 +20,11 @@ from headwater.connector.planned.task_losses import TaskLosses
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
 from headwater.core.errors import ContractError
-from headwater.core.jsons import JsonObject
+from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
-from headwater.core.split import PositionT, SplitPath, SplitT
+from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
@@ -117,13 +117,33 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         return end
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
-        """Return the tasks of a batch read: from the first position of every split to its head."""
+        """Return the tasks of a batch read: from the first position of every split to its head.
+
+        A source may leave ends open, which its tasks find (`PlannedSource.leave_open`). So a split without
+        records may have a task: there may be some when the task runs.
+        """
         genesis = self._codec.genesis()
         self._look(genesis, None, SplitRequest(limited=False, ends=True))
         offset, _ = self._driver.ask(
             lambda enumerator: self._next_offset(enumerator, None, limited=False, wait_for_more=False)
         )
-        return self.tasks(genesis, self._codec.encode(offset))
+        self._codec.encode(offset)  # a source that breaks its promises fails here, as it would in a stream
+        wholes = {
+            path: SplitRange(split, offset.starts[path], offset.positions[path])
+            for path, split in sorted(offset.splits.items())
+        }
+        planned = self._cut(
+            [
+                whole
+                for whole in wholes.values()
+                if whole.start != whole.stop or self._source.leave_open(whole, whole) != whole
+            ],
+            offset.state,
+        )
+        return [
+            ReadTask(tuple(self._source.leave_open(piece, wholes[piece.split.path]) for piece in task.ranges))
+            for task in planned
+        ]
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[ReadTask[SplitT, PositionT]]:
         after = self._codec.decode(end)
@@ -132,9 +152,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         before = self._codec.decode(start)
         if after.adopted:
             after = adopted_batch(self._source, before, after)
-        ranges = after.ranges_since(before)
-        row_bytes = {piece.split.path: self._source.row_bytes(piece.split, after.state) for piece in ranges}
-        return plan_tasks(self._source, ranges, row_bytes, self._hints)
+        return self._cut(after.ranges_since(before), after.state)
 
     def add_task_losses(self, found: Iterable[LostRange]) -> None:
         """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
@@ -154,6 +172,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
     def close(self) -> None:
         self._driver.close()
+
+    def _cut(
+        self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue
+    ) -> list[ReadTask[SplitT, PositionT]]:
+        row_bytes = {piece.split.path: self._source.row_bytes(piece.split, state) for piece in ranges}
+        return plan_tasks(self._source, ranges, row_bytes, self._hints)
 
     def _look(
         self, start: JsonObject, before: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest

@@ -13,10 +13,11 @@ from headwater.connector.sources.configured import ConfiguredSource
 
 
 class BatchReader(DataSourceReader):
-    """Reads from the first position of every split to where it ends when the batch is planned.
+    """Reads from the first position of every split to its head.
 
-    Spark plans once for a loaded DataFrame, in its planner process: all actions on it read the same range; a
-    new ``load()`` looks again.
+    Spark plans once for a loaded DataFrame, in its planner process: all actions on it read the same splits,
+    and a new ``load()`` looks again. Where they begin and end is fixed then too, except for the ends that the
+    source leaves open, which each action finds anew (`PlannedSource.leave_open`).
     """
 
     def __init__(self, configured: ConfiguredSource) -> None:

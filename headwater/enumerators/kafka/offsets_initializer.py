@@ -100,6 +100,13 @@ class OffsetsInitializer:
             resolved[tp] = self._or_fallback(tp, offset, asked.get(tp), timed.get(tp))
         return resolved
 
+    def leaves_open(self, tp: TopicPartition, end: int) -> bool:
+        """Whether the user named no offset for a partition, but ``end``: `EARLIEST` or `LATEST`.
+
+        False for timestamps: what they come to is fixed when a batch is planned.
+        """
+        return self.partitions.get(tp, self.everywhere) == end
+
     def _spec(self, tp: TopicPartition) -> PartitionSpec:
         spec = self.partitions.get(tp, self.topics.get(tp.topic, self.everywhere))
         assert spec is not None

@@ -14,6 +14,7 @@ from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer
+from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 _RESPONSE_BYTES = 4 << 20
@@ -34,6 +35,8 @@ class Cursor:
         split: the partition.
         position: the next offset to fetch. It is ahead of what has been emitted.
         stop: the first offset not to read.
+        open: the range as it was planned, while its open ends are not bound; None otherwise. ``position`` and
+            ``stop`` mean nothing until then.
         max_bytes: how much to ask for; grows when a batch does not fit.
         broker: the node that serves it; None if that has to be found out.
         replica_until_ms: while the nearest replica serves it instead of the leader (KIP-392), until when;
@@ -48,6 +51,7 @@ class Cursor:
     max_bytes: int
     broker: int | None = None
     replica_until_ms: int | None = None
+    open: OpenRange | None = None
     doubt: tuple[str, int] | None = None
     end: int = -1
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from headwater.core.clock import Clock
 from headwater.core.errors import TransientSourceError, UnknownSplitError
+from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.cluster import Cluster
-from headwater.enumerators.kafka.client.metadata import Broker, BrokerAddress, TopicMetadata, TopicPartition
+from headwater.enumerators.kafka.client.metadata import (
+    EARLIEST,
+    LATEST,
+    Broker,
+    BrokerAddress,
+    TopicMetadata,
+    TopicPartition,
+)
+from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 
@@ -104,11 +113,49 @@ class Leaders:
             raise TransientSourceError("the partition has no offsets", source="kafka", split=split.split_id)
         return found
 
+    def bind(self, ranges: Sequence[OpenRange]) -> list[SplitRange[KafkaPartitionSplit, int]]:
+        """Return ranges with the ends that the logs have now, in the same order; `locate` must know all.
+
+        As in Spark's source, what an open transaction holds back lies beyond the latest under
+        ``isolation.level=read_committed``.
+
+        Raises:
+            TransientSourceError: the cluster is away, or does not know a partition now: ask `locate`.
+            SourceError: a leader refuses.
+        """
+        # The ends are asked for last, so that no range ends before it begins.
+        earliest = self._offsets([each.split for each in ranges if each.from_earliest], EARLIEST)
+        latest = self._offsets([each.split for each in ranges if each.to_latest], LATEST)
+        return [
+            SplitRange(
+                self._present(each.split), *each.bounds(earliest.get(each.split), latest.get(each.split))
+            )
+            for each in ranges
+        ]
+
     def close(self) -> None:
         """Close the connections that were opened to ask."""
         if self._cluster is not None:
             self._cluster.close()
         self._cluster = None
+
+    def _offsets(self, splits: Collection[KafkaPartitionSplit], spec: int) -> dict[KafkaPartitionSplit, int]:
+        by_tp = {TopicPartition(split.topic, split.partition): split for split in splits}
+        if not by_tp:
+            return {}
+        try:
+            found = self._connected().list_offsets(dict.fromkeys(by_tp, spec))
+        except UnknownSplitError as error:
+            self.forget({split.topic for split in splits})
+            raise TransientSourceError(error.message, source="kafka") from error
+        return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
+
+    def _present(self, split: KafkaPartitionSplit) -> KafkaPartitionSplit:
+        """Return the partition of the topic's present incarnation, where the split names none."""
+        if split.topic_id is not None:
+            return split
+        found = self._remembered([split.topic])
+        return replace(split, topic_id=found[split.topic].topic_id) if split.topic in found else split
 
     def _remembered(self, topics: Iterable[str]) -> dict[str, TopicMetadata]:
         oldest_ms = self._clock.monotonic_ms() - self._config.metadata_max_age_ms

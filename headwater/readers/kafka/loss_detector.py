@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from headwater.core.clock import Clock
-from headwater.core.errors import DataLossError, SourceError, TransientSourceError
+from headwater.core.errors import DataLossError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.broker_fetcher import Cursor
@@ -95,10 +95,26 @@ class LossDetector:
             cursor.position = cursor.stop
 
     def missing(self, cursor: Cursor, why: NoLeader) -> None:
-        """The cluster does not know the partition, or knows another incarnation of its topic."""
-        if self._is_believed(cursor, "missing"):
-            self._lost(cursor, cursor.position, cursor.stop, why.value)
-            cursor.position = cursor.stop
+        """The cluster does not know the partition, or knows another incarnation of its topic.
+
+        For a range with open ends that is an error whatever ``failOnDataLoss`` says, as it is when a batch is
+        planned.
+
+        Raises:
+            UnknownSplitError: the range has open ends.
+        """
+        if not self._is_believed(cursor, "missing"):
+            return
+        split = cursor.split
+        if cursor.open is not None:
+            raise UnknownSplitError(
+                f"topic {split.topic!r}, partition {split.partition} is not there any more: {why.value}. "
+                "Load the DataFrame again",
+                source="kafka",
+                split=split.split_id,
+            )
+        self._lost(cursor, cursor.position, cursor.stop, why.value)
+        cursor.position = cursor.stop
 
     def _is_believed(self, cursor: Cursor, what: str) -> bool:
         if cursor.doubt is None or cursor.doubt[0] != what:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
@@ -13,6 +14,7 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
 from headwater.enumerators.kafka.client.pool import POOL, ConnectionPool
+from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.broker_fetcher import Cursor, FetchedPartition
 from headwater.readers.kafka.broker_fetchers import BrokerFetchers
@@ -20,6 +22,8 @@ from headwater.readers.kafka.leaders import Leaders, NoLeader
 from headwater.readers.kafka.loss_detector import LossDetector
 from headwater.readers.kafka.poll_timer import PollTimer
 from headwater.readers.kafka.record_set import RecordSet, first_batch_bytes, next_offset
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -39,6 +43,8 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
 
     Leaders that move, brokers that restart and slow elections are waited for, while the other brokers go on.
     The task fails only when there has been no progress at all for the poll time-out.
+
+    The ends of an `OpenRange` are asked for in the first `fetch`, and told with its answer.
 
     Args:
         config: how to reach the cluster.
@@ -74,15 +80,23 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         )
         self._cursors: dict[SplitPath, Cursor] = {}
         self._empty: set[SplitPath] = set()
+        self._bound: dict[SplitPath, SplitRange[KafkaPartitionSplit, int]] = {}
 
     def handle_splits_changes(self, added: Sequence[SplitRange[KafkaPartitionSplit, int]]) -> None:
         for piece in added:
-            if piece.start >= piece.stop:
+            left_open = piece if isinstance(piece, OpenRange) else None
+            if piece.start >= piece.stop and left_open is None:
                 self._empty.add(piece.split.path)
-            else:
-                self._cursors[piece.split.path] = Cursor(
-                    piece.split, piece.start, piece.stop, self._config.max_partition_fetch_bytes
-                )
+                continue
+            self._cursors[piece.split.path] = Cursor(
+                piece.split,
+                piece.start,
+                piece.stop,
+                self._config.max_partition_fetch_bytes,
+                open=left_open,
+            )
+        # What this process remembers of a topic may be of an earlier incarnation of it.
+        self._leaders.forget({piece.split.topic for piece in added if isinstance(piece, OpenRange)})
 
     def fetch(self) -> RecordsWithSplitIds[RecordSet]:
         if self._empty or not self._cursors:
@@ -91,7 +105,11 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             return RecordsWithSplitIds(finished=finished)
         self._timer.begin()
         self._attempt(self._find_brokers)
+        taken = self._hand_out({})
         self._send()
+        if taken.bound or taken.finished:
+            self._timer.end()
+            return taken
         fetched = self._attempt(self._fetchers.receive, self._timer.left_ms)
         taken = self._take([part for part in fetched or () if self._is_current(part)])
         self._send()  # the next answers are on their way while these records are decoded
@@ -123,22 +141,46 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         if not unplaced or not self._timer.is_due:
             return
         located = self._leaders.locate([cursor.split for cursor in unplaced])
+        found = {cursor.split.path: located[cursor.split] for cursor in unplaced}
+        self._bind([cursor for cursor in unplaced if isinstance(found[cursor.split.path], int)])
         for cursor in unplaced:
-            where = located[cursor.split]
+            where = found[cursor.split.path]
             if isinstance(where, int):
                 self._move(cursor, where)
             elif where is not NoLeader.ELECTING:
                 self._losses.missing(cursor, where)
-        waiting = [cursor for cursor in unplaced if cursor.broker is None and cursor.position < cursor.stop]
+        waiting = [cursor for cursor in unplaced if cursor.broker is None and not _is_done(cursor)]
         if waiting:
             self._leaders.forget({cursor.split.topic for cursor in waiting})
             first = waiting[0].split
-            why = located[first]
+            why = found[first.path]
             raise TransientSourceError(
                 why.value if isinstance(why, NoLeader) else f"node {why} has no address",
                 source="kafka",
                 split=first.split_id,
             )
+
+    def _bind(self, placed: Sequence[Cursor]) -> None:
+        """Ask for the ends of those ranges that were left open."""
+        unbound = {cursor.open: cursor for cursor in placed if cursor.open is not None}
+        if not unbound:
+            return
+        ranges = list(unbound)
+        for piece, bound in zip(ranges, self._leaders.bind(ranges), strict=True):
+            if bound.stop < bound.start and not piece.from_earliest:
+                log.warning(
+                    "%s: the log now ends at offset %d, before offset %d: nothing to read from there",
+                    bound.split.split_id,
+                    bound.stop,
+                    bound.start,
+                )
+            cursor = unbound[piece]
+            cursor.split = bound.split
+            cursor.position = bound.start
+            cursor.stop = bound.stop
+            cursor.open = None
+            cursor.doubt = None
+            self._bound[bound.split.path] = bound
 
     def _without_broker(self) -> list[Cursor]:
         """Return the cursors that have no broker, or lose theirs now.
@@ -192,10 +234,16 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         for part in fetched:
             if part.cursor.split.path not in records:
                 self._attempt(self._doubt, part, silent=silent)
-        finished = frozenset(path for path, cursor in self._cursors.items() if cursor.position >= cursor.stop)
+        return self._hand_out(records)
+
+    def _hand_out(self, records: Mapping[SplitPath, Sequence[RecordSet]]) -> RecordsWithSplitIds[RecordSet]:
+        """Return records, with what else has changed since the last time."""
+        finished = frozenset(path for path, cursor in self._cursors.items() if _is_done(cursor))
         for path in finished:
             del self._cursors[path]
-        return RecordsWithSplitIds(records, finished)
+        bound = self._bound
+        self._bound = {}
+        return RecordsWithSplitIds(records, finished, bound)
 
     def _advance(self, part: FetchedPartition) -> RecordSet | None:
         """Move a cursor past the records that came, and return them; None if there is no whole batch."""
@@ -283,6 +331,10 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         self._leaders.forget([cursor.split.topic])
         cursor.broker = None
         cursor.doubt = None
+
+
+def _is_done(cursor: Cursor) -> bool:
+    return cursor.open is None and cursor.position >= cursor.stop
 
 
 def _corrupt(cursor: Cursor, what: str) -> CorruptRecordError:

@@ -44,6 +44,7 @@ def _read(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]])
         reader.handle_splits_changes(ranges)
         while states:
             fetched = reader.fetch()
+            states.update((path, SplitState(piece)) for path, piece in fetched.bound.items())
             for path, records in fetched.records.items():
                 if path not in states:
                     raise ContractError(

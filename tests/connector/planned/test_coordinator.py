@@ -17,6 +17,7 @@ from headwater.core.errors import DeadlineError, OffsetError, SourceError, Trans
 from headwater.core.jsons import JsonObject
 from headwater.core.losses import NO_LOSSES, LostRange
 from headwater.core.retry import Backoff
+from headwater.core.split import SplitRange
 from tests.doubles import NumberSource, NumberSplit
 
 
@@ -296,6 +297,25 @@ def test_ten_thousand_splits_are_all_planned_and_all_cut_into_tasks(harness: Har
     found = read(coordinator, genesis, end)
     assert len(found) == 9_999
     assert all(found[f"split-{i}"] == (0, i) for i in range(1, 10_000))
+
+
+def test_a_batch_read_leaves_open_what_the_source_does_also_of_splits_without_records(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave_open(
+        _: NumberSource, piece: SplitRange[NumberSplit, int], whole: SplitRange[NumberSplit, int]
+    ) -> SplitRange[NumberSplit, int]:
+        assert whole.start <= piece.start <= piece.stop <= whole.stop
+        return SplitRange(piece.split, piece.start, -1) if piece.stop == whole.stop else piece
+
+    monkeypatch.setattr(NumberSource, "leave_open", leave_open)
+    harness.outside.heads.update(a=3, b=4)
+    harness.outside.first["b"] = 4
+    tasks = harness.coordinator().plan_all()
+    assert {(p.split.label, p.start, p.stop) for task in tasks for p in task.ranges} == {
+        ("a", 0, -1),
+        ("b", 4, -1),
+    }
 
 
 def test_a_batch_read_goes_from_the_first_position_to_the_head(harness: Harness) -> None:

@@ -46,6 +46,7 @@ class Task:
     def step(self) -> bool:
         """Do what the task's loop does with one fetch; say whether there is more to do."""
         fetched = self.reader.fetch()
+        self.states.update((path, SplitState(piece)) for path, piece in fetched.bound.items())
         for path, records in fetched.records.items():
             emitter = KafkaRecordEmitter(["offset"])
             for record in records:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
@@ -32,9 +32,11 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.split import SplitPath
+from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 if TYPE_CHECKING:
@@ -115,6 +117,27 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         sizes = state.get("row_bytes", {}) if isinstance(state, dict) else {}
         found = sizes.get(split.topic) if isinstance(sizes, dict) else None
         return found if isinstance(found, int) else DEFAULT_ROW_BYTES
+
+    def leave_open(
+        self, piece: SplitRange[KafkaPartitionSplit, int], whole: SplitRange[KafkaPartitionSplit, int]
+    ) -> SplitRange[KafkaPartitionSplit, int]:
+        """The beginning is open where it is earliest, the end where it is latest, as in Spark's source.
+
+        Only offsets and timestamps that the user gave are fixed when a batch is planned.
+        """
+        split = whole.split
+        tp = TopicPartition(split.topic, split.partition)
+        from_earliest = self.lookup.starting.leaves_open(tp, EARLIEST)
+        to_latest = self.lookup.ending is not None and self.lookup.ending.leaves_open(tp, LATEST)
+        if not from_earliest and not to_latest:
+            return piece
+        return OpenRange(
+            replace(split, topic_id=None) if from_earliest else split,
+            EARLIEST if from_earliest and piece.start == whole.start else piece.start,
+            LATEST if to_latest and piece.stop == whole.stop else piece.stop,
+            from_earliest,
+            to_latest,
+        )
 
     def rows_between(self, start: int, stop: int) -> int:
         return max(0, stop - start)

@@ -292,15 +292,27 @@ class TestTasks:
     def sizes(tasks: list[ReadTask[Any, int]]) -> list[int]:
         return sorted(sum(piece.stop - piece.start for piece in task.ranges) for task in tasks)
 
+    @staticmethod
+    def given_ends(topic: str) -> dict[str, str]:
+        """With both ends given the ranges of tasks are numbers."""
+        return {
+            "subscribe": topic,
+            "startingOffsets": f'{{"{topic}":{{"0":0,"1":0,"2":0}}}}',
+            "endingOffsets": f'{{"{topic}":{{"0":10,"1":3,"2":0}}}}',
+        }
+
     def test_a_small_batch_is_one_task(self, kafka: LocalKafka, timed: str) -> None:
-        assert self.sizes(batch_and_tasks(kafka.bootstrap_servers, subscribe=timed)[1]) == [13]
+        _, tasks = batch_and_tasks(kafka.bootstrap_servers, **self.given_ends(timed))
+        assert self.sizes(tasks) == [13]
 
     def test_min_partitions_cuts(self, kafka: LocalKafka, timed: str) -> None:
-        rows, tasks = batch_and_tasks(kafka.bootstrap_servers, subscribe=timed, minPartitions="6")
+        rows, tasks = batch_and_tasks(kafka.bootstrap_servers, minPartitions="6", **self.given_ends(timed))
         assert (places(rows), self.sizes(tasks)) == (upto(10, 3), [2, 2, 2, 2, 2, 3])
 
     def test_max_records_per_partition_cuts_too(self, kafka: LocalKafka, timed: str) -> None:
-        rows, tasks = batch_and_tasks(kafka.bootstrap_servers, subscribe=timed, maxRecordsPerPartition="4")
+        rows, tasks = batch_and_tasks(
+            kafka.bootstrap_servers, maxRecordsPerPartition="4", **self.given_ends(timed)
+        )
         assert (places(rows), self.sizes(tasks)) == (upto(10, 3), [3, 3, 3, 4])
 
 

@@ -133,6 +133,40 @@ def test_tasks_as_many_as_asked_for(kafka: LocalKafka, topic: str, load: Load) -
     assert load(subscribe=topic, minPartitions="6").count() == 100
 
 
+@pytest.mark.parametrize("options", [{}, {"minPartitions": "6"}, {"maxRecordsPerPartition": "5"}])
+def test_a_loaded_frame_and_a_view_of_it_show_what_is_there_at_each_action(
+    kafka: LocalKafka, topic: str, load: Load, spark: SparkSession, options: dict[str, str]
+) -> None:
+    kafka.create_topic(topic, 3)
+    kafka.produce(topic, [b"%d" % i for i in range(21)], partition=0)
+    df = load(subscribe=topic, **options)
+    df.createOrReplaceTempView("late")
+    assert df.count() == 21
+    kafka.produce(topic, [b"x"] * 6, partition=0)
+    kafka.produce(topic, [b"x"] * 3, partition=2)  # it had no records when the frame was planned
+    assert df.count() == 30
+    assert spark.table("late").count() == 30
+    kafka.delete_records(topic, {0: 10})
+    assert df.count() == 20
+    assert sorted(row.offset for row in df.where("partition = 0").collect()) == list(range(10, 27))
+
+
+def test_an_end_that_was_given_stays_and_so_does_a_beginning(
+    kafka: LocalKafka, topic: str, load: Load
+) -> None:
+    kafka.create_topic(topic)
+    kafka.produce(topic, [b"x"] * 10)
+    ending = load(subscribe=topic, endingOffsets=f'{{"{topic}":{{"0":8}}}}')
+    starting = load(subscribe=topic, startingOffsets=f'{{"{topic}":{{"0":4}}}}')
+    assert (ending.count(), starting.count()) == (8, 6)
+    kafka.produce(topic, [b"x"] * 5)
+    assert (ending.count(), starting.count()) == (8, 11)
+    kafka.delete_records(topic, {0: 5})
+    assert ending.count() == 3
+    with pytest.raises(Exception, match="offsets 4 to 4 were lost"):
+        starting.count()
+
+
 def test_a_limit_leaves_the_rest_unread(kafka: LocalKafka, topic: str, load: Load) -> None:
     kafka.create_topic(topic)
     kafka.produce(topic, [b"x" * 1_000] * 3_000)
