@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,7 @@ class Pipeline:
     def sink(self) -> Path:
         return self.folder / "rows"
 
-    def but(self, *without: str, **options: Any) -> Pipeline:
+    def but(self, *without: str, **options: Any) -> Self:
         """Return the same pipeline after a change of options."""
         kept = {name: value for name, value in self.options.items() if name not in without}
         return replace(self, options={**kept, **options})

@@ -6,7 +6,7 @@ import argparse
 import keyword
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -147,14 +147,17 @@ def new_source(name: str, parent: Path) -> Path:
     return folder
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line ``headwater``; return its exit status."""
-    parser = argparse.ArgumentParser("headwater", description="FLIP-27 sources for Apache Spark, in Python.")
-    commands = parser.add_subparsers(required=True)
-    new = commands.add_parser("new-source", help="write the project of a new source, with a test that passes")
-    new.add_argument("name", help="what users write in option('source', ...), for example my-source")
-    new.add_argument("--folder", type=Path, default=Path(), help="where to make it (default: here)")
-    given = parser.parse_args(arguments)
+def add_new_source(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to those of ``headwater``."""
+    parser = commands.add_parser(
+        "new-source", help="write the project of a new source, with a test that passes"
+    )
+    parser.add_argument("name", help="what users write in option('source', ...), for example my-source")
+    parser.add_argument("--folder", type=Path, default=Path(), help="where to make it (default: here)")
+    parser.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
     try:
         folder = new_source(given.name, given.folder)
     except (ValueError, OSError) as error:

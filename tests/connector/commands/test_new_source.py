@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.connector.commands.new_source import main
+from headwater.connector.commands.main import main
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,0 +1,21 @@
+"""The command line ``headwater``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from headwater.connector.commands.convert import add_convert
+from headwater.connector.commands.new_source import add_new_source
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line ``headwater``; return its exit status."""
+    parser = argparse.ArgumentParser("headwater", description="FLIP-27 sources for Apache Spark, in Python.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_new_source(commands)
+    checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
+    add_convert(checkpoint.add_subparsers(required=True, metavar="COMMAND"))
+    given = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = given.run
+    return run(given)

@@ -1,0 +1,89 @@
+"""The text of one entry of Spark's offset log, in each layout that Spark 4.2 and 4.3 write.
+
+Version 1 (``OffsetSeq``), one line for each source, in the order of the query::
+
+    v1
+    {"batchWatermarkMs":0,"batchTimestampMs":1795000000000,"conf":{...}}
+    {"orders":{"0":120}}
+    -
+
+Version 2 (``OffsetMap``), where sources have names or numbers; with
+``spark.sql.streaming.offsetLog.formatVersion=2`` or named sources::
+
+    v2
+    {"batchWatermarkMs":0,"batchTimestampMs":1795000000000,"conf":{...}}
+    orders:{"orders":{"0":120}}
+    other:-
+
+A ``-`` stands for a source that has no offset yet. Asynchronous progress tracking and continuous processing
+write the same entries, less often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+VOID: Final = "-"
+"""What stands in the place of the offset of a source that has none yet."""
+
+_LAYOUTS: Final = ("v1", "v2")
+
+
+class LayoutError(ValueError):
+    """The text is no entry of an offset log, or one of a later Spark."""
+
+
+@dataclass(frozen=True)
+class OffsetLogEntry:
+    """What Spark logs for one batch.
+
+    Attributes:
+        layout: ``v1`` or ``v2``.
+        metadata: the second line: watermark, time and settings of the batch. Never looked into.
+        offsets: the offset of each source as it was logged, by the source's id: its name in version 2, else
+            its number.
+    """
+
+    layout: str
+    metadata: str
+    offsets: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> OffsetLogEntry:
+        """Return the entry that a text is.
+
+        Raises:
+            LayoutError: it is none, or is of a layout that is not known here.
+        """
+        layout, *lines = text.removesuffix("\n").split("\n")
+        if layout not in _LAYOUTS:
+            if layout[:1] == "v" and layout[1:].isdigit():
+                raise LayoutError(
+                    f"has the layout {layout}, and this headwater knows {' and '.join(_LAYOUTS)}: install a "
+                    "newer one"
+                )
+            raise LayoutError("does not begin with a version, as Spark's offset log does")
+        if len(lines) < 2:
+            raise LayoutError("ends before the first offset")
+        metadata, *logged = lines
+        if layout == "v1":
+            return cls(layout, metadata, {str(number): line for number, line in enumerate(logged)})
+        parts = [line.partition(":") for line in logged]
+        if any(not separator for _, separator, _ in parts):
+            raise LayoutError("has a line without the name of its source")
+        return cls(layout, metadata, {name: offset for name, _, offset in parts})
+
+    def with_offsets(self, changed: Mapping[str, str]) -> OffsetLogEntry:
+        """Return the same entry with other offsets for some of its sources."""
+        return replace(self, offsets={**self.offsets, **changed})
+
+    def text(self) -> str:
+        """Return what Spark would write for this entry. The inverse of `parse`."""
+        lines = (
+            [f"{name}:{offset}" for name, offset in self.offsets.items()]
+            if self.layout == "v2"
+            else list(self.offsets.values())
+        )
+        return "\n".join([self.layout, self.metadata, *lines])
