@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from headwater.connector.sources.configured import ConfiguredSource
+from headwater.connector.spark.handover import acknowledge
 
 
 class BatchReader(DataSourceReader):
@@ -33,6 +34,10 @@ class BatchReader(DataSourceReader):
         if partition.value is None:  # Spark's stand-in where there is nothing to read
             return iter(())
         return self._configured.read_task(partition.value)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        acknowledge()  # in a task: Spark holds back the task's input until then
 
 
 class PushdownBatchReader(BatchReader):

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import (
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
+from headwater.connector.spark.handover import acknowledge
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 
@@ -83,6 +84,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_coordinator": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        acknowledge()  # in a task: Spark holds back the task's input until then
 
     def _get_coordinator(self) -> SourceCoordinator[Any]:
         if self._coordinator is None:

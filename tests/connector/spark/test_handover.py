@@ -1,0 +1,83 @@
+"""A task does not wait for the acknowledgement of its own command."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.connector.sources.configured import ConfiguredSource
+from headwater.connector.spark.batch_reader import BatchReader, PushdownBatchReader
+from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.stream_reader import StreamReader
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="TCP_QUICKACK is Linux's")
+
+_MOST_EXCHANGES = 1_000
+
+
+@pytest.fixture
+def waiting() -> Iterator[socket.socket]:
+    """Yield a connection that puts its acknowledgements off, as that of a worker that has answered a task."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as jvm,
+    ):
+        worker, _ = server.accept()
+        with worker:
+            for _ in range(_MOST_EXCHANGES):
+                jvm.sendall(b"task")
+                worker.recv(4, socket.MSG_WAITALL)
+                worker.sendall(b"rows")
+                jvm.recv(4, socket.MSG_WAITALL)
+                if not acknowledges_at_once(worker):
+                    break
+            assert not acknowledges_at_once(worker)
+            yield worker
+
+
+def acknowledges_at_once(connection: socket.socket) -> bool:
+    return bool(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK))
+
+
+class NoSource:
+    """Stands in for a configured source: a reader that is only pickled does not look at it."""
+
+
+def test_what_has_arrived_is_acknowledged(waiting: socket.socket) -> None:
+    acknowledge()
+    assert acknowledges_at_once(waiting)
+
+
+@pytest.mark.parametrize("kind", [StreamReader, BatchReader, PushdownBatchReader])
+def test_a_reader_that_is_loaded_in_a_task_acknowledges(waiting: socket.socket, kind: Any) -> None:
+    configured: ConfiguredSource = NoSource()  # type: ignore[assignment]
+    pickled = pickle.dumps(kind(configured))
+    assert not acknowledges_at_once(waiting)
+    assert isinstance(pickle.loads(pickled), kind)
+    assert acknowledges_at_once(waiting)
+
+
+def test_other_descriptors_are_left_as_they_are(waiting: socket.socket) -> None:
+    read_end, write_end = os.pipe()
+    ours, theirs = socket.socketpair()
+    with ours, theirs, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket() as idle:
+        acknowledge()
+        os.write(write_end, b"x")
+        assert os.read(read_end, 1) == b"x"
+        ours.sendall(b"y")
+        assert theirs.recv(1) == b"y"
+        assert datagrams.fileno() != -1
+        assert idle.fileno() != -1
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_a_system_that_lists_no_descriptors_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.connector.spark.handover._OPEN_FILES", Path("/nowhere"))
+    acknowledge()
