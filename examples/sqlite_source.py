@@ -1,4 +1,10 @@
-"""An incremental SQLite table by key range: it is read as a stream, grows, and is read on."""
+"""An incremental SQLite table by key range: it is read as a stream, grows, and is read on.
+
+SQLite lets one writer in at a time and gives the key inside that writer's transaction, so keys become visible
+in their order, if writers leave the key to SQLite. With ``AUTOINCREMENT`` the key of a row that was deleted is
+not given again: the row that got it would never be read. Databases with several writers at once need more: see
+``examples/postgres_source.py``.
+"""
 
 import sqlite3
 import sys
@@ -13,7 +19,7 @@ import headwater as hw
 
 
 class SqliteTable(hw.SimpleSource, hw.Heads):
-    """Rows in the order of their key. Rows are only added, with growing keys; gaps do no harm."""
+    """Rows in the order of their key, which SQLite gives. Rows are not changed; gaps do no harm."""
 
     name = "sqlite"
     schema = pa.schema((("id", pa.int64()), ("item", pa.string())))
@@ -27,7 +33,12 @@ class SqliteTable(hw.SimpleSource, hw.Heads):
 
     def head(self, split: hw.NamedSplit) -> int:
         with closing(sqlite3.connect(self.options["database"])) as database:
-            return int(database.execute(f'SELECT max(id) + 1 FROM "{split.name}"').fetchone()[0] or 0)
+            given = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+            query = f'SELECT ({given}), max(id) FROM "{split.name}"'
+            last, largest = database.execute(query, (split.name,)).fetchone()
+        if last is None and largest is not None:
+            raise ValueError(f"{split.name}.id must be INTEGER PRIMARY KEY AUTOINCREMENT")
+        return 1 if last is None else int(last) + 1
 
     def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
         query = f'SELECT id, item FROM "{split.name}" WHERE id >= ? AND id < ? ORDER BY id'
@@ -37,10 +48,14 @@ class SqliteTable(hw.SimpleSource, hw.Heads):
                 yield hw.Page(page, page[-1][0] + 1)
 
 
+_CREATE = "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY AUTOINCREMENT, item TEXT)"
+INSERT = "INSERT INTO orders (item) VALUES (?)"
+
+
 def add_orders(database: str, first: int, stop: int) -> None:
     with closing(sqlite3.connect(database)) as orders, orders:
-        orders.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT)")
-        orders.executemany("INSERT INTO orders VALUES (?, ?)", [(n, f"item {n}") for n in range(first, stop)])
+        orders.execute(_CREATE)
+        orders.executemany(INSERT, [(f"item {n}",) for n in range(first, stop)])
 
 
 def main(spark: SparkSession) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import headwater as hw
 from local_kafka import LocalKafka
+from local_postgres import LocalPostgres
 from spark_kafka_jars import spark_kafka_jars
 from tests.installing import Distributions, build, install
 
@@ -102,6 +103,13 @@ def topic(request: pytest.FixtureRequest, _numbers: itertools.count[int]) -> str
     The test creates the topic: it knows how many partitions it wants.
     """
     return f"{re.sub('[^a-z0-9]+', '-', request.node.name.lower()).strip('-')[:80]}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[LocalPostgres]:
+    """One PostgreSQL for all tests, each of which makes tables of its own."""
+    with LocalPostgres() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

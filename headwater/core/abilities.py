@@ -29,8 +29,17 @@ class Heads(Protocol):
 
         On the driver, for every split before every batch; may block.
 
-        Never before `SimpleSource.start`, and never before an earlier answer. The distance of two positions
-        is the most rows that there can be between them: limits count by it.
+        Never before `SimpleSource.start`, and never before an earlier answer.
+
+        Nothing may ever appear below a head once it was told: what lies below counts as read, and a row that
+        comes there later is never read. So "the largest key plus one" is right only where keys become visible
+        in their order. Where several writers take keys before they commit, the larger one may commit first.
+        Tell a smaller head there, below which nothing can come any more: up to the oldest transaction that
+        still runs (``examples/postgres_source.py``), or up to what is older than any transaction can be.
+        `headwater.testing.CheckpointTests` shows it with the hook ``arrive_late``.
+
+        Limits count by the distance of two positions: it should be the most rows that there can be between
+        them. If several rows share a position, as those of one transaction may, limits count positions.
         """
 
 

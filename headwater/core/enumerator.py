@@ -206,7 +206,8 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     def heads(self) -> Mapping[SplitPath, PositionT]:
         """Return, as of the last `refresh`, where each split ends now: the position of its next record.
 
-        Of a bounded source: where it ends for good. A split without a head is not read in this batch.
+        Nothing may ever appear below a head once it was told: it counts as read. Of a bounded source: where
+        it ends for good. A split without a head is not read in this batch.
         """
 
     def handle_split_request(self, request: SplitRequest) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from headwater.core.enumerator import SplitEnumerator
+from headwater.core.abilities import Heads
+from headwater.core.enumerator import PlannedSplitEnumerator, SplitEnumerator
+from headwater.core.reader import SplitReader
+from headwater.core.simple_source import SimpleSource
 from headwater.core.source import Boundedness, Source
 from headwater.testing.contracts import keeps
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
@@ -74,6 +78,31 @@ class CheckpointTests(Subject):
             engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
             engine.run()
             self.check_rows(options, expected, engine.rows, "after rows were added")
+
+    def test_what_arrives_late_is_read_once(self) -> None:
+        """A query looks wherever the author says that it may."""
+        options = self.options()
+        contract = self._contract_of_ends(options)
+        with self.stream_options(options) as more:
+            engine = self._engine(more)
+            engine.run()
+            before = len(engine.rows)
+            looks = 0
+            for _ in self.arrive_late(options):
+                engine.run()
+                looks += 1
+            expected = read_batch(self.configure(options))
+            assert looks, "arrive_late() must yield where a query may look before all rows are there"
+            assert len(expected) > before, "arrive_late() must add rows"
+            engine.run()
+            self.check_rows(options, expected, engine.rows, "after rows arrived late", contract=contract)
+
+    def _contract_of_ends(self, options: Mapping[str, str]) -> Any:
+        """Return who says how far a split may be read."""
+        if self.is_barrier(options):
+            return SplitReader.fetch
+        is_simple = isinstance(self.source, type) and issubclass(self.source, SimpleSource)
+        return Heads.head if is_simple else PlannedSplitEnumerator.heads
 
     def _small(self) -> Mapping[str, str]:
         """Return the options that make batches of one row."""

@@ -43,6 +43,19 @@ class Subject:
             f"{type(self).__name__} has no method grow: that rows are added while a query runs is not tested"
         )
 
+    def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:
+        """Add rows to the world that `options` made as late as the outside lets them arrive.
+
+        For outsides with several writers at once: rows take their positions in one order, and become visible
+        in another. A generator, which yields wherever a query may look in between; when it ends, all rows can
+        be read. For a table: a first transaction takes a key; yield; a second one takes the next key and
+        commits; yield; the first one commits.
+        """
+        raise unittest.SkipTest(
+            f"{type(self).__name__} has no method arrive_late: that rows become visible in another order than "
+            "that of their positions is not tested"
+        )
+
     def many_splits(self, count: int) -> Mapping[str, str]:
         """Make a world with so many splits, each with a few rows, and return the options that read it."""
         raise unittest.SkipTest(f"{type(self).__name__} has no method many_splits: the scale is not tested")
@@ -105,6 +118,8 @@ class Subject:
         due: list[dict[str, Any]],
         come: list[dict[str, Any]],
         when: str = "",
+        *,
+        contract: Any = Source,
     ) -> None:
         """Prove that each row that is due has come, once.
 
@@ -113,13 +128,14 @@ class Subject:
             due: the rows of a batch read.
             come: those in the sink.
             when: what happened before, for the message.
+            contract: what is broken otherwise.
         """
         wanted = self.count_rows(options, due)
         found = self.count_rows(options, come)
         lost = wanted - found
         double = found - wanted
         keeps(
-            Source,
+            contract,
             not lost and not double,
             f"each row of the batch once {when}: {lost.total()} of {len(due)} are lost, "
             f"{double.total()} came too often; for example {next(iter(lost or double), None)}",

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
+from psycopg.sql import SQL, Identifier
 
+from examples.postgres_source import PostgresTable
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
@@ -29,7 +32,9 @@ from headwater.testing import (
     Step,
     read_batch,
 )
+from local_postgres import LocalPostgres
 from tests.doubles import NumberEnumerator, Numbers, NumberSource
+from tests.order_tables import late_order, order_table
 from tests.simple_sources import LogSource, TailSource
 
 
@@ -218,6 +223,41 @@ def test_the_suites_name_the_contract_and_where_it_is_written() -> None:
         Suite().test_reading_a_range_again_brings_the_same_rows()
     with pytest.raises(BrokenContractError, match=r"each row of the batch once"):
         Suite().test_a_stream_brings_the_rows_of_a_batch()
+
+
+class LargestKey(PostgresTable):
+    """Tells the largest key plus one, which another transaction may still come below."""
+
+    def start(self, split: NamedSplit) -> int:
+        return 0
+
+    def head(self, split: NamedSplit) -> int:
+        return self._transaction("SELECT coalesce(max(id) + 1, 0) FROM {}", split)
+
+    def read(self, split: NamedSplit, position: int, stop: int | None = None) -> Iterator[Page]:
+        query = SQL("SELECT id, item FROM {} WHERE id >= %s AND id < %s ORDER BY id")
+        with psycopg.connect(self.options["conninfo"]) as database:
+            rows = database.execute(query.format(Identifier(split.name)), (position, stop)).fetchall()
+        if rows:
+            yield Page(rows, rows[-1][0] + 1)
+
+
+def test_a_head_that_rows_come_below_later_is_found_by_a_late_arrival(postgres: LocalPostgres) -> None:
+    class Suite(SourceTests):
+        source = LargestKey
+        arrive_late = staticmethod(late_order)
+
+        def options(self) -> Mapping[str, str]:
+            return order_table(postgres.conninfo)
+
+    suite = Suite()
+    suite.test_a_crash_after_any_step_of_a_checkpoint_changes_nothing()
+    with pytest.raises(
+        BrokenContractError,
+        match=r"Heads.head: each row .* after rows arrived late: 1 of 10 are lost, .*slow.* "
+        r"The contract is written in headwater/core/abilities.py:\d+",
+    ):
+        suite.test_what_arrives_late_is_read_once()
 
 
 def test_names_of_splits_that_grow_without_end_are_refused(tmp_path: Path) -> None:

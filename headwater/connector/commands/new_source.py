@@ -81,7 +81,7 @@ _TEST: Final = '''\
 """The source $name keeps its contracts."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from headwater import testing
@@ -100,6 +100,14 @@ class Test$cls(testing.SourceTests):
     def grow(self, options: Mapping[str, str]) -> None:
         with Path(options["folder"], "one.txt").open("a") as file:
             file.write("one more line\\n")
+
+    def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:
+        """Add rows as late as the outside lets them arrive: yield where a query may look in between."""
+        with Path(options["folder"], "one.txt").open("a") as file:
+            file.write("half a line")
+            file.flush()
+            yield
+            file.write(" and its end\\n")
 
     def many_splits(self, count: int) -> Mapping[str, str]:
         folder = Path(tempfile.mkdtemp())
