@@ -5,10 +5,8 @@ from __future__ import annotations
 import enum
 import json
 from dataclasses import dataclass
-from typing import cast
 
 from headwater.connector.commands.offset_log import VOID
-from headwater.connector.coordination.offset_codec import flatten
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.sources.kafka.spark_offsets import from_spark, to_spark
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
@@ -93,18 +91,16 @@ def to_spark_kafka(logged: str, kept: Kept | None) -> Conversion:
         return Conversion(VOID, ("no batch has looked at Kafka yet",))
     positions = dict(offset.positions)
     notes = [_counted(len(positions))]
-    kept_positions = flatten(value.get("kept", {}), KafkaSplitSerializer())
-    if kept_positions:
-        splits = ["-".join(path) for path in sorted(kept_positions)]
+    if offset.kept:
+        splits = [entry.split.split_id for _, entry in sorted(offset.kept.items())]
         if kept is None:
             raise KeptPositionsError(splits)
         if kept is Kept.INCLUDE:
-            positions |= {path: entry["position"] for path, entry in kept_positions.items()}
+            positions |= {path: entry.position for path, entry in offset.kept.items()}
         notes.append(
             f"{'with' if kept is Kept.INCLUDE else 'without'} those out of sight: {', '.join(splits)}"
         )
-    losses = cast("dict[str, int]", value.get("losses", {}))
-    lost = losses.get("rows", 0) + losses.get("at_least_rows", 0)
+    lost = offset.losses.rows + offset.losses.at_least_rows
     if lost:
         notes.append(
             f"the count of lost records ({lost}) stays in the backup: Spark's source has no place for it"
