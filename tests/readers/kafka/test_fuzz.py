@@ -1,4 +1,4 @@
-"""Hostile bytes: the right rows, or a CorruptRecordError.
+"""Hostile bytes: the right rows, or a SourceError.
 
 No crash, no hang, no read outside, no memory without bounds.
 """
@@ -11,7 +11,7 @@ import struct
 
 import pytest
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, SourceError
 from tests.readers.kafka.record_sets import (
     COMPRESS,
     HEADER,
@@ -88,7 +88,7 @@ def broken(data: bytes, rng: random.Random) -> bytes:
 def outcome(data: bytes, start: int, stop: int, *, check_crcs: bool) -> list[Row] | None:
     try:
         return emitted(data, start, stop, check_crcs=check_crcs)
-    except CorruptRecordError as error:
+    except SourceError as error:
         if (error.source, error.split, type(error.position)) != ("kafka", "orders-3", int):
             raise
         return None
