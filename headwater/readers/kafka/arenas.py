@@ -99,7 +99,8 @@ class Scratch:
         After writing there, the caller adds the number of bytes written to the attribute `size`.
         """
         if self._memory.size - self.size < size:
-            grown = self._pool.lease(self.size + size)
+            # At least twice as much, so that growing bit by bit does not copy everything each time.
+            grown = self._pool.lease(self.size + max(size, self.size))
             grown[: self.size] = self._memory[: self.size]
             self._memory = grown
         return self._memory.data[self.size :]

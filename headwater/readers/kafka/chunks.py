@@ -43,7 +43,9 @@ class Chunk:
         return cls(data, batches, int(most_rows), int(sizes.sum()), int(batches["last_offset"][-1]))
 
 
-def chunks(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str) -> Iterator[Chunk]:
+def chunks(
+    data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str, most_inflated_bytes: int
+) -> Iterator[Chunk]:
     """Yield the batches of a record set in chunks of at most 4 MiB and 65,536 records.
 
     A batch that is larger is a chunk of its own.
@@ -55,14 +57,16 @@ def chunks(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str
         batches: the batches that are wanted, all of format v2.
         scratch: the memory for decompressed batches.
         split_id: for errors.
+        most_inflated_bytes: the most that one compressed batch may become.
 
     Raises:
         CorruptRecordError: a batch cannot be decompressed.
+        SourceError: a batch becomes larger than it may.
     """
     for first, last in _portions(batches):
         portion = batches[first:last]
         if (portion["attributes"] & CODEC).any():
-            yield from _inflated(data, portion, scratch, split_id)
+            yield from _inflated(data, portion, scratch, split_id, most_inflated_bytes)
         else:
             yield Chunk.of(data, portion)
 
@@ -85,7 +89,9 @@ def _portions(batches: BatchArray) -> Iterator[tuple[int, int]]:
         yield first, len(batches)
 
 
-def _inflated(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str) -> Iterator[Chunk]:
+def _inflated(
+    data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: str, most_inflated_bytes: int
+) -> Iterator[Chunk]:
     """Yield the batches decompressed, in several chunks if they grow beyond 4 MiB.
 
     Batches without compression are copied: a chunk has one piece of memory.
@@ -97,7 +103,7 @@ def _inflated(data: ByteArray, batches: BatchArray, scratch: Scratch, split_id: 
     columns = (batches[name].tolist() for name in ("start", "end", "attributes", "base_offset"))
     for i, (start, end, attributes, base_offset) in enumerate(zip(*columns, strict=True)):
         inflated["start"][i] = scratch.size
-        decompress(attributes & CODEC, view[start:end], scratch, split_id, base_offset)
+        decompress(attributes & CODEC, view[start:end], scratch, split_id, base_offset, most_inflated_bytes)
         inflated["end"][i] = scratch.size
         if scratch.size >= _MOST_BYTES:
             yield Chunk.of(scratch.bytes(), inflated[first : i + 1])

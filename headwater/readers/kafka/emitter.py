@@ -18,6 +18,9 @@ from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, scan
 from headwater.readers.kafka.rows import RowBuilder
 from headwater.readers.kafka.transactions import without_aborted
 
+MOST_INFLATED_BYTES = 1 << 30
+"""The default of ``maxInflatedBatchBytes``."""
+
 
 class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     """Decodes record sets with a compiled kernel into Arrow batches, whose memory is used again.
@@ -35,14 +38,21 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     Args:
         columns: which columns, in which order; ``headers`` only if it is among them.
         check_crcs: whether checksums are checked (``kafka.check.crcs``).
+        most_inflated_bytes: the most that one compressed batch may become (``maxInflatedBatchBytes``).
         pool: lends the memory for the batches.
     """
 
     def __init__(
-        self, columns: Sequence[str], *, check_crcs: bool = True, pool: ArenaPool = PROCESS_POOL
+        self,
+        columns: Sequence[str],
+        *,
+        check_crcs: bool = True,
+        most_inflated_bytes: int = MOST_INFLATED_BYTES,
+        pool: ArenaPool = PROCESS_POOL,
     ) -> None:
         self._columns = tuple(columns)
         self._check_crcs = check_crcs
+        self._most_inflated_bytes = most_inflated_bytes
         self._rows = RowBuilder(columns, pool)
         self._scratch = Scratch(pool)
 
@@ -57,8 +67,8 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         Raises:
             CorruptRecordError: a checksum fails, or the bytes cannot be decoded. The error names topic,
                 partition and offset.
-            SourceError: a timestamp is asked for that Spark cannot hold. The error names topic, partition,
-                offset and timestamp.
+            SourceError: a timestamp is asked for that Spark cannot hold, or a compressed batch becomes larger
+                than it may. The error names topic, partition and offset.
             MissingDependencyError: numba is not installed in this process.
         """
         data = as_bytes(record.data)
@@ -91,7 +101,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     def _emit_v2(
         self, data: ByteArray, batches: BatchArray, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
-        for chunk in chunks(data, batches, self._scratch, state.split.split_id):
+        for chunk in chunks(data, batches, self._scratch, state.split.split_id, self._most_inflated_bytes):
             if not self._rows.fits(chunk):
                 yield from self.flush()
             self._rows.append(chunk, state)
@@ -103,7 +113,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         self, data: ByteArray, batches: BatchArray, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
         yield from self.flush()  # rows must not overtake those that wait
-        rows = legacy_rows(data, batches, self._columns, state)
+        rows = legacy_rows(data, batches, self._columns, state, self._most_inflated_bytes)
         _advance(state, int(batches[-1]["last_offset"]) + 1)
         if rows is not None:
             yield rows

@@ -51,3 +51,24 @@ def beyond_spark(split: KafkaPartitionSplit, offset: int, timestamp_ms: int) -> 
         split=split.split_id,
         position=offset,
     )
+
+
+def too_large(codec: str, size: int, most_bytes: int, split_id: str, offset: int) -> SourceError:
+    """Return the error for a record batch that may be right, and is larger than the user allows.
+
+    Args:
+        codec: its compression.
+        size: how many bytes it has compressed.
+        most_bytes: the most that it may have uncompressed.
+        split_id: topic and partition.
+        offset: the batch's first offset.
+    """
+    return SourceError(
+        f"the record batch at offset {offset} has {size} bytes of {codec}, which are more than {most_bytes} "
+        "bytes when they are decompressed. Whole batches are held in memory, so option "
+        "'maxInflatedBatchBytes' bounds them: raise it, up to 2000000000, if there is memory for three times "
+        "as much in each Python worker",
+        source="kafka",
+        split=split_id,
+        position=offset,
+    )

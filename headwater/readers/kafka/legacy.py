@@ -42,7 +42,11 @@ class _Message(NamedTuple):
 
 
 def legacy_rows(
-    data: ByteArray, batches: BatchArray, columns: Sequence[str], state: SplitState[KafkaPartitionSplit, int]
+    data: ByteArray,
+    batches: BatchArray,
+    columns: Sequence[str],
+    state: SplitState[KafkaPartitionSplit, int],
+    most_inflated_bytes: int,
 ) -> pa.RecordBatch | None:
     """Return the rows of messages between the state's position and stop; None if there are none.
 
@@ -51,15 +55,16 @@ def legacy_rows(
         batches: headers of some of its messages, all of format v0 or v1.
         columns: which columns, in which order.
         state: the partition, and the range that is wanted of it. Not changed.
+        most_inflated_bytes: the most that the messages in a compressed one may have.
 
     Raises:
         CorruptRecordError: a message cannot be what a producer wrote.
-        SourceError: a message has a timestamp that Spark cannot hold.
+        SourceError: a message has a timestamp that Spark cannot hold, or becomes larger than it may.
     """
     found = [
         message
         for batch in batches
-        for message in _messages(data, batch, state.split.split_id)
+        for message in _messages(data, batch, state.split.split_id, most_inflated_bytes)
         if state.position <= message.offset < state.stop
     ]
     if not found:
@@ -87,7 +92,7 @@ def _column(field: pa.Field[Any], messages: Sequence[_Message], split: KafkaPart
     return column
 
 
-def _messages(data: ByteArray, batch: Any, split_id: str) -> Iterator[_Message]:
+def _messages(data: ByteArray, batch: Any, split_id: str, most_inflated_bytes: int) -> Iterator[_Message]:
     """Yield a message, or the messages inside if it is a wrapper around compressed ones."""
     outer = _decoded(data, batch, split_id)
     codec = int(batch["attributes"]) & CODEC
@@ -98,7 +103,7 @@ def _messages(data: ByteArray, batch: Any, split_id: str) -> Iterator[_Message]:
         raise corrupt("is compressed and empty", split_id, outer.offset)
     body = _with_right_checksum(outer.value) if codec == _LZ4 and batch["magic"] == 0 else outer.value
     scratch = Scratch(PROCESS_POOL)
-    decompress(codec, memoryview(body), scratch, split_id, outer.offset)
+    decompress(codec, memoryview(body), scratch, split_id, outer.offset, most_inflated_bytes)
     inner = scan(scratch.bytes(), split_id)
     if (
         not len(inner)

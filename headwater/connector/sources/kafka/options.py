@@ -21,6 +21,9 @@ from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
+_MOST_INFLATED_BYTES: Final = 2_000_000_000
+"""Arrow's offsets have 31 bits, and a batch may share its chunk with smaller ones."""
+
 
 def _timeout_ms(raw: str) -> int:
     timeout_ms = duration_ms(raw)
@@ -52,6 +55,23 @@ MIN_OFFSETS: Final = Option(
     None,
     "A batch waits until so many offsets are there (not under AvailableNow and Once) ...",
     only=_STREAM,
+)
+
+
+def _inflated_bytes(raw: str) -> int:
+    size = integer(1)(raw)
+    if size > _MOST_INFLATED_BYTES:
+        raise ValueError(f"must not be more than {_MOST_INFLATED_BYTES}")
+    return size
+
+
+MAX_INFLATED: Final = Option(
+    "maxInflatedBatchBytes",
+    _inflated_bytes,
+    1 << 30,
+    "A compressed record batch that is larger than this when it is decompressed is an error. Memory is taken "
+    "as the records need it: a Python worker needs about three times as much as its largest batch.",
+    shown_default="`1073741824`",
 )
 POLL_TIMEOUT: Final = Option(
     "kafkaConsumer.pollTimeoutMs",
@@ -98,6 +118,7 @@ KAFKA_OPTIONS: Final = OptionTable(
             "Taken for compatibility: no consumer group is joined.",
             shown_default="`spark-kafka-source`",
         ),
+        MAX_INFLATED,
         POLL_TIMEOUT,
         NUM_RETRIES,
         RETRY_INTERVAL,
@@ -120,7 +141,8 @@ _INTRODUCTION = """\
 `spark.read` and `spark.readStream` with `.format("headwater").option("source", "kafka")` take the options of
 Spark's own Kafka source, with the same names and meanings. Only these are different:
 
-- `columns`, `maxBytesPerTrigger`, `parallelism` and the strategy `earliest` are ours.
+- `columns`, `maxBytesPerTrigger`, `maxInflatedBatchBytes`, `parallelism` and the strategy `earliest` are
+  ours.
 - An unknown option, or one for a batch in a stream, is an error that names the nearest valid one. One for a
   stream in a batch is ignored with a warning.
 - Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.

@@ -15,6 +15,7 @@ from headwater.connector.sources.kafka.offset_options import ending_offsets, sta
 from headwater.connector.sources.kafka.options import (
     FAIL_ON_DATA_LOSS,
     KAFKA_OPTIONS,
+    MAX_INFLATED,
     MAX_OFFSETS,
     MAX_RECORDS_PER_PARTITION,
     MIN_OFFSETS,
@@ -56,6 +57,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         columns: which columns, in which order.
         fail_on_data_loss: whether records that are gone are an error.
         poll_timeout_ms: how long a task waits without progress.
+        most_inflated_bytes: the most that one compressed batch may become.
         mode: a batch or a stream.
     """
 
@@ -63,6 +65,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     columns: tuple[str, ...]
     fail_on_data_loss: bool
     poll_timeout_ms: int
+    most_inflated_bytes: int
     mode: Boundedness
 
     @property
@@ -106,7 +109,11 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     def create_emitter(self) -> RecordEmitter[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
             from headwater.readers.kafka.emitter import KafkaRecordEmitter
-        return KafkaRecordEmitter(self.columns, check_crcs=self.lookup.client.check_crcs)
+        return KafkaRecordEmitter(
+            self.columns,
+            check_crcs=self.lookup.client.check_crcs,
+            most_inflated_bytes=self.most_inflated_bytes,
+        )
 
     def adopted_starts(
         self, before: Mapping[SplitPath, int], after: Mapping[SplitPath, int]
@@ -173,6 +180,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         columns=chosen_columns(parsed),
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
         poll_timeout_ms=parsed[POLL_TIMEOUT],
+        most_inflated_bytes=parsed[MAX_INFLATED],
         mode=boundedness or Boundedness.BOUNDED,
     )
     return ConfiguredPlannedSource(
