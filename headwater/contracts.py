@@ -23,7 +23,7 @@ from headwater.core.enumerator import (
 from headwater.core.epoch import Barrier, FoundSplit
 from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import PlannedSource
-from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import Split, SplitPath, SplitRange
 
@@ -42,6 +42,7 @@ __all__ = [
     "FromOptions",
     "JsonValue",
     "KeptSplit",
+    "LossReporter",
     "PlannedSource",
     "PlannedSplitEnumerator",
     "PlannedSplitEnumeratorContext",

@@ -34,7 +34,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     ],
     "headwater.readers": [("async_io",), ("runtime",), SYSTEMS],
     "headwater.readers.runtime": [
-        ("batch_schema", "partitions"),
+        ("batch_schema", "loss_reports", "partitions"),
         ("fetchers", "source_reader", "staging"),
         ("epoch",),
     ],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+from headwater.core.jsons import JsonValue
+from headwater.core.split import PositionT, Split, SplitPath, SplitRange, SplitT
 
 RecordT = TypeVar("RecordT")
 
@@ -30,6 +31,23 @@ class RecordsWithSplitIds(Generic[RecordT]):
     bound: Mapping[SplitPath, SplitRange[Any, Any]] = field(default_factory=dict)
 
 
+class LossReporter(Protocol):
+    """Is told by a reader which records are gone. Logs them once, and has them counted where it can.
+
+    Never raises. May block for a second.
+    """
+
+    def __call__(self, split: Split, first: JsonValue, until: JsonValue, reason: str) -> None:
+        """Take one range.
+
+        Args:
+            split: the split.
+            first: the position of the first record that is gone.
+            until: the position after the last one.
+            reason: goes on after "positions 1 to 3": ``were lost: ...``.
+        """
+
+
 class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
     """Fetches raw records of the splits it was given, in batches. Knows nothing of rows or of split state.
 
@@ -37,6 +55,13 @@ class SplitReader(ABC, Generic[RecordT, SplitT, PositionT]):
     `headwater.core.barrier_reader.BarrierSplitReader`). Opens connections late, in the first `fetch`. Every
     method but `wake_up` runs on one thread.
     """
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        """Take the function that is to be told of records that are gone, where that is no error.
+
+        Called once, before the first `handle_splits_changes`, in planned mode. A reader that goes on without
+        such records tells it each range. The default is for readers that never do.
+        """
 
     @abstractmethod
     def handle_splits_changes(self, added: Sequence[SplitRange[SplitT, PositionT]]) -> None:

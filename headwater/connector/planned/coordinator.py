@@ -14,6 +14,7 @@ from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
 from headwater.connector.planned.kept_splits import within_limits
+from headwater.connector.planned.loss_listener import LossListener
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.task_losses import TaskLosses
@@ -24,7 +25,9 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+from headwater.readers.runtime.loss_reports import LossAddress, LossReport
 
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
@@ -69,6 +72,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._context = context
         self._wall_ms = wall_ms
         self._task_losses = TaskLosses()
+        self._loss_listener: LossListener | None = None
         self._driver: EnumeratorDriver[PlannedSplitEnumerator[SplitT, PositionT]] = EnumeratorDriver(
             loop,
             context,
@@ -91,9 +95,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
 
-        Nothing to do: no record to read, no split that leaves, is replaced or begins elsewhere, and no loss
-        that the enumerator found. What else is new waits for the next batch: a split that is out of sight, or
-        back (the next look finds the same), and a loss that a task found.
+        Nothing to do: no record to read, no split that leaves, is replaced or begins elsewhere, and no loss.
+        What else is new waits for the next batch: a split that is out of sight, or back (the next look finds
+        the same).
         """
         before = self._codec.decode(start)
         task_losses = self._task_losses.waiting(start)
@@ -103,14 +107,18 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 enumerator, before, limited=limited, wait_for_more=limited and not self._available_now
             )
         )
+        losses = self._losses(before.losses if before else NO_LOSSES, task_losses)
         # An adopted offset is followed by one of ours in any case: only ours name the definitions of splits.
-        if rows == 0 and before and not before.adopted and not self._context.changes(before.checkpoint()):
+        # What a task has lost does not wait for records: it is in memory only, and the query may stop.
+        if (
+            rows == 0
+            and before
+            and not before.adopted
+            and losses == before.losses
+            and not self._context.changes(before.checkpoint())
+        ):
             return start
-        offset = replace(
-            offset,
-            kept=self._kept(before),
-            losses=self._losses(before.losses if before else NO_LOSSES, task_losses),
-        )
+        offset = replace(offset, kept=self._kept(before), losses=losses)
         end = self._codec.encode(offset)
         self._task_losses.planned(end, len(task_losses))
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
@@ -152,12 +160,14 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         before = self._codec.decode(start)
         if after.adopted:
             after = adopted_batch(self._source, before, after)
-        return self._cut(after.ranges_since(before), after.state)
+        tasks = self._cut(after.ranges_since(before), after.state)
+        losses_to = self._losses_to()
+        return [replace(task, losses_to=losses_to) for task in tasks] if losses_to else tasks
 
     def add_task_losses(self, found: Iterable[LostRange]) -> None:
         """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
 
-        The next batch that is planned logs them (`Losses.plus`).
+        The next `plan_next` logs them (`Losses.plus`).
         """
         self._task_losses.add(found)
 
@@ -171,6 +181,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             self._driver.notify_complete(end, after.checkpoint())
 
     def close(self) -> None:
+        if self._loss_listener is not None:
+            self._loss_listener.close()
         self._driver.close()
 
     def _cut(
@@ -178,6 +190,23 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     ) -> list[ReadTask[SplitT, PositionT]]:
         row_bytes = {piece.split.path: self._source.row_bytes(piece.split, state) for piece in ranges}
         return plan_tasks(self._source, ranges, row_bytes, self._hints)
+
+    def _losses_to(self) -> LossAddress | None:
+        """Return where tasks report losses; the first call begins to listen. On Spark's thread.
+
+        None where nobody would see the count: in a batch read there is no offset after this one.
+        """
+        source = self._source
+        if not source.counts_losses or source.boundedness is Boundedness.BOUNDED:
+            return None
+        if self._loss_listener is None:
+            self._loss_listener = LossListener(self._take_report)
+        return self._loss_listener.address
+
+    def _take_report(self, report: LossReport) -> None:
+        """Take what a task reports. On the listener's thread."""
+        lost = LostRange(report.split, report.first, report.until, "task", self._wall_ms())
+        self.add_task_losses([lost])
 
     def _look(
         self, start: JsonObject, before: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest

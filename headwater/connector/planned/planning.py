@@ -14,6 +14,7 @@ from typing import Any, Generic
 
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+from headwater.readers.runtime.loss_reports import LossAddress
 
 SMALL_TASK_BYTES = 4 << 20
 """Below this a second task costs more than it brings."""
@@ -24,9 +25,15 @@ LARGE_TASK_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReadTask(Generic[SplitT, PositionT]):
-    """What one Spark task reads, in this order where the source reads one split after the other."""
+    """What one Spark task reads.
+
+    Attributes:
+        ranges: in this order where the source reads one split after the other.
+        losses_to: where the task reports records that are gone; None if nobody counts them.
+    """
 
     ranges: tuple[SplitRange[SplitT, PositionT], ...]
+    losses_to: LossAddress | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

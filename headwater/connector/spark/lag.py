@@ -1,6 +1,6 @@
-"""How far a query is behind.
+"""How far a query is behind, and what it has lost.
 
-Spark keeps no metrics of Python sources, so this reads them off the query's progress.
+Spark keeps no metrics of Python sources, so this reads them off the query's progress, which has the offsets.
 """
 
 from __future__ import annotations
@@ -28,12 +28,22 @@ class QueryLag:
         batch_id: the micro-batch reported on.
         rows_per_second: how fast that batch was processed.
         splits: by split, how many positions lie between what was read and the head at the time.
+        lost_rows: how many records were gone when a batch was planned that should have read them, since the
+            checkpoint was new. Exact in positions: where the log had gaps, fewer records were there.
+        lost_at_least_rows: how many more were gone when a task came to read them. At least so many: a task's
+            report may not arrive, and one that has arrived counts from the next batch on.
+        lost_ranges: the last 100 ranges of both: ``split``, ``first`` (the position of the first record that
+            is gone), ``until`` (the position after the last one), ``found`` (``planning`` or ``task``) and
+            ``time_ms`` (since 1970).
     """
 
     query: str
     batch_id: int
     rows_per_second: float
     splits: dict[str, int] = field(default_factory=dict)
+    lost_rows: int = 0
+    lost_at_least_rows: int = 0
+    lost_ranges: tuple[dict[str, Any], ...] = ()
 
     @property
     def total(self) -> int:
@@ -41,13 +51,16 @@ class QueryLag:
         return sum(self.splits.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for a metrics exporter."""
+        """Return all of it as plain values, for a metrics exporter: the attributes, and ``lag`` in total."""
         return {
             "query": self.query,
             "batch_id": self.batch_id,
             "rows_per_second": self.rows_per_second,
             "lag": self.total,
             "splits": dict(self.splits),
+            "lost_rows": self.lost_rows,
+            "lost_at_least_rows": self.lost_at_least_rows,
+            "lost_ranges": [dict(lost) for lost in self.lost_ranges],
         }
 
     def __str__(self) -> str:
@@ -56,11 +69,17 @@ class QueryLag:
         return (
             f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}"
             + (f" ({shown})" if shown else "")
+            + self._lost()
         )
+
+    def _lost(self) -> str:
+        exact = f"{self.lost_rows:,}" if self.lost_rows else ""
+        at_least = f"at least {self.lost_at_least_rows:,}" if self.lost_at_least_rows else ""
+        return f", lost {' and '.join(filter(None, [exact, at_least]))}" if exact or at_least else ""
 
 
 class LagListener(StreamingQueryListener):
-    """Lag per split and in total, and records per second, of every query that reads from headwater.
+    """Lag per split and in total, records per second, and losses of every query that reads from headwater.
 
     ::
 
@@ -70,8 +89,9 @@ class LagListener(StreamingQueryListener):
         print(lag)            # one line a query
         export(lag.as_dict())
 
-    Works for sources whose positions are numbers. Events come on Spark's listener thread; reading is safe
-    from any other.
+    Lag is known for sources whose positions are numbers. Losses are those of ``failOnDataLoss=false``, and
+    stand in the query's offsets: they outlive restarts. Events come on Spark's listener thread; reading is
+    safe from any other.
     """
 
     def __init__(self) -> None:
@@ -101,19 +121,24 @@ class LagListener(StreamingQueryListener):
         """Take a report."""
         progress = event.progress
         splits: dict[str, int] = {}
-        ours = False
+        ends = []
         for source in progress.sources:
             end = _offset(source.endOffset)
             latest = _offset(source.latestOffset)
-            ours = ours or end is not None
+            if end is not None:
+                ends.append(end)
             if end is not None and latest is not None:
                 splits.update(_lags(end, latest))
-        if ours:
+        if ends:
+            losses = [end["losses"] for end in ends if "losses" in end]
             lag = QueryLag(
                 progress.name or str(progress.id),
                 progress.batchId,
                 progress.processedRowsPerSecond or 0.0,
                 splits,
+                lost_rows=sum(lost["rows"] for lost in losses),
+                lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),
+                lost_ranges=tuple(each for lost in losses for each in lost["ranges"]),
             )
             with self._lock:
                 self._by_run[str(progress.runId)] = lag

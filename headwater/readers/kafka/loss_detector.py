@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from headwater.core.clock import Clock
 from headwater.core.errors import DataLossError, SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.reader import LossReporter
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
-from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.kafka.broker_fetcher import Cursor
 from headwater.readers.kafka.leaders import Leaders, NoLeader
 from headwater.readers.kafka.poll_timer import BELIEVED_AFTER_MS, PollTimer
-
-log = logging.getLogger(__name__)
+from headwater.readers.runtime.loss_reports import LossReport, LossReports, log_once
 
 _EARLIEST_LOCAL = -4
 """Stands for the first record on the broker's own disk; earlier ones may lie in tiered storage (KIP-405)."""
@@ -32,7 +29,10 @@ class LossDetector:
         leaders: finds the ends of the logs.
         timer: gives an answer that would mean loss the time to be repeated.
         clock: time.
-        fail_on_data_loss: whether loss is an error, or a warning and a smaller batch.
+        fail_on_data_loss: whether loss is an error, or a report and a smaller batch.
+
+    Attributes:
+        report: is told of losses that are no error.
     """
 
     def __init__(self, leaders: Leaders, timer: PollTimer, clock: Clock, *, fail_on_data_loss: bool) -> None:
@@ -40,6 +40,7 @@ class LossDetector:
         self._timer = timer
         self._clock = clock
         self._fail_on_data_loss = fail_on_data_loss
+        self.report: LossReporter = LossReports(None)
 
     def out_of_range(self, cursor: Cursor) -> None:
         """The leader says that there is no such offset: go to the first one left, or to the end."""
@@ -85,13 +86,12 @@ class LossDetector:
         if end < cursor.stop:
             self._cut_off(cursor, end)
         elif readable_until >= cursor.stop and self._is_local(cursor):
-            log.warning(
-                "%s were skipped: the broker sends nothing for %d ms, though it says that the log goes on "
-                "to offset %d. Compaction can leave such a gap at the end of a log, and so can damage to it",
-                _named(cursor.split, cursor.position, cursor.stop),
-                BELIEVED_AFTER_MS,
-                readable_until,
+            reason = (
+                f"were skipped: the broker sends nothing for {BELIEVED_AFTER_MS} ms, though it says that the "
+                f"log goes on to offset {readable_until}. "
+                "Compaction can leave such a gap at the end of a log, and so can damage to it"
             )
+            log_once(LossReport.of(cursor.split, cursor.position, cursor.stop, reason))
             cursor.position = cursor.stop
 
     def missing(self, cursor: Cursor, why: NoLeader) -> None:
@@ -144,18 +144,14 @@ class LossDetector:
         cursor.stop = first
 
     def _lost(self, cursor: Cursor, first: int, until: int, what: str) -> None:
-        """Fail or warn, as ``failOnDataLoss`` says; either way name the range that is gone."""
+        """Fail or report, as ``failOnDataLoss`` says; either way name the range that is gone."""
         split = cursor.split
-        gone = _named(split, first, until)
         if self._fail_on_data_loss:
             raise DataLossError(
-                f"{gone} were lost: {what}. Set failOnDataLoss=false to go on with what is there",
+                f"topic {split.topic!r}, partition {split.partition}, offsets {first} to {until - 1} "
+                f"were lost: {what}. Set failOnDataLoss=false to go on with what is there",
                 source="kafka",
                 split=split.split_id,
                 position=first,
             )
-        log.warning("%s were lost: %s; going on", gone, what)
-
-
-def _named(split: KafkaPartitionSplit, first: int, until: int) -> str:
-    return f"topic {split.topic!r}, partition {split.partition}, offsets {first} to {until - 1}"
+        self.report(split, first, until, f"were lost: {what}; going on")

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
-from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.errors import Permission, from_code, metadata_is_stale
@@ -81,6 +81,9 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         self._cursors: dict[SplitPath, Cursor] = {}
         self._empty: set[SplitPath] = set()
         self._bound: dict[SplitPath, SplitRange[KafkaPartitionSplit, int]] = {}
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._losses.report = report
 
     def handle_splits_changes(self, added: Sequence[SplitRange[KafkaPartitionSplit, int]]) -> None:
         for piece in added:

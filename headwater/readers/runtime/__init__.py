@@ -3,6 +3,7 @@
 Imports point up this list, never down:
 
 * `batch_schema`: a batch has the schema of its source. Both modes check it.
+* `loss_reports`: how a task tells the driver that records are gone, where that is no error.
 * `partitions`: result partitions, by which rows are handed over between threads, scans and epochs.
 * `source_reader`: a task in planned mode: fetch, emit, advance, on one thread. Needs none of the folders.
 * `staging`: sources that cannot be read again, read through a segment log of `partitions`.

@@ -13,10 +13,13 @@ from headwater.core.errors import ContractError
 from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batch_schema import check_schema
+from headwater.readers.runtime.loss_reports import LossAddress, LossReports
 
 
 def read_ranges(
-    source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]
+    source: Source[Any, Any, Any],
+    ranges: Sequence[SplitRange[Any, Any]],
+    losses_to: LossAddress | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of these ranges.
 
@@ -31,16 +34,20 @@ def read_ranges(
         ContractError: the reader named a split that it was not given, or finished one before all its records
             were there; or a batch does not have the source's schema.
     """
+    losses = LossReports(losses_to)
     for wave in _waves(ranges):
-        yield from _read(source, wave)
+        yield from _read(source, wave, losses)
 
 
-def _read(source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]]) -> Iterator[pa.RecordBatch]:
+def _read(
+    source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]], losses: LossReports
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
     emitter = source.create_emitter()
     states = {piece.split.path: SplitState(piece) for piece in ranges}
     with closing(source.create_reader()) as reader:
+        reader.report_losses_to(losses)
         reader.handle_splits_changes(ranges)
         while states:
             fetched = reader.fetch()

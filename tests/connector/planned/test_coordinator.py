@@ -17,7 +17,9 @@ from headwater.core.errors import DeadlineError, OffsetError, SourceError, Trans
 from headwater.core.jsons import JsonObject
 from headwater.core.losses import NO_LOSSES, LostRange
 from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
+from headwater.readers.runtime.loss_reports import LossReports
 from tests.doubles import NumberSource, NumberSplit
 
 
@@ -393,20 +395,46 @@ def test_a_loss_is_logged_with_the_position_behind_it_even_if_there_is_nothing_t
     assert (third["losses"], third["positions"]) == (second["losses"], {"a": 8})
 
 
-def test_what_a_task_found_is_counted_once_in_the_next_batch_that_is_planned(harness: Harness) -> None:
+def test_what_a_task_found_is_counted_once_also_if_there_is_nothing_to_read(harness: Harness) -> None:
     harness.outside.heads["a"] = 9
     coordinator = harness.coordinator()
     first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
     found = LostRange("a", 2, 6, "task", 5)
     coordinator.add_task_losses([found])
-    assert coordinator.plan_next(first, limited=True) is first
-    harness.outside.heads["a"] = 10
     given_up = coordinator.plan_next(first, limited=True)
     second = logged(coordinator.plan_next(first, limited=True))
     assert given_up["losses"] == second["losses"] == NO_LOSSES.plus([found], distance).to_json()
+    assert read(coordinator, first, second) == {}
     coordinator.add_task_losses([found])
+    assert coordinator.plan_next(second, limited=True) is second
     harness.outside.heads["a"] = 11
     assert coordinator.plan_next(second, limited=True)["losses"] == second["losses"]
+
+
+def test_tasks_of_a_stream_that_counts_losses_report_them_to_the_driver(harness: Harness) -> None:
+    harness.outside.heads["a"] = 9
+    harness.source.goes_on_after_losses = True
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    (task,) = coordinator.tasks(coordinator.initial_offset(), first)
+    piece = task.ranges[0]
+    for _attempt in range(3):
+        LossReports(task.losses_to)(piece.split, 2, 6, "were lost")
+    second = logged(coordinator.plan_next(first, limited=True))
+    assert second["losses"] == NO_LOSSES.plus([LostRange("a", 2, 6, "task", 1_000)], distance).to_json()
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "mode"), [(False, Boundedness.CONTINUOUS_UNBOUNDED), (True, Boundedness.BOUNDED)]
+)
+def test_nothing_listens_where_losses_are_errors_or_no_offset_follows(
+    harness: Harness, *, goes_on: bool, mode: Boundedness
+) -> None:
+    harness.outside.heads["a"] = 9
+    harness.source.goes_on_after_losses = goes_on
+    harness.source.mode = mode
+    (task,) = harness.coordinator().plan_all()
+    assert task.losses_to is None
 
 
 def distance(first: int, until: int) -> int:

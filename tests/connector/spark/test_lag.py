@@ -16,11 +16,13 @@ def progress(*sources: SimpleNamespace, name: str = "orders") -> Any:
     return SimpleNamespace(progress=report)
 
 
-def source(positions: dict[str, Any] | None, heads: dict[str, Any] | None) -> SimpleNamespace:
-    def offset(of: dict[str, Any] | None) -> str | None:
-        return None if of is None else json.dumps({"source": "kafka", "version": 1, "positions": of})
+def source(positions: dict[str, Any] | None, heads: dict[str, Any] | None, **more: Any) -> SimpleNamespace:
+    def offset(of: dict[str, Any] | None, **fields: Any) -> str | None:
+        return (
+            None if of is None else json.dumps({"source": "kafka", "version": 2, "positions": of, **fields})
+        )
 
-    return SimpleNamespace(endOffset=offset(positions), latestOffset=offset(heads))
+    return SimpleNamespace(endOffset=offset(positions, **more), latestOffset=offset(heads))
 
 
 def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None:
@@ -33,9 +35,39 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "rows_per_second": 1234.5,
             "lag": 20,
             "splits": {"orders-0": 20, "orders-1": 0},
+            "lost_rows": 0,
+            "lost_at_least_rows": 0,
+            "lost_ranges": [],
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
+
+
+def test_losses_are_those_of_the_offset_and_those_that_only_tasks_found_are_at_least_so_many() -> None:
+    listener = LagListener()
+    ranges = [
+        {"split": "orders-0", "first": 0, "until": 1_200, "found": "planning", "time_ms": 1_795_000_000_000},
+        {"split": "orders-1", "first": 5, "until": 12, "found": "task", "time_ms": 1_795_000_000_001},
+    ]
+    lost = {"rows": 1_200, "at_least_rows": 7, "ranges": ranges}
+    listener.onQueryProgress(progress(source({"orders": {"0": 1_200}}, None, losses=lost)))
+    (lag,) = listener.queries()
+    assert (lag.lost_rows, lag.lost_at_least_rows, list(lag.lost_ranges)) == (1_200, 7, ranges)
+    shown = listener.as_dict()["orders"]
+    assert (shown["lost_rows"], shown["lost_at_least_rows"], shown["lost_ranges"]) == (1_200, 7, ranges)
+    assert str(lag) == "orders: batch 7, 1,234 rows/s, lag 0, lost 1,200 and at least 7"
+
+
+def test_losses_of_several_sources_in_one_query_are_added_up() -> None:
+    listener = LagListener()
+    one = source({"a": {"0": 1}}, None, losses={"rows": 0, "at_least_rows": 2, "ranges": [{"split": "a-0"}]})
+    other = source(
+        {"b": {"0": 1}}, None, losses={"rows": 0, "at_least_rows": 3, "ranges": [{"split": "b-0"}]}
+    )
+    listener.onQueryProgress(progress(one, other))
+    (lag,) = listener.queries()
+    assert [lost["split"] for lost in lag.lost_ranges] == ["a-0", "b-0"]
+    assert str(lag) == "orders: batch 7, 1,234 rows/s, lag 0, lost at least 5"
 
 
 def test_other_sources_are_left_out_and_a_terminated_query_is_forgotten() -> None:

@@ -37,7 +37,7 @@ FAIL_ON_DATA_LOSS: Final = Option(
     boolean,
     True,
     "Whether records that are gone before they were read fail the query; otherwise a warning names what is "
-    "missing.",
+    "missing, and a stream counts it (`hw.LagListener`).",
 )
 MAX_RECORDS_PER_PARTITION: Final = Option(
     "maxRecordsPerPartition", integer(1), None, "No task is planned for more records than this."

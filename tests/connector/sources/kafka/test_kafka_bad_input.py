@@ -252,25 +252,6 @@ class TestBytesThatChanged:
         assert [bytes(row.value) for row in rows] == [b"good"]
 
 
-class TestLargeRecords:
-    """A producer's limit counts before it compresses, the broker's afterwards."""
-
-    @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-    def test_a_record_of_70_mb_in_a_batch_of_kilobytes(
-        self, queries: Queries, kafka: LocalKafka, topic: str, compression: str
-    ) -> None:
-        kafka.create_topic(topic)
-        size = 70_000_000
-        with kafka.producer(compression, max_request_size=2 * size) as producer:
-            producer.send(topic, bytes(size)).get(timeout=60)
-        lengths = queries.load(subscribe=topic, columns="value").selectExpr("length(value) size")
-        assert [row.size for row in lengths.collect()] == [size]
-        seen = complaint(lambda: queries.batch(subscribe=topic, maxInflatedBatchBytes="1000000"))
-        assert seen.startswith("SourceError: the record batch at offset 0 has")
-        assert f"bytes of {compression}, which are more than 1000000 bytes when they are decompressed" in seen
-        assert f"[source kafka, split {topic}-0, position 0]" in seen
-
-
 class TestPermissions:
     @pytest.fixture
     def as_ann(self, spark: SparkSession, locked: LocalKafka, tmp_path: Path) -> Queries:

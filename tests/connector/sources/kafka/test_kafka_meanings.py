@@ -284,7 +284,7 @@ class TestWhereABatchEnds:
             (1, 1),
             (1, 2),
         ]
-        assert "offsets 3 to 49 were lost" in caplog.text
+        assert "positions 3 to 49 were lost" in caplog.text
 
 
 class TestTasks:
@@ -427,7 +427,7 @@ class TestFailOnDataLoss:
         lost.restart(failOnDataLoss="false")
         with caplog.at_level(logging.WARNING):
             assert values(lost.replay()) == [b"%d" % i for i in range(10, 20)]
-        assert f"topic {topic!r}, partition 0, offsets 3 to 9 were lost" in caplog.text
+        assert f"{topic}-0: positions 3 to 9 were lost" in caplog.text
         assert lost.step() is None
 
     def test_a_batch_read_of_what_is_gone(self, kafka: LocalKafka, topic: str, lost: Query) -> None:

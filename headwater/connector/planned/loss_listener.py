@@ -1,0 +1,113 @@
+"""The driver's end of the channel by which tasks report losses."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from headwater.readers.runtime.loss_reports import (
+    MOST_DATAGRAM_BYTES,
+    LossAddress,
+    LossReport,
+    ToldRanges,
+    answer_to,
+    decode,
+)
+
+log = logging.getLogger(__name__)
+
+_LOOPBACK = "127.0.0.1"
+_NOWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses for documentation (RFC 5737, RFC 3849).
+
+To connect a datagram socket sends nothing, and shows from which address this host would send.
+"""
+
+
+class LossListener:
+    """Takes the reports of a query's tasks, in Spark's source runner, on a daemon thread of its own.
+
+    It listens on all addresses of its host, from the beginning. It logs each range once, and hands it on.
+    What it has taken is in memory until an offset is logged that counts it: with the process it is gone. So
+    the count is "at least".
+
+    Args:
+        take: called with each new range, on the listener's thread.
+
+    Attributes:
+        address: where it listens; None if the system does not let it, and tasks log what they find.
+    """
+
+    def __init__(self, take: Callable[[LossReport], None]) -> None:
+        self._take = take
+        self._told = ToldRanges()
+        self._token = secrets.token_bytes(32)
+        self._socket: socket.socket | None = None
+        self.address: LossAddress | None = None
+        try:
+            self._socket = _bound()
+        except OSError as error:
+            log.warning("losses that tasks find are logged by them, and not counted: %s", error)
+            return
+        self.address = LossAddress(_own_addresses(), self._socket.getsockname()[1], self._token)
+        threading.Thread(
+            target=self._listen, args=(self._socket,), name="headwater-losses", daemon=True
+        ).start()
+
+    def close(self) -> None:
+        """Stop listening. Idempotent. On the thread that made it."""
+        own, self._socket = self._socket, None
+        if own is not None:
+            # Closing alone would not wake the thread: a datagram does, and then it sees that it is over.
+            with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as waker:
+                waker.sendto(b"", (_LOOPBACK, own.getsockname()[1]))
+            own.close()
+
+    def _listen(self, own: socket.socket) -> None:
+        while self._socket is not None:
+            try:
+                datagram, sender = own.recvfrom(MOST_DATAGRAM_BYTES)
+            except ConnectionError:
+                continue  # a task went away before its answer came
+            except OSError:
+                return  # closed
+            report = decode(datagram, self._token)
+            if report is None:
+                continue
+            # Taken before it is answered: a task that has an answer does not log the range itself.
+            for part in self._told.add(report):
+                log.warning("%s", part)
+                self._take(part)
+            with suppress(OSError):
+                own.sendto(answer_to(datagram, self._token), sender)
+
+
+def _bound() -> socket.socket:
+    if not socket.has_dualstack_ipv6():
+        own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        own.bind(("", 0))
+        return own
+    own = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    own.bind(("::", 0))
+    return own
+
+
+def _own_addresses() -> tuple[str, ...]:
+    """Return the addresses at which executors may reach this host, numeric ones; the nearest first.
+
+    No name is looked up: that may take longer than a micro-batch.
+    """
+    found = [_LOOPBACK]
+    if local := os.environ.get("SPARK_LOCAL_IP"):
+        found.append(local)
+    for family, nowhere in _NOWHERE:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((nowhere, 9))
+            found.append(probe.getsockname()[0])
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,222 @@
+"""How a task tells that records are gone: to the driver, which counts them, or in its own log.
+
+A report is one datagram to the source runner, the process on the driver that plans the query, and one back.
+Both are authenticated with a token that only partitions carry. There is no connection and no state, and
+nothing that could fail a task or hold it up for more than a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import select
+import socket
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Self
+
+from headwater.core.jsons import JsonValue
+from headwater.core.split import Split
+
+log = logging.getLogger(__name__)
+
+MOST_DATAGRAM_BYTES = 8_192
+_DIGEST_BYTES = 32
+_MOST_REASON_CHARACTERS = 500
+_PATIENCE_S = (0.1, 0.3, 0.6)
+"""How long each attempt at a report waits for its answer."""
+_NOT_COUNTED = "The driver cannot be reached from here (UDP), and does not count it"
+
+
+@dataclass(frozen=True, slots=True)
+class LossAddress:
+    """Where reports go. Travels in Spark's partition, as a source's credentials do.
+
+    Attributes:
+        hosts: the driver's numeric addresses. Which of them an executor can reach is not known: it asks all.
+        port: the same on each.
+        token: what authenticates both sides.
+    """
+
+    hosts: tuple[str, ...]
+    port: int
+    token: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LossReport:
+    """Records that are gone, where that is no error.
+
+    Attributes:
+        split: the split's id, for people.
+        incarnation: tells splits of one id apart, such as a topic from one of the same name that followed it.
+        first: the position of the first record that is gone.
+        until: the position after the last one.
+        reason: goes on after "positions 1 to 3".
+    """
+
+    split: str
+    incarnation: str
+    first: JsonValue
+    until: JsonValue
+    reason: str
+
+    @staticmethod
+    def of(split: Split, first: JsonValue, until: JsonValue, reason: str) -> LossReport:
+        """Return the report on a range of a split."""
+        incarnation = hashlib.sha256(repr(split).encode()).hexdigest()[:16]
+        return LossReport(split.split_id, incarnation, first, until, reason[:_MOST_REASON_CHARACTERS])
+
+    def __str__(self) -> str:
+        last = f"to {self.until - 1}" if type(self.until) is int else f"to before {self.until}"
+        return f"{self.split}: positions {self.first} {last} {self.reason}"
+
+
+class ToldRanges:
+    """Remembers the last ranges that were told, so that each is told once. Any thread may call.
+
+    The same range is found by each attempt of a task, each scan of a batch and each replay, and a longer one
+    by those that come later.
+    """
+
+    def __init__(self, most: int = 1_000) -> None:
+        # Guards the search and the entry as one step: two tasks of a process must not both find a range new.
+        self._lock = threading.Lock()
+        self._told: deque[LossReport] = deque(maxlen=most)
+
+    def add(self, report: LossReport) -> list[LossReport]:
+        """Return the parts of a range that were not told before, and remember them."""
+        with self._lock:
+            parts = [report]
+            for told in self._told:
+                if (told.split, told.incarnation) == (report.split, report.incarnation):
+                    parts = [rest for part in parts for rest in _without(part, told)]
+            self._told.extend(parts)
+            return parts
+
+
+def _without(part: LossReport, told: LossReport) -> list[LossReport]:
+    if (part.first, part.until) == (told.first, told.until):
+        return []
+    borders = (part.first, part.until, told.first, told.until)
+    if not all(type(border) is int for border in borders):
+        return [part]  # such positions have no order here
+    first, until, told_first, told_until = (int(str(border)) for border in borders)
+    rests = [(first, min(until, told_first)), (max(first, told_until), until)]
+    return [replace(part, first=start, until=stop) for start, stop in rests if start < stop]
+
+
+_told = ToldRanges()
+"""What this process has logged itself. Python workers are used again, also for the next attempt of a task."""
+
+
+def log_once(report: LossReport) -> None:
+    """Warn of a range, unless this process has done so; of those parts of it that are new."""
+    for part in _told.add(report):
+        log.warning("%s", part)
+
+
+class LossReports:
+    """Takes what the readers of one task find. One per task, on its thread.
+
+    The driver logs what reaches it. What does not is logged here: each range once in a process.
+
+    Args:
+        address: where to report; None if nobody counts, as in a batch read.
+    """
+
+    def __init__(self, address: LossAddress | None) -> None:
+        self._address = address
+        self._is_out_of_reach = False
+
+    def __call__(self, split: Split, first: JsonValue, until: JsonValue, reason: str) -> None:
+        """Take a range that is gone: from the position ``first`` to before ``until``. Never raises.
+
+        Blocks for up to a second, but in a task that has found the driver out of reach only once.
+        """
+        report = LossReport.of(split, first, until, reason)
+        if self._address is None:
+            log_once(report)
+            return
+        if not self._is_out_of_reach and _send(self._address, report):
+            return
+        self._is_out_of_reach = True
+        log_once(replace(report, reason=f"{report.reason}. {_NOT_COUNTED}"))
+
+
+def encode(report: LossReport, token: bytes) -> bytes:
+    """Return the datagram of a report."""
+    content = json.dumps(asdict(report)).encode()
+    return _digest(token, b"report", content) + content
+
+
+def decode(datagram: bytes, token: bytes) -> LossReport | None:
+    """Return the report in a datagram; None if it is not authentic, or none of ours."""
+    digest, content = datagram[:_DIGEST_BYTES], datagram[_DIGEST_BYTES:]
+    if not hmac.compare_digest(digest, _digest(token, b"report", content)):
+        return None
+    with suppress(ValueError, TypeError):
+        return LossReport(**json.loads(content))
+    return None
+
+
+def answer_to(datagram: bytes, token: bytes) -> bytes:
+    """Return the datagram that says that a report has arrived. Only who knows the token can make it."""
+    return _digest(token, b"answer", datagram)
+
+
+def _digest(token: bytes, kind: bytes, content: bytes) -> bytes:
+    return hmac.digest(token, kind + content, "sha256")
+
+
+def _send(address: LossAddress, report: LossReport) -> bool:
+    """Report, and return whether the driver has answered. Never raises; bounded in time."""
+    datagram = encode(report, address.token)
+    expected = answer_to(datagram, address.token)
+    with suppress(OSError), _Sockets(address.hosts, address.port) as sockets:
+        for patience_s in _PATIENCE_S:
+            sockets.send(datagram)
+            if sockets.receive(expected, patience_s):
+                return True
+    return False
+
+
+class _Sockets:
+    """One socket for each address."""
+
+    def __init__(self, hosts: tuple[str, ...], port: int) -> None:
+        self._sockets: list[socket.socket] = []
+        for host in hosts:
+            with suppress(OSError):  # an address of a family that this host does not have
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                self._sockets.append(socket.socket(family, socket.SOCK_DGRAM))
+                self._sockets[-1].connect((host, port))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._sockets:
+            each.close()
+
+    def send(self, datagram: bytes) -> None:
+        for each in self._sockets:
+            with suppress(OSError):
+                each.send(datagram)
+
+    def receive(self, expected: bytes, timeout_s: float) -> bool:
+        """Return whether the expected datagram comes in time, from any of the addresses."""
+        until_s = time.monotonic() + timeout_s
+        while (left_s := until_s - time.monotonic()) > 0:
+            ready, _, _ = select.select(self._sockets, [], [], left_s)
+            for each in ready:
+                # Refused ports show as errors here; what is not the answer is none.
+                with suppress(OSError):
+                    if each.recv(MOST_DATAGRAM_BYTES) == expected:
+                        return True
+        return False
