@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from headwater.connector.commands import checkpoint_folder
 from headwater.connector.commands.hadoop_checksum import checksum_file
 from headwater.connector.commands.main import main
+from headwater.connector.commands.spark_checkpoint import SparkCheckpoint
 from headwater.connector.planned.offsets import PlannedOffsetCodec
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from tests.s3_server import S3Server
@@ -128,8 +130,6 @@ def test_the_checksum_file_fits_and_none_is_made_where_there_was_none(copy: Copy
 def test_the_backup_undoes_it_with_the_command_that_is_printed(
     copy: Copy, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import subprocess
-
     checkpoint = copy()
     before = content(checkpoint)
     assert convert(checkpoint, "headwater") == 0
@@ -331,11 +331,25 @@ def test_a_failure_while_writing_says_how_to_go_on_and_back(
     said = capsys.readouterr().err
     assert "No space left on device; start this command again, which goes on where it stopped" in said
     monkeypatch.undo()
-    import subprocess
-
     subprocess.run(said.split("to go back: ")[1].strip(), shell=True, check=True, timeout=60)
     shutil.rmtree(checkpoint / "headwater-backup")
     assert content(checkpoint) == before
+
+
+def test_a_query_that_goes_on_meanwhile_is_noticed_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log(tmp_path, 0, SPARK)
+    back_up = SparkCheckpoint.back_up
+
+    def slowly(checkpoint: SparkCheckpoint, batch_ids: list[int]) -> str:
+        log(tmp_path, 1, SPARK)
+        return back_up(checkpoint, batch_ids)
+
+    monkeypatch.setattr(SparkCheckpoint, "back_up", slowly)
+    assert convert(tmp_path, "headwater") == 1
+    assert "the query has gone on meanwhile: stop it first" in capsys.readouterr().err
+    assert logged(tmp_path, 0) == SPARK
 
 
 @pytest.mark.parametrize(
