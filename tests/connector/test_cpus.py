@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from headwater.connector.cpus import available_cpus
+from headwater.connector.cpus import PARALLELISM_VARIABLE, available_cpus, known_parallelism
 from headwater.connector.sources.kafka.source import configure_kafka
+from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 
 
@@ -16,13 +17,30 @@ def test_the_cpus_are_those_that_this_process_may_use(monkeypatch: pytest.Monkey
     assert available_cpus() == 3
 
 
-@pytest.mark.parametrize(("cpus", "parallelism"), [(8, 8), (None, 1)])
-def test_the_kafka_source_can_be_made_where_processes_have_no_affinity(
-    cpus: int | None, parallelism: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("cpus", "found"), [(8, 8), (None, 1)])
+def test_they_are_counted_where_processes_have_no_affinity(
+    cpus: int | None, found: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on macOS."""
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: cpus)
-    options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "orders"}
-    made = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
-    assert made.hints.parallelism == parallelism
+    assert available_cpus() == found
+
+
+def kafka_parallelism(**options: str) -> int | None:
+    given = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "orders", **options}
+    return configure_kafka(given, Boundedness.CONTINUOUS_UNBOUNDED).hints.parallelism
+
+
+def test_what_the_driver_is_told_is_the_default_of_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PARALLELISM_VARIABLE, raising=False)
+    assert (known_parallelism(), kafka_parallelism(), kafka_parallelism(parallelism="3")) == (None, None, 3)
+    monkeypatch.setenv(PARALLELISM_VARIABLE, "48")
+    assert (known_parallelism(), kafka_parallelism(), kafka_parallelism(parallelism="3")) == (48, 48, 3)
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "many", "1.5"])
+def test_what_is_no_number_of_tasks_is_refused(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PARALLELISM_VARIABLE, wrong)
+    with pytest.raises(OptionError, match="HEADWATER_PARALLELISM must be a whole number of at least 1"):
+        kafka_parallelism()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from headwater.connector.cpus import available_cpus
+from headwater.connector.cpus import available_cpus, known_parallelism
 from headwater.connector.options import (
     Option,
     ParsedOptions,
@@ -194,7 +194,7 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         ),
         mode=AlignmentMode(options[_BARRIER_MODE]),
         alignment_timeout_ms=options[_ALIGNMENT_TIMEOUT],
-        parallelism=options[_PARALLELISM] or available_cpus(),
+        parallelism=options[_PARALLELISM] or known_parallelism() or available_cpus(),
         budget_bytes=options[_MAX_BUFFERED_BYTES],
         poll_interval_ms=options[_POLL_INTERVAL],
         checkpoint_timeout_ms=options[_CHECKPOINT_TIMEOUT],

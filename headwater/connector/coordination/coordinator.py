@@ -56,7 +56,11 @@ class SourceCoordinator(ABC, Generic[TaskT]):
 
     @abstractmethod
     def tasks(self, start: JsonObject, end: JsonObject) -> Sequence[TaskT]:
-        """Return the tasks of a logged batch: a pure function of its two offsets and the options. No I/O."""
+        """Return the tasks of a logged batch. No I/O.
+
+        What they read together is a pure function of the two offsets. Among how many tasks it is divided may
+        depend on how long earlier batches took, but is the same each time that Spark asks for a batch.
+        """
 
     @abstractmethod
     def latest(self) -> JsonObject | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
@@ -17,6 +18,7 @@ from headwater.connector.planned.kept_splits import within_limits
 from headwater.connector.planned.loss_listener import LossListener
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
+from headwater.connector.planned.task_count import TaskCounts
 from headwater.connector.planned.task_losses import TaskLosses
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRequest
@@ -80,6 +82,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             restore=lambda checkpoint: source.restore_enumerator(context, checkpoint),
         )
         self._admission = Admission(limits, clock)
+        self._task_counts = TaskCounts(clock)
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._available_now = False
         self._target: dict[SplitT, PositionT] | None = None
@@ -99,6 +102,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         What else is new waits for the next batch: a split that is out of sight, or back (the next look finds
         the same).
         """
+        self._task_counts.committed(start)
         before = self._codec.decode(start)
         task_losses = self._task_losses.waiting(start)
         self._look(start, before, SplitRequest(limited, ends=self._available_now or not limited))
@@ -140,14 +144,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             path: SplitRange(split, offset.starts[path], offset.positions[path])
             for path, split in sorted(offset.splits.items())
         }
-        planned = self._cut(
-            [
-                whole
-                for whole in wholes.values()
-                if whole.start != whole.stop or self._source.leave_open(whole, whole) != whole
-            ],
-            offset.state,
-        )
+        ranges = [
+            whole
+            for whole in wholes.values()
+            if whole.start != whole.stop or self._source.leave_open(whole, whole) != whole
+        ]
+        planned = plan_tasks(self._source, ranges, self._row_bytes(ranges, offset.state), self._hints)
         return [
             ReadTask(tuple(self._source.leave_open(piece, wholes[piece.split.path]) for piece in task.ranges))
             for task in planned
@@ -160,7 +162,14 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         before = self._codec.decode(start)
         if after.adopted:
             after = adopted_batch(self._source, before, after)
-        tasks = self._cut(after.ranges_since(before), after.state)
+        ranges = after.ranges_since(before)
+        tasks = plan_tasks(
+            self._source,
+            ranges,
+            self._row_bytes(ranges, after.state),
+            self._hints,
+            partial(self._task_counts.choose, end),
+        )
         losses_to = self._losses_to()
         return [replace(task, losses_to=losses_to) for task in tasks] if losses_to else tasks
 
@@ -185,11 +194,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             self._loss_listener.close()
         self._driver.close()
 
-    def _cut(
-        self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue
-    ) -> list[ReadTask[SplitT, PositionT]]:
-        row_bytes = {piece.split.path: self._source.row_bytes(piece.split, state) for piece in ranges}
-        return plan_tasks(self._source, ranges, row_bytes, self._hints)
+    def _row_bytes(self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue) -> list[int]:
+        return [self._source.row_bytes(piece.split, state) for piece in ranges]
 
     def _losses_to(self) -> LossAddress | None:
         """Return where tasks report losses; the first call begins to listen. On Spark's thread.

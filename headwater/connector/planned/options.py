@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.connector.cpus import available_cpus
+from headwater.connector.cpus import known_parallelism
 from headwater.connector.options import Option, ParsedOptions, duration_ms, integer
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.planning import PlanningHints
@@ -52,8 +52,9 @@ PARALLELISM: Final = Option(
     "parallelism",
     integer(1),
     None,
-    "How many tasks the cluster runs at once.",
-    shown_default="the driver's CPUs",
+    "How many tasks the cluster runs at once: a batch has no more, unless its bytes or `minPartitions` ask "
+    "for more. Where it is not known there may be one for each split.",
+    shown_default="`HEADWATER_PARALLELISM`",
 )
 
 PLANNED_OPTIONS: Final = (
@@ -103,7 +104,7 @@ def planning_hints(
         max_rows_per_task: the source's option for the most rows of a task.
     """
     return PlanningHints(
-        parallelism=options[PARALLELISM] or available_cpus(),
+        parallelism=options[PARALLELISM] or known_parallelism(),
         min_tasks=options[MIN_PARTITIONS] or 1,
         max_rows_per_task=options[max_rows_per_task],
     )

@@ -1,19 +1,21 @@
-"""From ranges to tasks: few tasks for a small batch, many for a large one.
+"""From ranges to tasks.
 
-Every task, and every wave of tasks, has a price; the bytes of a large batch need hands. So ranges are cut
-where they are large and packed where they are small. The plan is a pure function of its arguments: a replayed
-batch gets the same tasks.
+Every task, and every wave of tasks, has a price; but the bytes of a large batch need hands, and so does the
+work that is done with its rows. Ranges are cut where they are large, and packed where there are more of them
+than the batch is given tasks. What a batch reads depends on its offsets alone; when it is replayed it may be
+divided among another number of tasks.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
-from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
-from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
+from headwater.connector.cpus import available_cpus
+from headwater.core.planned_source import PlannedSource
+from headwater.core.split import PositionT, SplitRange, SplitT
 from headwater.readers.runtime.loss_reports import LossAddress
 
 SMALL_TASK_BYTES = 4 << 20
@@ -41,70 +43,94 @@ class PlanningHints:
     """What the user says about tasks.
 
     Attributes:
-        parallelism: how many tasks the cluster runs at once; a medium batch is spread over so many.
+        parallelism: how many tasks the cluster runs at once; None if that is not known. Then a batch may have
+            a task for each split, as Spark's own Kafka source has.
         min_tasks: cut large ranges until there are about so many tasks (``minPartitions``); a share of a task
             is rounded, as in Spark.
         max_rows_per_task: no task is planned for more records than this (``maxRecordsPerPartition``).
     """
 
-    parallelism: int
+    parallelism: int | None = None
     min_tasks: int = 1
     max_rows_per_task: int | None = None
+
+
+class ChooseTasks(Protocol):
+    """Says how many tasks a batch of so many rows gets, between the fewest and the most that make sense."""
+
+    def __call__(self, rows: int, fewest: int, most: int, /) -> int: ...
 
 
 def plan_tasks(
     source: PlannedSource[Any, SplitT, PositionT],
     ranges: Sequence[SplitRange[SplitT, PositionT]],
-    row_bytes: Mapping[SplitPath, int],
+    row_bytes: Sequence[int],
     hints: PlanningHints,
+    choose: ChooseTasks | None = None,
 ) -> list[ReadTask[SplitT, PositionT]]:
-    """Return the tasks of a batch; together they read exactly ``ranges``, each record once."""
-    sized = []
-    for piece in ranges:
-        rows = source.rows_between(piece.start, piece.stop)
-        sized.append((piece, rows, rows * row_bytes.get(piece.split.path, DEFAULT_ROW_BYTES)))
-    if not sized:
+    """Return the tasks of a batch; together they read exactly ``ranges``, each record once.
+
+    Args:
+        source: cuts its ranges.
+        ranges: what the batch reads.
+        row_bytes: about how many bytes a record has, for each range.
+        hints: the user's.
+        choose: says how many tasks there are to be; without it the most, for what is done with the rows of a
+            batch read is not known, and there is no batch before to learn from.
+    """
+    if not ranges:
         return []
-    wanted = _tasks_wanted(sum(size for _, _, size in sized), hints)
-    pieces = _cut(source, sized, wanted, hints)
-    if hints.max_rows_per_task is not None:
-        return [ReadTask((piece,)) for piece, _ in pieces]
-    return _pack(pieces, max(wanted, 1))
+    rows = [source.rows_between(piece.start, piece.stop) for piece in ranges]
+    sizes = [count * size for count, size in zip(rows, row_bytes, strict=True)]
+    fewest = _fewest_tasks(sum(sizes), hints)
+    most = max(fewest, min(len(ranges), hints.parallelism or len(ranges)))
+    wanted = choose(sum(rows), fewest, most) if choose is not None else most
+    pieces, piece_sizes = _cut(source, list(zip(ranges, rows, sizes, strict=True)), fewest, hints)
+    if hints.max_rows_per_task is not None or len(pieces) <= wanted:
+        return [ReadTask((piece,)) for piece in pieces]
+    return _pack(pieces, piece_sizes, wanted)
 
 
-def _tasks_wanted(total_bytes: int, hints: PlanningHints) -> int:
-    by_bytes = min(hints.parallelism, max(1, total_bytes // SMALL_TASK_BYTES))
+def _fewest_tasks(total_bytes: int, hints: PlanningHints) -> int:
+    """Return how many tasks the bytes of a batch need, however cheap its rows are."""
+    by_bytes = min(hints.parallelism or available_cpus(), max(1, total_bytes // SMALL_TASK_BYTES))
     return max(hints.min_tasks, by_bytes, -(-total_bytes // LARGE_TASK_BYTES))
 
 
 def _cut(
     source: PlannedSource[Any, SplitT, PositionT],
     sized: Sequence[tuple[SplitRange[SplitT, PositionT], int, int]],
-    wanted: int,
+    tasks: int,
     hints: PlanningHints,
-) -> list[tuple[SplitRange[SplitT, PositionT], int]]:
-    """Cut what is larger than an even share; return the pieces with their sizes in bytes."""
+) -> tuple[list[SplitRange[SplitT, PositionT]], list[int]]:
+    """Cut what is larger than an even share of the bytes among so many tasks; return the pieces and sizes."""
     total_bytes = sum(size for _, _, size in sized)
     pieces = []
-    for whole, rows, size in sized:
-        count = round(wanted * size / total_bytes) if total_bytes else 1
+    piece_sizes = []
+    for whole, count, size in sized:
+        parts = round(tasks * size / total_bytes) if total_bytes else 1
         if hints.max_rows_per_task is not None:
-            count = max(count, -(-rows // hints.max_rows_per_task))
-        cut = source.cut(whole, count) if count > 1 else [whole]
-        pieces += [(piece, size // len(cut)) for piece in cut]
-    return pieces
+            parts = max(parts, -(-count // hints.max_rows_per_task))
+        if parts > 1:
+            cut = source.cut(whole, parts)
+            pieces += cut
+            piece_sizes += [size // len(cut)] * len(cut)
+        else:
+            pieces.append(whole)
+            piece_sizes.append(size)
+    return pieces, piece_sizes
 
 
 def _pack(
-    pieces: Sequence[tuple[SplitRange[SplitT, PositionT], int]], bins: int
+    pieces: Sequence[SplitRange[SplitT, PositionT]], sizes: Sequence[int], bins: int
 ) -> list[ReadTask[SplitT, PositionT]]:
     """Put pieces into bins of about equal size: the largest first, each into the emptiest bin."""
-    if len(pieces) <= bins:
-        return [ReadTask((piece,)) for piece, _ in pieces]
-    heap: list[tuple[int, int]] = [(0, at) for at in range(bins)]
+    if bins == 1:
+        return [ReadTask(tuple(pieces))]
+    heap = [(0, at) for at in range(bins)]
     packed: list[list[int]] = [[] for _ in range(bins)]
-    for at in sorted(range(len(pieces)), key=lambda i: -pieces[i][1]):
-        filled, emptiest = heapq.heappop(heap)
+    for at in sorted(range(len(pieces)), key=sizes.__getitem__, reverse=True):
+        filled, emptiest = heap[0]
         packed[emptiest].append(at)
-        heapq.heappush(heap, (filled + pieces[at][1] + 1, emptiest))
-    return [ReadTask(tuple(pieces[at][0] for at in sorted(members))) for members in packed if members]
+        heapq.heapreplace(heap, (filled + sizes[at] + 1, emptiest))
+    return [ReadTask(tuple(pieces[at] for at in sorted(members))) for members in packed if members]

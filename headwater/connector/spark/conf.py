@@ -5,6 +5,8 @@ from __future__ import annotations
 import sysconfig
 from pathlib import Path
 
+from headwater.connector.cpus import PARALLELISM_VARIABLE
+
 
 def recommended_conf() -> dict[str, str]:
     """Return the settings that the measurements in the README use.
@@ -23,21 +25,25 @@ def recommended_conf() -> dict[str, str]:
     }
 
 
-def recommended_environment() -> dict[str, str]:
+def recommended_environment(*, parallelism: int | None = None) -> dict[str, str]:
     """Return environment variables that take some two seconds off the first batch after a cold start.
 
     ``os.environ.update(...)`` before Spark starts.
 
-    They make Spark start its Python processes with ``headwater-python``, which lies beside the Python that
-    headwater was installed for: the same Python, but with PySpark from its folder instead of from
+    With ``parallelism``, the number of tasks that the cluster runs at once, another one says that to all
+    sources: it is the default of their option ``parallelism``. Spark tells a source nothing of it.
+
+    The others make Spark start its Python processes with ``headwater-python``, which lies beside the Python
+    that headwater was installed for: the same Python, but with PySpark from its folder instead of from
     ``pyspark.zip``, out of which every process compiles it anew. Where ``spark-submit`` starts the driver,
     set ``PYSPARK_PYTHON=headwater-python`` for it instead. On a cluster the file must lie at the same place
     on every executor.
 
-    Empty where headwater was not installed as a package, for example with ``--py-files``.
+    Without them where headwater was not installed as a package, for example with ``--py-files``.
     """
+    known = {} if parallelism is None else {PARALLELISM_VARIABLE: str(parallelism)}
     scripts = Path(sysconfig.get_path("scripts"))
     python = scripts / "headwater-python"
     if not (python.is_file() and (scripts / "python3").exists()):
-        return {}
-    return dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(python))
+        return known
+    return {**known, **dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(python))}

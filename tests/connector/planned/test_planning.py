@@ -17,7 +17,12 @@ def ranges(*sizes: int) -> list[SplitRange[NumberSplit, int]]:
 
 
 def plan(sizes: list[int], row_bytes: int, hints: PlanningHints) -> list[ReadTask[NumberSplit, int]]:
-    return plan_tasks(SOURCE, ranges(*sizes), {(f"s{i}",): row_bytes for i in range(len(sizes))}, hints)
+    return plan_tasks(SOURCE, ranges(*sizes), [row_bytes] * len(sizes), hints)
+
+
+def fewest(sizes: list[int], row_bytes: int, hints: PlanningHints) -> list[ReadTask[NumberSplit, int]]:
+    """The plan of a micro-batch whose rows are known to be cheap."""
+    return plan_tasks(SOURCE, ranges(*sizes), [row_bytes] * len(sizes), hints, lambda _, fewest, __: fewest)
 
 
 @given(
@@ -41,16 +46,37 @@ def test_together_the_tasks_read_every_record_once(
 
 
 @given(st.lists(st.integers(1, 1_000), min_size=1, max_size=50), st.integers(1, 8))
-def test_a_small_batch_costs_one_task_however_many_splits(sizes: list[int], cores: int) -> None:
-    assert len(plan(sizes, 80, PlanningHints(parallelism=cores))) == 1
+def test_a_small_batch_of_cheap_rows_costs_one_task_however_many_splits(sizes: list[int], cores: int) -> None:
+    assert len(fewest(sizes, 80, PlanningHints(parallelism=cores))) == 1
 
 
-def test_a_medium_batch_is_spread_over_the_cores() -> None:
-    assert len(plan([100_000, 100_000, 100_000], 100, PlanningHints(parallelism=2))) == 2
+@given(st.lists(st.integers(1, 1_000), min_size=1, max_size=50), st.one_of(st.none(), st.integers(1, 60)))
+def test_a_small_batch_of_which_nothing_is_known_has_a_task_for_each_split_up_to_the_parallelism(
+    sizes: list[int], parallelism: int | None
+) -> None:
+    assert len(plan(sizes, 80, PlanningHints(parallelism=parallelism))) == min(
+        len(sizes), parallelism or len(sizes)
+    )
+
+
+def test_a_medium_batch_is_spread_over_the_cores_however_cheap_its_rows_are() -> None:
+    assert len(fewest([100_000, 100_000, 100_000], 100, PlanningHints(parallelism=2))) == 2
+
+
+def test_how_many_tasks_is_chosen_between_what_bytes_need_and_what_splits_allow() -> None:
+    asked: list[tuple[int, int, int]] = []
+
+    def choose(rows: int, fewest: int, most: int) -> int:
+        asked.append((rows, fewest, most))
+        return 3
+
+    made = plan_tasks(SOURCE, ranges(10, 10, 10, 10, 10, 10), [80] * 6, PlanningHints(parallelism=5), choose)
+    assert asked == [(60, 1, 5)]
+    assert [len(task.ranges) for task in made] == [2, 2, 2]
 
 
 def test_a_large_split_is_cut_by_bytes() -> None:
-    tasks = plan([10_000_000], 1_000, PlanningHints(parallelism=2))
+    tasks = fewest([10_000_000], 1_000, PlanningHints(parallelism=2))
     assert len(tasks) == -(-10_000_000 * 1_000 // LARGE_TASK_BYTES)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import pyarrow as pa
 
-from headwater.connector.cpus import available_cpus
+from headwater.connector.cpus import available_cpus, known_parallelism
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.planned.planning import PlanningHints
@@ -219,7 +219,8 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
         source=source,
         limits=ReadLimits(max_files=parsed[MAX_FILES] or _ANY_NUMBER),
         hints=PlanningHints(
-            parallelism=parsed[PARALLELISM] or available_cpus(), min_tasks=parsed[MIN_PARTITIONS] or 1
+            parallelism=parsed[PARALLELISM] or known_parallelism() or available_cpus(),
+            min_tasks=parsed[MIN_PARTITIONS] or 1,
         ),
         backoff=_BACKOFF,
         push_filters=parsed[PUSH_FILTERS] and mode is Boundedness.BOUNDED,

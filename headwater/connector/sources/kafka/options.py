@@ -99,8 +99,11 @@ KAFKA_OPTIONS: Final = OptionTable(
         MAX_RECORDS_PER_PARTITION,
         replace(
             PARALLELISM,
-            help="How many tasks the cluster runs at once; a medium batch is spread over so many.",
-            shown_default="CPUs of the driver",
+            help="How many tasks the cluster runs at once (executors times their cores). A batch read, and a "
+            "micro-batch whose rows take time, has a task for each partition, but no more than this; one of "
+            "few and cheap rows has fewer. By default what the environment variable says, which "
+            "`hw.recommended_environment(parallelism=...)` sets; else a task for each partition.",
+            shown_default="`HEADWATER_PARALLELISM`",
         ),
         MAX_OFFSETS,
         replace(

@@ -301,8 +301,12 @@ class TestTasks:
             "endingOffsets": f'{{"{topic}":{{"0":10,"1":3,"2":0}}}}',
         }
 
-    def test_a_small_batch_is_one_task(self, kafka: LocalKafka, timed: str) -> None:
+    def test_a_partition_is_a_task(self, kafka: LocalKafka, timed: str) -> None:
         _, tasks = batch_and_tasks(kafka.bootstrap_servers, **self.given_ends(timed))
+        assert self.sizes(tasks) == [3, 10]
+
+    def test_up_to_the_parallelism(self, kafka: LocalKafka, timed: str) -> None:
+        _, tasks = batch_and_tasks(kafka.bootstrap_servers, parallelism="1", **self.given_ends(timed))
         assert self.sizes(tasks) == [13]
 
     def test_min_partitions_cuts(self, kafka: LocalKafka, timed: str) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from headwater.connector.cpus import available_cpus
 from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
@@ -344,7 +343,7 @@ class TestTheRest:
     def test_defaults(self) -> None:
         made = configured()
         assert (made.hints.parallelism, made.hints.min_tasks, made.hints.max_rows_per_task) == (
-            available_cpus(),
+            None,
             1,
             None,
         )
