@@ -33,6 +33,8 @@ class Scale:
         memory_rows: of the small and of the large topic of 1 KB records.
         planning_partitions: of the one big topic.
         planning_rounds: how many batches are planned.
+        parallelism_batches: of `parallelism` and `wide`: how many micro-batches, all together.
+        parallelism_work_s: of `parallelism`: cells whose batches take longer than this are left out.
     """
 
     rounds: int
@@ -44,6 +46,8 @@ class Scale:
     memory_rows: tuple[int, int]
     planning_partitions: int = 10_000
     planning_rounds: int = 40
+    parallelism_batches: int = 24
+    parallelism_work_s: float = 30
 
 
 FULL = Scale(
@@ -65,6 +69,8 @@ QUICK = Scale(
     latency_warm_s=8,
     memory_rows=(100_000, 600_000),
     planning_rounds=15,
+    parallelism_batches=16,
+    parallelism_work_s=2,
 )
 
 

@@ -47,9 +47,15 @@ def spark_session(conf: Mapping[str, str], jars: Sequence[str] = ()) -> SparkSes
 
 
 def read_batch(
-    spark: SparkSession, subject: str, bootstrap: str, topic: str, *, value_only: bool = False
+    spark: SparkSession,
+    subject: str,
+    bootstrap: str,
+    topic: str,
+    *,
+    value_only: bool = False,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return a topic as a DataFrame.
+    """Return a topic as a DataFrame; ``options`` are both subjects'.
 
     All seven columns, or the value alone, each subject in the way that its users would ask for that.
     """
@@ -57,6 +63,7 @@ def read_batch(
         spark.read.format(_FORMATS[subject])
         .option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", topic)
+        .options(**(options or {}))
     )
     if subject == JVM:
         return reader.load().select("value") if value_only else reader.load()
@@ -64,12 +71,20 @@ def read_batch(
     return (reader.option("columns", "value") if value_only else reader).load()
 
 
-def read_stream(spark: SparkSession, subject: str, bootstrap: str, topic: str, *, starting: str) -> DataFrame:
-    """Return a topic as a streaming DataFrame with all seven columns."""
+def read_stream(
+    spark: SparkSession,
+    subject: str,
+    bootstrap: str,
+    topic: str,
+    *,
+    starting: str,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return a topic as a streaming DataFrame with all seven columns; ``options`` are both subjects'."""
     reader: DataStreamReader = (
         spark.readStream.format(_FORMATS[subject])
         .option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", topic)
     )
-    reader = reader.option("startingOffsets", starting)
+    reader = reader.option("startingOffsets", starting).options(**(options or {}))
     return (reader if subject == JVM else reader.option("source", "kafka")).load()

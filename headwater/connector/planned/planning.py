@@ -105,7 +105,7 @@ def _cut(
 ) -> tuple[list[SplitRange[SplitT, PositionT]], list[int]]:
     """Cut what is larger than an even share of the bytes among so many tasks; return the pieces and sizes."""
     total_bytes = sum(size for _, _, size in sized)
-    pieces = []
+    pieces: list[SplitRange[SplitT, PositionT]] = []
     piece_sizes = []
     for whole, count, size in sized:
         parts = round(tasks * size / total_bytes) if total_bytes else 1
