@@ -14,7 +14,7 @@ from headwater.readers.kafka.arenas import PROCESS_POOL, ArenaPool, Scratch
 from headwater.readers.kafka.chunks import chunks
 from headwater.readers.kafka.layout import BatchArray, ByteArray
 from headwater.readers.kafka.legacy import legacy_rows
-from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, scan, verify, with_records_from
+from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, verify, with_records_from
 from headwater.readers.kafka.rows import RowBuilder
 from headwater.readers.kafka.transactions import without_aborted
 
@@ -73,7 +73,7 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         """
         data = as_bytes(record.data)
         split_id = state.split.split_id
-        batches = scan(data, split_id)
+        batches = record.batches(split_id)
         if not len(batches):
             return
         following = int(batches[-1]["last_offset"]) + 1
@@ -127,6 +127,10 @@ def _by_format(batches: BatchArray) -> Iterator[BatchArray]:
     """Yield consecutive batches that are all of the old formats (v0 and v1), or all of format v2."""
     if not len(batches):
         return
-    changes = np.flatnonzero(np.diff(batches["magic"] < 2)) + 1
+    legacy = batches["magic"] < 2
+    if not legacy.any():
+        yield batches
+        return
+    changes = np.flatnonzero(np.diff(legacy)) + 1
     for first, last in pairwise([0, *changes.tolist(), len(batches)]):
         yield batches[first:last]

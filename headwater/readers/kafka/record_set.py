@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from crc32c import crc32c
@@ -21,6 +21,8 @@ CONTROL = 0x20
 """Attribute bit: the batch holds the end marker of a transaction, no records for readers."""
 
 _NO_BATCHES = np.empty(0, BATCH)
+_USUALLY_AT_MOST = 8
+"""A response about many partitions holds few batches of each: so many are scanned with one call."""
 _NO_BYTES = np.empty(0, np.uint8)
 _LENGTH_AT = 8
 _LOG_OVERHEAD = 12
@@ -30,7 +32,7 @@ _CHECKED_FROM = 16
 """In the formats v0 and v1 it begins with the magic byte, this far into the message."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class RecordSet:
     """The record batches of one partition, exactly as the broker sent them: the split reader's raw record.
 
@@ -52,6 +54,17 @@ class RecordSet:
     aborted: Sequence[tuple[int, int]] = ()
     read_committed: bool = False
     start: int = 0
+    _batches: BatchArray | None = field(default=None, init=False, repr=False)
+
+    def batches(self, split_id: str) -> BatchArray:
+        """Return the headers of all complete batches. They are read once: both reader and emitter need them.
+
+        Raises:
+            CorruptRecordError: a header cannot be what a broker wrote.
+        """
+        if self._batches is None:
+            self._batches = scan(as_bytes(self.data), split_id)
+        return self._batches
 
 
 def as_bytes(data: memoryview | bytes | ByteArray) -> ByteArray:
@@ -67,12 +80,14 @@ def scan(data: ByteArray, split_id: str) -> BatchArray:
     Raises:
         CorruptRecordError: a header cannot be what a broker wrote.
     """
-    # The first call counts the batches, the second one fills as many elements.
-    count = kernel().scan(data, _NO_BATCHES)
+    batches = np.empty(_USUALLY_AT_MOST, BATCH)
+    count = kernel().scan(data, batches)
     if not count:
         return _NO_BATCHES
-    batches = np.empty(count, BATCH)
-    batches = batches[: kernel().scan(data, batches)]
+    if count > _USUALLY_AT_MOST:
+        batches = np.empty(count, BATCH)
+        kernel().scan(data, batches)
+    batches = batches[:count]
     last = batches[-1]
     if last["fault"]:
         raise fault(int(last["fault"]), split_id, int(last["base_offset"]))
@@ -115,7 +130,7 @@ def next_offset(record_set: RecordSet, split_id: str) -> int | None:
     Raises:
         CorruptRecordError: a header cannot be what a broker wrote.
     """
-    batches = scan(as_bytes(record_set.data), split_id)
+    batches = record_set.batches(split_id)
     return int(batches[-1]["last_offset"]) + 1 if len(batches) else None
 
 
