@@ -8,7 +8,7 @@ budget among its splits. Limits of rows are kept as Spark's own Kafka source kee
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headwater.core.clock import Clock
@@ -45,13 +45,18 @@ class Admission:
         self._clock_set_ms: int | None = None
 
     def admit(
-        self, backlog: Sequence[int], row_bytes: Sequence[int], *, limited: bool, wait_for_more: bool
+        self,
+        backlog: Sequence[int],
+        row_bytes: Callable[[], Sequence[int]],
+        *,
+        limited: bool,
+        wait_for_more: bool,
     ) -> list[int]:
         """Return how many records to take of each split; all zero for "no batch now".
 
         Args:
             backlog: the records there are, per split.
-            row_bytes: the estimated size of one record, per split.
+            row_bytes: returns the estimated size of one record, per split; asked only where bytes are limited.
             limited: whether the maximums count (they do not under ``Trigger.Once``).
             wait_for_more: whether the minimum counts (it does not where Spark would take "nothing now" for
                 the end).
@@ -62,12 +67,13 @@ class Admission:
         if limited and self._limits.max_rows is not None:
             taken = share_rows(taken, self._limits.max_rows)
         if limited and self._limits.max_bytes is not None:
+            sizes = row_bytes()
             in_bytes = share_budget(
-                [rows * size for rows, size in zip(taken, row_bytes, strict=True)], self._limits.max_bytes
+                [rows * size for rows, size in zip(taken, sizes, strict=True)], self._limits.max_bytes
             )
             taken = [
                 min(rows, max(1, budget // size))
-                for rows, size, budget in zip(taken, row_bytes, in_bytes, strict=True)
+                for rows, size, budget in zip(taken, sizes, in_bytes, strict=True)
             ]
         return taken
 

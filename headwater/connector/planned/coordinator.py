@@ -238,8 +238,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         backlog = [self._source.rows_between(positions[path], ends[path]) for path in behind]
         taken = backlog
         if not self._source.bounded_splits:
-            row_bytes = [self._source.row_bytes(splits[path], state) for path in behind]
-            taken = self._admission.admit(backlog, row_bytes, limited=limited, wait_for_more=wait_for_more)
+            taken = self._admission.admit(
+                backlog,
+                lambda: [self._source.row_bytes(splits[path], state) for path in behind],
+                limited=limited,
+                wait_for_more=wait_for_more,
+            )
         for path, rows in zip(behind, taken, strict=True):
             if rows:
                 positions[path] = self._advance(path, positions[path], rows, ends[path])

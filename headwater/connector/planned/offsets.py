@@ -22,8 +22,9 @@ Version 1 had neither ``kept`` nor ``losses``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, ClassVar, Generic, Protocol, cast
 
 from headwater.connector.coordination.offset_codec import OffsetCodec, SplitSerializer, flatten, nest
@@ -69,19 +70,21 @@ class PlannedOffset(Generic[SplitT, PositionT]):
         Raises:
             OffsetError: a split has no start in either offset: the log was tampered with, or cut.
         """
+        starts = {**before.positions, **self.starts} if before is not None else self.starts
+        splits = self.splits
         ranges = []
-        for path in sorted(self.positions):
-            if path in self.starts:
-                start = self.starts[path]
-            elif before is not None and path in before.positions:
-                start = before.positions[path]
-            else:
+        for path, stop in sorted(self.positions.items(), key=_path):
+            if path not in starts:
                 raise OffsetError(
                     f"the offset log does not say where the batch begins for split {'-'.join(path)}"
                 )
-            if start != self.positions[path]:
-                ranges.append(SplitRange(self.splits[path], start, self.positions[path]))
+            start = starts[path]
+            if start != stop:
+                ranges.append(SplitRange(splits[path], start, stop))
         return ranges
+
+
+_path: Callable[[tuple[SplitPath, object]], SplitPath] = itemgetter(0)
 
 
 class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[SplitT, PositionT]):

@@ -82,15 +82,15 @@ def test_shares_are_in_proportion(small: int, times: int, budget: int) -> None:
 
 def test_a_byte_limit_takes_at_least_one_record_of_each_split() -> None:
     admission = Admission(ReadLimits(max_bytes=1_000), ManualClock())
-    assert admission.admit([50, 50], [10_000, 100], limited=True, wait_for_more=True) == [1, 1]
-    assert admission.admit([100], [100], limited=True, wait_for_more=True) == [10]
+    assert admission.admit([50, 50], lambda: [10_000, 100], limited=True, wait_for_more=True) == [1, 1]
+    assert admission.admit([100], lambda: [100], limited=True, wait_for_more=True) == [10]
 
 
 def test_both_limits_hold_together() -> None:
     admission = Admission(ReadLimits(max_rows=20, max_bytes=1_000), ManualClock())
-    assert admission.admit([100], [100], limited=True, wait_for_more=True) == [10]
-    assert admission.admit([100], [10], limited=True, wait_for_more=True) == [20]
-    assert admission.admit([100], [10], limited=False, wait_for_more=False) == [100]
+    assert admission.admit([100], lambda: [100], limited=True, wait_for_more=True) == [10]
+    assert admission.admit([100], lambda: [10], limited=True, wait_for_more=True) == [20]
+    assert admission.admit([100], lambda: [10], limited=False, wait_for_more=False) == [100]
 
 
 class TestMinimum:
@@ -106,7 +106,7 @@ class TestMinimum:
 
     @staticmethod
     def admit(admission: Admission, rows: int) -> int:
-        return sum(admission.admit([rows], [1], limited=True, wait_for_more=True))
+        return sum(admission.admit([rows], lambda: [1], limited=True, wait_for_more=True))
 
     def test_the_first_batch_of_a_run_does_not_wait_and_the_next_one_does(
         self, admission: Admission, clock: ManualClock
