@@ -56,7 +56,8 @@ class Admission:
 
         Args:
             backlog: the records there are, per split.
-            row_bytes: returns the estimated size of one record, per split; asked only where bytes are limited.
+            row_bytes: returns the estimated size of one record, per split; called only where bytes are
+                limited.
             limited: whether the maximums count (they do not under ``Trigger.Once``).
             wait_for_more: whether the minimum counts (it does not where Spark would take "nothing now" for
                 the end).

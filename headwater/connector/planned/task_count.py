@@ -1,10 +1,10 @@
 """How many tasks a micro-batch gets, learnt from how long those before it took.
 
 A source sees neither Spark's scheduler nor what becomes of its rows. It sees when it handed out a batch, and
-when Spark asked for the next one, which it does when the batch is committed. The time between holds the work of
-all rows, the price of every task, Spark's own steps, and the wait for a trigger. What it is spent on shows when
-the number of tasks is changed: with fewer tasks a batch of few and cheap rows becomes shorter, and any other one
-longer.
+when Spark asked for the next one, which it does when the batch is committed. The time between holds the work
+of all rows, the price of every task, Spark's own steps, and the wait for a trigger. What it is spent on shows
+when the number of tasks is changed: with fewer tasks a batch of few and cheap rows becomes shorter, and any
+other one longer.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _MOST_PATIENCE = 512
 class TaskCount:
     """Learns how many tasks are best for batches of about the same number of rows.
 
-    Begins with the most. Tries half of them, or a quarter where they are many, and stays there if batches have
-    become shorter. Goes back to the most when batches take much longer than they did. So it errs on the safe
-    side: a mistake about cheap rows costs the price of some tasks, and one about dear rows a single longer
-    batch, more and more rarely.
+    Begins with the most. Tries half of them, or a quarter where they are many, and stays there if batches
+    have become shorter. Goes back to the most when batches take much longer than they did. So it errs on the
+    safe side: a mistake about cheap rows costs the price of some tasks, and one about dear rows a single
+    longer batch, more and more rarely.
 
     Where the wait for a trigger hides how long batches take, fewer tasks never show a gain, and it stays with
     the most.
