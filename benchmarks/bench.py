@@ -26,10 +26,9 @@ class Scale:
         rounds: how often each thing is measured; medians are shown.
         warmups: how often it is run before that, unmeasured.
         topics: of `throughput`: how many records.
-        latency_s: how long latency is measured, for each subject.
-        latency_turns: in how many pieces, so that a slow minute of the machine does not hit one subject
-            alone.
-        latency_warm_s: how long each piece runs before it counts.
+        latency_s: how long latency is measured, for each subject in each round.
+        latency_rounds: in how many rounds at most.
+        latency_warm_s: how long each subject runs before it counts.
         memory_rows: of the small and of the large topic of 1 KB records.
         planning_partitions: of the one big topic.
         planning_rounds: how many batches are planned.
@@ -41,7 +40,7 @@ class Scale:
     warmups: int
     topics: Mapping[str, int]
     latency_s: int
-    latency_turns: int
+    latency_rounds: int
     latency_warm_s: int
     memory_rows: tuple[int, int]
     planning_partitions: int = 10_000
@@ -54,8 +53,8 @@ FULL = Scale(
     rounds=5,
     warmups=2,
     topics={"100 B": 12_000_000, "1 KB": 4_000_000, "zstd 100 B": 12_000_000},
-    latency_s=60,
-    latency_turns=2,
+    latency_s=30,
+    latency_rounds=6,
     latency_warm_s=15,
     memory_rows=(400_000, 4_000_000),
 )
@@ -64,8 +63,8 @@ QUICK = Scale(
     rounds=3,
     warmups=1,
     topics={"100 B": 2_000_000, "1 KB": 600_000, "zstd 100 B": 2_000_000},
-    latency_s=15,
-    latency_turns=1,
+    latency_s=10,
+    latency_rounds=3,
     latency_warm_s=8,
     memory_rows=(100_000, 600_000),
     planning_rounds=15,

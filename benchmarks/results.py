@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Figure", "Section", "Target", "as_json", "as_markdown", "median_of", "percentile"]
+__all__ = [
+    "Figure",
+    "Section",
+    "Target",
+    "as_json",
+    "as_markdown",
+    "measured",
+    "median_of",
+    "percentile",
+    "table",
+]
 
 
 @dataclass(frozen=True)
@@ -104,22 +114,26 @@ def percentile(samples: Sequence[float], percent: int) -> float:
 
 def as_markdown(sections: Sequence[Section], environment: Mapping[str, Any]) -> str:
     """Return the report."""
+    lines = [f"{measured(environment)} Medians."]
+    for section in sections:
+        lines += ["", f"### {section.title}", "", section.about, "", *table(section.header, section.rows)]
+        if section.targets:
+            lines += [
+                "",
+                *table(("target", "wanted", "reached", "met"), [target.row() for target in section.targets]),
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def measured(environment: Mapping[str, Any]) -> str:
+    """Return in a sentence when, how and on what was measured."""
     machine = environment["machine"]
     versions = environment["versions"]
     tools = ", ".join(
         f"{name} {versions[name]}" for name in ("headwater", "pyspark", "kafka", "java", "python")
     )
     host = f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gb']:.0f} GB"
-    command = f"Measured on {environment['date'][:10]} with `{environment['command']}`"
-    lines = [f"{command}: {host}; {tools}. Medians."]
-    for section in sections:
-        lines += ["", f"### {section.title}", "", section.about, "", *_table(section.header, section.rows)]
-        if section.targets:
-            lines += [
-                "",
-                *_table(("target", "wanted", "reached", "met"), [target.row() for target in section.targets]),
-            ]
-    return "\n".join(lines) + "\n"
+    return f"Measured on {environment['date'][:10]} with `{environment['command']}`: {host}; {tools}."
 
 
 def as_json(sections: Sequence[Section], environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,6 +152,7 @@ def as_json(sections: Sequence[Section], environment: Mapping[str, Any]) -> dict
     }
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
     ruler = ["---", *["---:"] * (len(header) - 1)]
     return [f"| {' | '.join(cells)} |" for cells in (header, ruler, *rows)]

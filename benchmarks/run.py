@@ -24,6 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.bench import FULL, QUICK, ROOT, Bench, BenchmarkError, Scale
 from benchmarks.chart import draw
 from benchmarks.environment import describe
+from benchmarks.readme import renew
 from benchmarks.results import Section, as_json, as_markdown
 from local_kafka import LocalKafka, LocalKafkaError
 from spark_kafka_jars import spark_kafka_jars
@@ -46,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchmarkError, LocalKafkaError) as error:
         print(error, file=sys.stderr)
         return 1
-    _write(sections, describe(jars), args.out)
+    environment = describe(jars)
+    _write(sections, environment, ROOT / "docs" if args.readme else args.out)
+    if args.readme:
+        page = ROOT / "README.md"
+        page.write_text(renew(page.read_text(), sections, environment))
     return 0
 
 
@@ -104,6 +109,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         default=ROOT / ".cache" / "benchmarks",
         help="where to write benchmarks.md, .json and .png",
+    )
+    parser.add_argument(
+        "--readme",
+        action="store_true",
+        help="renew README.md's tables and docs/benchmarks.*, whatever --out says",
     )
     return parser.parse_args(arguments)
 

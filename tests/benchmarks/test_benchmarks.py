@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,10 @@ from benchmarks.bench import QUICK, Bench, BenchmarkError
 from benchmarks.chart import draw
 from benchmarks.children import run_in_child
 from benchmarks.pacer import Pacer
+from benchmarks.readme import renew
 from benchmarks.results import Figure, Section, Target, as_json, as_markdown, percentile
 from benchmarks.run import measure
-from benchmarks.subjects import HEADWATER
+from benchmarks.subjects import HEADWATER, JVM
 from local_kafka import LocalKafka
 from spark_kafka_jars import spark_kafka_jars
 
@@ -115,6 +117,40 @@ def test_the_report_shows_medians_and_what_is_not_reached(tmp_path: Path) -> Non
     assert draw([section], tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
     assert not draw([], tmp_path / "none.png")
+
+
+@pytest.mark.parametrize(
+    ("medians", "rounds"), [((300, 250, 270), 3), ((228, 356, 310, 240), 3), ((100, 109), 2)]
+)
+def test_latency_is_measured_until_the_jvm_source_repeats_itself(
+    monkeypatch: pytest.MonkeyPatch, kafka: LocalKafka, medians: tuple[float, ...], rounds: int
+) -> None:
+    of_jvm = iter(medians)
+    order = []
+
+    def listen(_task: object, *, subject: str, **_more: object) -> Iterator[dict[str, object]]:
+        order.append(subject)
+        yield {"latencies_ms": [next(of_jvm) if subject == JVM else 100.0], "phases_ms": {}}
+
+    monkeypatch.setattr(latency, "run_in_child", listen)
+    shown: list[str] = []
+    bench = Bench(kafka, TINY, [], shown.append)
+    assert len(latency.alternate(bench, "topic", latency.DEFAULT)) == rounds
+    assert order == [JVM, HEADWATER, HEADWATER, JVM, JVM, HEADWATER][: 2 * rounds]
+    assert len(shown) == 2 * rounds
+
+
+def test_the_readme_gets_the_table_between_its_marks() -> None:
+    section = Section("throughput", "Rows", "About.", ("records", "rows"), [("a", "2.00")], [], [])
+    page = "Before.\n\n<!-- throughput -->\nold\n<!-- /throughput -->\n\n<!-- latency -->\nkept\n<!-- /latency -->\n"
+    new = renew(page, [section], ENVIRONMENT)
+    assert "old" not in new
+    assert "| a | 2.00 |" in new
+    assert "2 cores (any)" in new
+    assert new.startswith("Before.\n\n<!-- throughput -->\n")
+    assert new.endswith("<!-- latency -->\nkept\n<!-- /latency -->\n")
+    assert renew(new, [section], ENVIRONMENT) == new
+    assert renew("without marks", [section], ENVIRONMENT) == "without marks"
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(50, 2), (99, 4), (0, 1), (100, 4)])
