@@ -190,6 +190,8 @@ class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
     def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
         """Count records that are gone: by path, the first one, and the first one after them.
 
+        Each call counts more. Two equal positions say that records are gone, and not how many.
+
         Said in the round in which the split is assigned past them, or leaves: then the next offset logs both,
         in a batch without rows if need be, and no later round finds the same loss again. Whether a loss is an
         error is the enumerator's to decide before; only what is gone on past is reported.

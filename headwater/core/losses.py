@@ -29,7 +29,8 @@ class LostRange:
     Attributes:
         split: the split's id (`Split.split_id`), for people.
         first: the position of the first record that is gone.
-        until: the position of the first record after them.
+        until: the position of the first record after them. The same as ``first`` where it is not known how
+            many are gone.
         found: who found it.
         time_ms: when it was found: the driver's wall-clock time in ms since 1970.
     """

@@ -103,12 +103,12 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
     def __init__(self, loop: CoordinatorLoop) -> None:
         super().__init__(loop)
         self._out_of_sight: set[SplitPath] = set()
-        self._losses: dict[SplitPath, tuple[PositionT, PositionT]] = {}
+        self._losses: list[tuple[SplitPath, PositionT, PositionT]] = []
 
     def begin_round(self) -> None:
         super().begin_round()
         self._out_of_sight = set()
-        self._losses = {}
+        self._losses = []
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
         super().assign_splits(starts)
@@ -126,10 +126,10 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
             log.info("split %s is set aside with its position: %s", "-".join(path), reason)
 
     def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
-        self._losses.update(losses)
+        self._losses += [(path, first, until) for path, (first, until) in losses.items()]
 
-    def losses(self) -> Mapping[SplitPath, tuple[PositionT, PositionT]]:
-        """Return what this round reported as lost: the first record, and the first after them."""
+    def losses(self) -> Sequence[tuple[SplitPath, PositionT, PositionT]]:
+        """Return what this round reported as lost: the split, the first record, and the first after them."""
         return self._losses
 
     def live(

@@ -262,7 +262,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         now_ms = self._wall_ms()
         planned = [
             LostRange("-".join(path), first, until, "planning", now_ms)
-            for path, (first, until) in sorted(self._context.losses().items())
+            for path, first, until in self._context.losses()
         ]
         return before.plus([*task_losses, *planned], self._source.rows_between)
 

@@ -1,4 +1,4 @@
-"""The warning that a pattern matches no topic: a query that reads nothing looks like one that has nothing to do."""
+"""The warning that nothing is in sight: a query that reads nothing looks like one that has nothing to do."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _INTERVAL_MS = 60_000
 
 
 class EmptySelection:
-    """Warns at the first look at which a pattern matches nothing, and then once a minute for as long as it does.
+    """Warns at the first look that finds nothing, and then once a minute for as long as that lasts.
 
-    Names that the user gives are not its business: they must exist. One thread.
+    Names that the user gives must exist when a query begins, so for them it has a word only where partitions
+    of the checkpoint are waited for. One thread.
 
     Args:
         subscription: what is read.
@@ -26,19 +27,33 @@ class EmptySelection:
         self._clock = clock
         self._warned_ms: int | None = None
 
-    def note(self, *, is_empty: bool) -> None:
-        """Take note of what the last look at the list of topics found."""
-        if not isinstance(self._subscription, TopicPattern):
-            return
+    def note(self, *, is_empty: bool, waiting: int) -> None:
+        """Take note of what the last look at the list of topics found.
+
+        Args:
+            is_empty: whether nothing is in sight.
+            waiting: how many partitions of the checkpoint are selected.
+        """
         if not is_empty:
             self._warned_ms = None
+            return
+        pattern = self._subscription if isinstance(self._subscription, TopicPattern) else None
+        if pattern is None and not waiting:
             return
         now_ms = self._clock.monotonic_ms()
         if self._warned_ms is not None and now_ms - self._warned_ms < _INTERVAL_MS:
             return
         self._warned_ms = now_ms
-        log.warning(
-            "subscribePattern %r is found in the name of no topic that this user may see: nothing is read. "
-            "It is a regular expression of Java; topics that the user may not describe are not seen",
-            self._subscription.pattern,
-        )
+        if pattern is not None:
+            log.warning(
+                "subscribePattern %r is found in the name of no topic that this user may see: nothing is "
+                "read. It is a regular expression of Java; topics that the user may not describe are not "
+                "seen",
+                pattern.pattern,
+            )
+        if waiting:
+            log.warning(
+                "none of the %d partitions that this query reads is in sight: nothing is read, and all "
+                "positions stay. They were deleted, or this user may not see them",
+                waiting,
+            )

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import DataLossError
-from headwater.core.jsons import JsonValue
+from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
-from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
+from headwater.enumerators.kafka.cluster_view import ClusterView
+from headwater.enumerators.kafka.lookup import KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.lost_records import (
+    Known,
+    LostRecords,
+    incarnations_of,
+    is_created_anew,
+    lost_records,
+)
+from headwater.enumerators.kafka.mirrors import accepted_topics, logged_cluster_id, other_cluster, ways_out
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 log = logging.getLogger(__name__)
+_MOST_WARNINGS: Final = 1_000
 
 
 class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
@@ -28,12 +40,23 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     1. As long as nothing is logged, a partition begins where ``startingOffsets`` and the options like it say.
        The first offset logs these positions, even if the batch is empty.
     2. A partition that is found later begins at its earliest record, also if the options say something else:
-       nothing that was written to it may be missed.
-    3. A partition that is no longer subscribed, because the options changed, leaves. If it is subscribed
+       nothing that was written to it may be missed. If its topic was read already, all its records are
+       due: that its log begins above 0 is data loss. A topic that is new to the query may be aged; that is logged.
+    3. A partition that is not seen any more is out of sight: it was deleted, or the user lost a permission, or
+       a broker knows only a part of the cluster. Its position stays.
+
+       * All are out of sight: nothing changes, and a warning comes once a minute.
+       * Some are: an error with ``failOnDataLoss``; a restart goes on when they are back. Otherwise a
+         warning, and the offset keeps their positions (`PlannedSplitEnumeratorContext.keep_splits`).
+       * It is back with the same topic id: it goes on at its position, however long it was away.
+    4. A partition that is no longer subscribed, because the options changed, leaves. If it is subscribed
        again, it counts as found later.
-    4. It is data loss if the topic was deleted, or deleted and created anew (another topic id), or if the log
-       ends before the position that was reached. That is an error with ``failOnDataLoss``. Otherwise there is
-       a warning, and the partition leaves, begins anew, or goes on at its end.
+    5. It is data loss if the topic was created anew (another topic id), if the log begins after the position
+       that was reached, or if it ends before. That is an error with ``failOnDataLoss``. Otherwise there is a
+       warning, the offset counts what is known to be gone, and the partition begins anew, or goes on where
+       the log begins or ends.
+    6. With ``acceptNewTopicIds`` another topic id at the start of a run is a mirror of the topic: the
+       partition goes on at its position, which must lie in the log.
 
     Args:
         context: the coordinator's; splits are assigned and retired through it.
@@ -55,16 +78,16 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self._fail_on_data_loss = fail_on_data_loss
         self._lookup = KafkaLookup(settings, clock or SystemClock())
         self._view = ClusterView({}, {}, {})
+        self._warned: set[str] = set()
 
     def start(self) -> None:
         """Nothing to do: the first look opens the connections."""
 
     def refresh(self, checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> None:
-        known = dict(checkpoint.splits) if checkpoint else {}
-        positions = dict(checkpoint.positions) if checkpoint else {}
+        known = Known.of(checkpoint)
         self._context.call_async(
-            lambda: self._lookup.look(known, positions, first=checkpoint is None),
-            lambda view: self._handle(view, known, positions),
+            lambda: self._lookup.look(known.splits, known.positions, first=checkpoint is None),
+            lambda view: self._handle(view, known, checkpoint),
             what="partitions and offsets of Kafka",
         )
 
@@ -72,7 +95,13 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         return self._view.heads
 
     def snapshot_state(self) -> JsonValue:
-        return {"row_bytes": dict(self._view.row_bytes)} if self._view.row_bytes else None
+        """Return the id of the cluster and the sizes of records, as far as they are known."""
+        state: JsonObject = {}
+        if self._view.cluster_id is not None:
+            state["cluster_id"] = self._view.cluster_id
+        if self._view.row_bytes:
+            state["row_bytes"] = dict(self._view.row_bytes)
+        return state or None
 
     def close(self) -> None:
         self._lookup.close()
@@ -80,61 +109,123 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     def _handle(
         self,
         view: ClusterView,
-        known: Mapping[SplitPath, KafkaPartitionSplit],
-        positions: Mapping[SplitPath, int],
+        known: Known,
+        checkpoint: Checkpoint[KafkaPartitionSplit, int] | None,
     ) -> None:
+        last = self._view
+        logged_cluster = logged_cluster_id(checkpoint)
+        selects = self._settings.subscription.selects
+        missing = sorted(known.splits.keys() - view.splits.keys())
+        deselected = [path for path in missing if not selects(path[0], int(path[1]))]
+        self._context.retire_splits(deselected, "it is no longer subscribed")
+        if not view.splits:
+            # All are out of sight: no change. What the look before measured stays, too.
+            cluster_id = view.cluster_id if logged_cluster is None else logged_cluster
+            self._view = replace(view, row_bytes=last.row_bytes, cluster_id=cluster_id)
+            return
         self._view = view
-        for path in sorted(view.starts.keys() & known.keys()):
-            self._lost(
-                known[path],
-                positions[path],
-                f"the topic was deleted and created anew (its id is now {view.splits[path].topic_id})",
-            )
-        for path, end in view.short.items():
-            what = (
-                f"the log ends at offset {end}: it was truncated, or created anew, "
-                "or never reached where reading was to begin"
-            )
-            self._lost(view.splits[path], view.starts.get(path, positions.get(path)), what)
-        self._retire(known.keys() - view.splits.keys(), known, positions)
-        # A checkpoint without topic ids (of Spark's own source, or from brokers that had none) learns them.
-        learned = {
-            path: (view.splits[path], positions[path])
-            for path, split in known.items()
-            if split.topic_id is None and path in view.splits and view.splits[path].topic_id is not None
+        moved = other_cluster(logged_cluster, view.cluster_id)
+        self._warn_once(moved)
+        for accepted in accepted_topics(view, known):
+            self._warn_once(f"{accepted}; {moved or f'the cluster is {view.cluster_id}'}")
+        known = known.without(deselected)
+        for lost in lost_records(view, known, last):
+            self._lost(lost, ways_out(lost, moved, view))
+        if checkpoint is not None:
+            self._note_aged_topics(view, known)
+        live = checkpoint.splits if checkpoint else {}
+        self._assign(view, known, live)
+        self._settle_missing([path for path in missing if path in known.splits], view, known, live)
+
+    def _assign(self, view: ClusterView, known: Known, live: Mapping[SplitPath, KafkaPartitionSplit]) -> None:
+        """Hand over what is new, back, defined anew, or goes on elsewhere."""
+        # Back from being out of sight, or mirrored, or known without a topic id (from Spark's own source, or
+        # from brokers that had none): the position is as it was, and the definition is that of now.
+        resumed = {
+            path: (split, known.positions[path])
+            for path, split in view.splits.items()
+            if path in known.splits
+            and (path not in live or (split.topic_id is not None and live[path] != split))
         }
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
+        begins = {
+            path: (view.splits[path], earliest)
+            for path, earliest in view.earliest.items()
+            if earliest > view.starts.get(path, known.positions.get(path, earliest))
+        }
         short = {path: (view.splits[path], end) for path, end in view.short.items()}
-        self._context.assign_splits(learned | starts | short)
+        self._context.assign_splits(resumed | starts | begins | short)
 
-    def _retire(
+    def _settle_missing(
         self,
-        gone: set[SplitPath],
-        known: Mapping[SplitPath, KafkaPartitionSplit],
-        positions: Mapping[SplitPath, int],
+        missing: Sequence[SplitPath],
+        view: ClusterView,
+        known: Known,
+        live: Mapping[SplitPath, KafkaPartitionSplit],
     ) -> None:
-        selects = self._settings.subscription.selects
-        deleted = [path for path in sorted(gone) if selects(known[path].topic, known[path].partition)]
-        for path in deleted:
-            self._lost(known[path], positions[path], "the topic or partition was deleted")
-        self._context.retire_splits(deleted, "the topic or partition was deleted")
-        self._context.retire_splits(sorted(gone.difference(deleted)), "it is no longer subscribed")
-
-    def _lost(self, split: KafkaPartitionSplit, position: int | None, what: str) -> None:
-        """Fail or warn, as ``failOnDataLoss`` says."""
-        if self._fail_on_data_loss:
+        """Retire what cannot come back. Set aside what is out of sight, or fail for it."""
+        if not missing:
+            return
+        incarnations = incarnations_of(view)
+        gone = {path for path in missing if is_created_anew(known.splits[path], incarnations)}
+        self._context.retire_splits(sorted(gone), "the topic was created anew without it")
+        away = [path for path in missing if path not in gone]
+        lost_sight = [path for path in away if path in live]
+        if lost_sight and self._fail_on_data_loss:
+            first = known.splits[lost_sight[0]]
             raise DataLossError(
-                f"topic {split.topic!r}, partition {split.partition}: {what}; records may have been lost. "
-                "Set failOnDataLoss=false to go on with what is there, "
+                f"{_not_in_sight(lost_sight)}. A restart goes on at their positions when they are back. "
+                "Set failOnDataLoss=false to go on without them meanwhile, deselect them by option, "
                 "or start with a new checkpointLocation",
                 source="kafka",
-                split=split.split_id,
-                position=position,
+                split=first.split_id,
+                position=known.positions[first.path],
             )
-        log.warning(
-            "topic %r, partition %d, offset %s: %s; going on, records may have been lost",
-            split.topic,
-            split.partition,
-            position,
-            what,
+        if away:
+            self._warn_once(f"{_not_in_sight(away)}; going on without them, their positions are kept")
+        self._context.keep_splits(lost_sight, "it is not in sight")
+
+    def _note_aged_topics(self, view: ClusterView, known: Known) -> None:
+        """Say of topics that are new to a running query that their first records were gone already."""
+        topics = {split.topic for split in known.splits.values()} if view.starts else set()
+        for path, start in sorted(view.starts.items()):
+            if path[0] not in topics and start > 0:
+                self._warn_once(
+                    f"topic {path[0]!r}, partition {path[1]}: the topic is new to this query, and its log "
+                    f"begins at offset {start} instead of 0: reading begins there"
+                )
+
+    def _lost(self, lost: LostRecords, ways_out: str) -> None:
+        """Fail, or warn and count, as ``failOnDataLoss`` says."""
+        split = lost.split
+        where = f"topic {split.topic!r}, partition {split.partition}"
+        if lost.first < lost.until:
+            where += f", offsets {lost.first} to {lost.until - 1} were lost"
+        if self._fail_on_data_loss:
+            raise DataLossError(
+                f"{where}: {lost.what}; records may have been lost. {ways_out}",
+                source="kafka",
+                split=split.split_id,
+                position=lost.position,
+            )
+        self._warn_once(
+            f"{where}, at offset {lost.position}: {lost.what}; going on, records may have been lost"
         )
+        self._context.report_losses({split.path: (lost.first, lost.until)})
+
+    def _warn_once(self, what: str | None) -> None:
+        """Warn, and not again for as long as this process looks and says the same."""
+        if what is None or what in self._warned:
+            return
+        if len(self._warned) >= _MOST_WARNINGS:
+            self._warned.clear()
+        self._warned.add(what)
+        log.warning("%s", what)
+
+
+def _not_in_sight(paths: Sequence[SplitPath]) -> str:
+    shown = ", ".join("-".join(path) for path in paths[:5]) + (", ..." if len(paths) > 5 else "")
+    return (
+        f"partitions that this query reads are not in sight ({len(paths)}: {shown}): they were deleted, or "
+        "this user may not see them"
+    )

@@ -1,4 +1,4 @@
-"""Looks at the cluster: which partitions are there, and where they begin and end.
+"""Looks at the cluster: which partitions are in sight, and where their logs begin and end.
 
 It blocks, so it runs on the worker thread.
 """
@@ -6,38 +6,25 @@ It blocks, so it runs on the worker thread.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 
 from headwater.core.clock import Clock
-from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.errors import (
+    AuthorizationError,
+    OptionError,
+    SourceError,
+    TransientSourceError,
+    UnknownSplitError,
+)
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.empty_selection import EmptySelection
+from headwater.enumerators.kafka.cluster_view import ClusterView
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.mirrors import NewTopicIds
+from headwater.enumerators.kafka.partition_list import PartitionList
 from headwater.enumerators.kafka.record_sizes import RecordSizes
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterView:
-    """What one look found.
-
-    Attributes:
-        splits: the partitions that are selected and exist, by path.
-        starts: the first position of each partition that the checkpoint does not know.
-        heads: the end of each partition.
-        short: the ends of the partitions whose log ends before the position that was reached, or before the
-            one at which reading was to begin.
-        row_bytes: the average bytes of a record, by topic.
-    """
-
-    splits: Mapping[SplitPath, KafkaPartitionSplit]
-    starts: Mapping[SplitPath, int]
-    heads: Mapping[SplitPath, int]
-    short: Mapping[SplitPath, int] = field(default_factory=dict)
-    row_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 class KafkaLookup:
@@ -56,13 +43,12 @@ class KafkaLookup:
         self._settings = settings
         self._clock = clock
         self._cluster = Cluster(settings.client)
+        self._list = PartitionList(self._cluster, settings, clock)
         self._record_sizes = RecordSizes(self._cluster, clock)
-        self._empty_selection = EmptySelection(settings.subscription, clock)
+        self._new_topic_ids = NewTopicIds(accept=settings.accept_new_topic_ids)
         self._never = threading.Event()
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
-        self._splits: dict[SplitPath, KafkaPartitionSplit] = {}
-        self._listed_ms: int | None = None
-        self._opened = False
+        self._refused = False
         self._first_asked_ms: int | None = None
         self._reached = False
 
@@ -73,10 +59,10 @@ class KafkaLookup:
         *,
         first: bool,
     ) -> ClusterView:
-        """Return what is there now.
+        """Return what is in sight now.
 
         Args:
-            known: what the checkpoint holds.
+            known: what the checkpoint holds, with what it keeps of partitions that were out of sight.
             positions: how far each of these partitions has been read.
             first: whether nothing is logged yet. Then partitions begin where the options say; otherwise new
                 ones begin at their earliest record.
@@ -104,14 +90,30 @@ class KafkaLookup:
         *,
         first: bool,
     ) -> ClusterView:
-        splits = self._partitions(known, first=first)
+        splits = self._list.partitions(known, first=first)
+        self._reached = True
+        if not splits:
+            self._refused = False
+            return ClusterView({}, {}, {}, cluster_id=self._list.cluster_id)
         try:
-            return self._measure(splits, known, positions, first=first)
+            view = self._measure(splits, known, positions, first=first)
         except UnknownSplitError as error:
-            self._listed_ms = None  # the list of partitions is stale: ask for it next time
+            self._list.expire()
             raise TransientSourceError(
                 f"a partition has just gone: {error.message}", source="kafka"
             ) from error
+        except AuthorizationError as error:
+            # A topic that a pattern selects goes out of sight when the permission goes, and the list may be
+            # older than that. So the first refusal asks for the list again.
+            if self._refused or self._settings.subscription.topics is not None:
+                raise
+            self._refused = True
+            self._list.expire()
+            raise TransientSourceError(
+                f"a permission has just gone: {error.message}", source="kafka"
+            ) from error
+        self._refused = False
+        return view
 
     def _measure(
         self,
@@ -121,91 +123,31 @@ class KafkaLookup:
         *,
         first: bool,
     ) -> ClusterView:
-        if not splits:
-            self._reached = True
-            return ClusterView({}, {}, {})
-        by_tp = {TopicPartition(split.topic, split.partition): path for path, split in splits.items()}
+        by_tp = {_tp(split): path for path, split in splits.items()}
+        accepted = self._new_topic_ids.accepted(known, splits)
         # The starts are asked for before the heads: records may be written between the two requests, and a
         # start at "latest" must not lie after the head.
-        new = {path: split for path, split in splits.items() if not _same(known.get(path), split)}
+        new = {
+            path: split
+            for path, split in splits.items()
+            if path not in accepted and not split.is_incarnation_of(known.get(path))
+        }
         starts = self._starts(new, first=first)
         heads = self._heads(by_tp)
-        self._reached = True
         row_bytes = self._record_sizes.row_bytes({tp: heads.get(path, 0) for tp, path in by_tp.items()})
         if self._settings.ending is not None:
             _check_order(splits, starts, heads, self._settings)
             return ClusterView(splits, starts, heads, row_bytes=row_bytes)
         reached = {path: position for path, position in positions.items() if path in splits} | starts
-        return ClusterView(splits, starts, heads, self._short(splits, reached, heads), row_bytes)
-
-    def _partitions(
-        self, known: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool
-    ) -> dict[SplitPath, KafkaPartitionSplit]:
-        """Return the partitions that are selected and exist.
-
-        If one is missing that was there, or that the user named, the cluster is asked several times before
-        the answer is believed.
-        """
-        if not first and not self._is_old() and known.keys() <= self._splits.keys():
-            return self._splits
-        opening = not self._opened
-        selects = self._settings.subscription.selects
-        wanted = [split for split in known.values() if selects(split.topic, split.partition)]
-        for attempt in range(self._settings.num_retries + 1):
-            if attempt:
-                self._clock.wait(self._never, self._settings.retry_interval_ms)
-            splits, unknown = self._list(wanted)
-            gone = any(split.path not in splits for split in wanted)
-            if not gone and not (unknown and opening):
-                break
-        if unknown and opening:
-            raise UnknownSplitError(
-                f"{unknown[0]} does not exist in the Kafka cluster, or this user may not see it: "
-                "create it, or mend subscribe or assign",
-                source="kafka",
-            )
-        self._empty_selection.note(is_empty=not splits)
-        self._splits = splits
-        self._listed_ms = self._clock.monotonic_ms()
-        self._opened = True
-        return splits
-
-    def _is_old(self) -> bool:
-        return (
-            self._listed_ms is None
-            or self._clock.monotonic_ms() - self._listed_ms >= self._settings.discovery_interval_ms
+        short = self._short(splits, reached, heads)
+        # Only what is still to be read can be lost: a log that was read to its end is not asked.
+        unread = [path for path in reached if heads.get(path, 0) > reached[path] or path in accepted]
+        earliest = self._earliest({path: splits[path] for path in unread})
+        lost = [path for path, begins in earliest.items() if begins > reached[path]]
+        self._check_incarnations(known, splits, [*short, *lost], first=first)
+        return ClusterView(
+            splits, starts, heads, short, row_bytes, earliest, self._list.cluster_id, frozenset(accepted)
         )
-
-    def _list(
-        self, wanted: Sequence[KafkaPartitionSplit]
-    ) -> tuple[dict[SplitPath, KafkaPartitionSplit], list[str]]:
-        """Return the partitions that are selected and exist, and what the user named but the cluster lacks.
-
-        A topic or partition in the checkpoint is left out of the latter: it did exist.
-        """
-        subscription = self._settings.subscription
-        metadata = self._cluster.metadata(subscription.topics)
-        if wanted and not metadata.topics and subscription.topics is None:
-            # A cluster that has just started may know no topics for a moment, so an empty list of all topics
-            # says nothing.
-            self._empty_selection.note(is_empty=True)
-            raise TransientSourceError(
-                "the Kafka cluster answered with an empty list of topics", source="kafka"
-            )
-        splits = subscription.select(metadata)
-        known = {split.topic for split in wanted} | {split.path for split in wanted}
-        unknown = [
-            f"topic {topic!r}"
-            for topic in subscription.topics or ()
-            if topic not in metadata.topics and topic not in known
-        ]
-        unknown += [
-            f"partition {partition} of topic {topic!r}"
-            for topic in metadata.topics
-            for partition in subscription.required(topic)
-            if (path := (topic, str(partition))) not in splits and path not in known
-        ]
-        return splits, unknown
 
     def _heads(self, by_tp: Mapping[TopicPartition, SplitPath]) -> dict[SplitPath, int]:
         ending = self._settings.ending
@@ -216,20 +158,23 @@ class KafkaLookup:
             found = self._cluster.list_offsets(dict.fromkeys(by_tp, LATEST))
         return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
 
+    def _earliest(self, splits: Mapping[SplitPath, KafkaPartitionSplit]) -> dict[SplitPath, int]:
+        """Return where the logs of these partitions begin.
+
+        Asked after the ends: what is removed meanwhile counts.
+        """
+        by_tp = {_tp(split): path for path, split in splits.items()}
+        found = self._cluster.list_offsets(dict.fromkeys(by_tp, EARLIEST)) if by_tp else {}
+        return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
+
     def _starts(self, new: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool) -> dict[SplitPath, int]:
         self._known_starts = {
             split: start for split, start in self._known_starts.items() if new.get(split.path) == split
         }
-        unresolved = {
-            TopicPartition(split.topic, split.partition): split
-            for split in new.values()
-            if split not in self._known_starts
-        }
+        unresolved = {_tp(split): split for split in new.values() if split not in self._known_starts}
         if unresolved:
             if first:
-                self._settings.starting.check(
-                    [TopicPartition(split.topic, split.partition) for split in new.values()]
-                )
+                self._settings.starting.check([_tp(split) for split in new.values()])
                 found: Mapping[TopicPartition, int | None] = self._settings.starting.resolve(
                     self._cluster, list(unresolved)
                 )
@@ -260,7 +205,7 @@ class KafkaLookup:
                 break
             if attempt:
                 self._clock.wait(self._never, self._settings.retry_interval_ms)
-            tps = {path: TopicPartition(splits[path].topic, splits[path].partition) for path in ends}
+            tps = {path: _tp(splits[path]) for path in ends}
             # With read_committed too it is the end of the log that counts: an open transaction is no loss.
             again = self._cluster.list_offsets(dict.fromkeys(tps.values(), LATEST), read_committed=False)
             ends = {
@@ -269,6 +214,29 @@ class KafkaLookup:
                 if (end := again[tp]) is not None and end < reached[path]
             }
         return ends
+
+    def _check_incarnations(
+        self,
+        known: Mapping[SplitPath, KafkaPartitionSplit],
+        splits: Mapping[SplitPath, KafkaPartitionSplit],
+        suspects: Iterable[SplitPath],
+        *,
+        first: bool,
+    ) -> None:
+        """Look again if a topic that seems to have lost records has just been created anew.
+
+        Offsets are asked for by name: those of the new incarnation must not be taken for the old one's, which
+        is another loss, and counts once.
+        """
+        paths = set(suspects)
+        if not paths or first:
+            return
+        self._list.expire()
+        again = self._list.partitions(known, first=first)
+        if moved := sorted(path for path in paths if again.get(path) != splits[path]):
+            raise TransientSourceError(
+                f"topic {moved[0][0]!r} has just been deleted or created anew", source="kafka"
+            )
 
     def _unreachable(self, error: TransientSourceError) -> SourceError | None:
         """Return a final error if the cluster has not answered since the query started; None otherwise.
@@ -285,14 +253,8 @@ class KafkaLookup:
         )
 
 
-def _same(known: KafkaPartitionSplit | None, found: KafkaPartitionSplit) -> bool:
-    """Whether a found partition is the one that the checkpoint knows.
-
-    Without topic ids (brokers older than Kafka 2.8) any partition of the same name is.
-    """
-    if known is None:
-        return False
-    return known.topic_id == found.topic_id or known.topic_id is None or found.topic_id is None
+def _tp(split: KafkaPartitionSplit) -> TopicPartition:
+    return TopicPartition(split.topic, split.partition)
 
 
 def _check_order(

@@ -25,6 +25,8 @@ class LookupSettings:
             believed.
         retry_interval_ms: how long to wait in between.
         discovery_interval_ms: how old the list of partitions may be.
+        accept_new_topic_ids: whether a topic that has another id than in the checkpoint when the query starts
+            is the same one, mirrored.
     """
 
     client: ClientConfig
@@ -34,3 +36,4 @@ class LookupSettings:
     num_retries: int = 3
     retry_interval_ms: int = 1_000
     discovery_interval_ms: int = 1_000
+    accept_new_topic_ids: bool = False

@@ -13,7 +13,8 @@ from headwater.core.clock import ManualClock
 from headwater.core.errors import OptionError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.lookup import ClusterView, KafkaLookup
+from headwater.enumerators.kafka.cluster_view import ClusterView
+from headwater.enumerators.kafka.lookup import KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.offsets_initializer import OffsetsInitializer
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
@@ -304,16 +305,71 @@ class TestLaterLooks:
         assert set(looking.look().splits) == {("other", "0")}
         assert looking.clock.monotonic_ms() == 0
 
-    def test_an_empty_list_of_topics_is_no_answer(self, scripted: ScriptedKafka, looking: Driver) -> None:
+    def test_a_cluster_that_shows_no_topic_at_all_shows_nothing_of_what_is_read(
+        self, scripted: ScriptedKafka, looking: Driver, caplog: pytest.LogCaptureFixture
+    ) -> None:
         looking.restart(subscription=TopicPattern("ord.*"))
         looking.log(looking.look())
         hidden = scripted.topics
         scripted.topics = {}
-        looking.clock.advance(1_000)
-        with pytest.raises(TransientSourceError, match="empty list of topics"):
-            looking.look()
+        for _ in range(90):
+            looking.clock.advance(1_000)
+            assert looking.look() == ClusterView({}, {}, {}, cluster_id="scripted")
+        assert caplog.text.count("none of the 2 partitions that this query reads is in sight") == 2
         scripted.topics = hidden
+        looking.clock.advance(1_000)
         assert looking.look().heads == {("orders", "0"): 3, ("orders", "1"): 3}
+
+    def test_what_is_believed_to_be_out_of_sight_is_not_waited_for_again(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
+        del scripted.topics["orders"].logs[1]
+        looking.clock.advance(1_000)
+        assert set(looking.look().splits) == {("orders", "0")}
+        before = looking.clock.monotonic_ms()
+        looking.clock.advance(1_000)
+        asked = scripted.metadata_asked
+        looking.look()
+        assert (looking.clock.monotonic_ms() - before, scripted.metadata_asked - asked) == (1_000, 1)
+
+    def test_where_the_log_begins_is_asked_of_partitions_with_records_to_read(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
+        log = scripted.topics["orders"].logs[0]
+        log.append(*[b"x"] * 5)
+        log.start = 6
+        assert looking.look().earliest == {("orders", "0"): 6}
+
+    def test_offsets_of_a_topic_that_has_just_been_created_anew_are_not_taken_for_the_old_ones(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
+        for log in scripted.topic("orders", 2, [9]).logs.values():
+            log.start = 5
+        with pytest.raises(
+            TransientSourceError, match="topic 'orders' has just been deleted or created anew"
+        ):
+            looking.look()
+        assert looking.look().starts == {("orders", "0"): 5, ("orders", "1"): 5}
+
+    def test_a_permission_that_goes_hides_what_a_pattern_selects(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
+        looking.restart(subscription=TopicPattern("ord.*"))
+        looking.log(looking.look())
+        scripted.topics["orders"].logs[0].append(b"x")
+        scripted.offset_errors[0] = [NOT_AUTHORIZED]
+        with pytest.raises(TransientSourceError, match="a permission has just gone"):
+            looking.look()
+        hidden = scripted.topics
+        scripted.topics = {}
+        assert looking.look().splits == {}
+        scripted.topics = hidden
+        scripted.offset_errors[0] = [NOT_AUTHORIZED, NOT_AUTHORIZED]
+        looking.clock.advance(1_000)
+        with pytest.raises(TransientSourceError):
+            looking.look()
+        with pytest.raises(SourceError, match="lacks the permission Describe on topic 'orders'"):
+            looking.look()
 
     def test_a_log_that_is_shorter_than_what_was_read_is_believed_after_several_answers(
         self, scripted: ScriptedKafka, looking: Driver
@@ -355,6 +411,50 @@ class TestLaterLooks:
         scripted.offset_errors[0] = [NOT_AUTHORIZED]
         with pytest.raises(SourceError, match="lacks the permission Describe on topic 'orders'"):
             looking.look()
+
+
+class TestAMirroredCluster:
+    @pytest.fixture
+    def looking(self, scripted: ScriptedKafka, driver: Callable[..., Driver]) -> Driver:
+        scripted.topic("orders", 2, [3])
+        looking = driver(scripted.bootstrap, orders(), LATEST)
+        looking.log(looking.look())
+        scripted.topic("orders", 2, [3, 4])
+        looking.restart(accept_new_topic_ids=True)
+        return looking
+
+    def test_other_ids_are_accepted_and_the_log_is_measured(self, looking: Driver) -> None:
+        paths = {("orders", "0"), ("orders", "1")}
+        for _ in range(2):  # a plan that was not logged asks again
+            view = looking.look()
+            assert (view.accepted, view.starts, view.short) == (paths, {}, {})
+            assert view.earliest == dict.fromkeys(paths, 0)
+            looking.clock.advance(1_000)
+        looking.known = dict(view.splits)
+        assert looking.look().accepted == set()
+
+    def test_a_topic_created_anew_later_in_the_run_is_not(
+        self, scripted: ScriptedKafka, looking: Driver
+    ) -> None:
+        looking.known = dict(looking.look().splits)
+        scripted.topic("orders", 2, [3])
+        looking.clock.advance(1_000)
+        view = looking.look()
+        assert (view.accepted, set(view.starts)) == (set(), {("orders", "0"), ("orders", "1")})
+
+    def test_without_the_option_they_are_other_topics(self, looking: Driver) -> None:
+        looking.restart(accept_new_topic_ids=False)
+        assert looking.look().accepted == set()
+
+    def test_the_option_without_a_need_warns_once(
+        self, looking: Driver, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        looking.known = dict(looking.look().splits)
+        assert "nothing had to be accepted" not in caplog.text
+        looking.restart()
+        looking.look()
+        looking.look()
+        assert caplog.text.count("nothing had to be accepted. The option is for one start") == 1
 
 
 class TestABatch:

@@ -39,6 +39,13 @@ FAIL_ON_DATA_LOSS: Final = Option(
     "Whether records that are gone before they were read fail the query; otherwise a warning names what is "
     "missing, and a stream counts it (`hw.LagListener`).",
 )
+ACCEPT_NEW_TOPIC_IDS: Final = Option(
+    "acceptNewTopicIds",
+    boolean,
+    False,
+    "For one start, after a move to a mirrored cluster that keeps the offsets of records: a topic that has "
+    "another id than in the checkpoint is the same one, and goes on at its positions.",
+)
 MAX_RECORDS_PER_PARTITION: Final = Option(
     "maxRecordsPerPartition", integer(1), None, "No task is planned for more records than this."
 )
@@ -95,6 +102,7 @@ KAFKA_OPTIONS: Final = OptionTable(
         *OFFSET_OPTIONS,
         *COLUMN_OPTIONS,
         FAIL_ON_DATA_LOSS,
+        ACCEPT_NEW_TOPIC_IDS,
         replace(MIN_PARTITIONS, help="Cut large partitions until a batch has about so many tasks."),
         MAX_RECORDS_PER_PARTITION,
         replace(

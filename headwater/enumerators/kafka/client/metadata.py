@@ -85,10 +85,12 @@ class ClusterMetadata:
     Attributes:
         brokers: those that are alive, by id.
         topics: those that were asked for and exist, by name.
+        cluster_id: of the cluster (KIP-78); None if it does not say.
     """
 
     brokers: Mapping[int, Broker]
     topics: Mapping[str, TopicMetadata]
+    cluster_id: str | None = None
 
     def partition(self, tp: TopicPartition) -> PartitionMetadata | None:
         """Return which broker leads a partition; None if the snapshot has no such partition."""

@@ -53,9 +53,9 @@ def read_metadata(response: Any) -> ClusterMetadata:
         broker.node_id: Broker(broker.node_id, BrokerAddress(broker.host, broker.port))
         for broker in response.brokers
     }
-    return ClusterMetadata(
-        brokers, {topic.name: _topic(topic) for topic in response.topics if _exists(topic)}
-    )
+    topics = {topic.name: _topic(topic) for topic in response.topics if _exists(topic)}
+    # Metadata has it from version 2 on.
+    return ClusterMetadata(brokers, topics, response.cluster_id or None)
 
 
 def _exists(topic: Any) -> bool:

@@ -1,0 +1,153 @@
+"""What a look at the cluster says about records that are gone: which, why, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from headwater.core.enumerator import Checkpoint
+from headwater.core.split import SplitPath
+from headwater.enumerators.kafka.cluster_view import ClusterView
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
+
+@dataclass(frozen=True, slots=True)
+class LostRecords:
+    """Records of one partition that are gone, or may be.
+
+    Attributes:
+        split: the partition.
+        position: the next record that was to be read, or where reading was to begin.
+        what: what happened.
+        first: the first offset that is gone.
+        until: the first offset after those. The same as ``first`` where it is not known how many are gone.
+    """
+
+    split: KafkaPartitionSplit
+    position: int
+    what: str
+    first: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a checkpoint holds of partitions, those included that it keeps while they are out of sight.
+
+    Attributes:
+        splits: the partitions, by path.
+        positions: how far each has been read.
+    """
+
+    splits: Mapping[SplitPath, KafkaPartitionSplit]
+    positions: Mapping[SplitPath, int]
+
+    @staticmethod
+    def of(checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> Known:
+        """Return what a checkpoint holds; nothing, as long as nothing is logged."""
+        if checkpoint is None:
+            return Known({}, {})
+        kept = checkpoint.kept
+        return Known(
+            {**checkpoint.splits, **{path: each.split for path, each in kept.items()}},
+            {**checkpoint.positions, **{path: each.position for path, each in kept.items()}},
+        )
+
+    def without(self, paths: Collection[SplitPath]) -> Known:
+        """Return the same without some partitions."""
+        if not paths:
+            return self
+        left_out = set(paths)
+        splits = {path: split for path, split in self.splits.items() if path not in left_out}
+        return Known(splits, {path: self.positions[path] for path in splits})
+
+
+def lost_records(view: ClusterView, known: Known, last: ClusterView) -> Iterator[LostRecords]:
+    """Yield what is lost, by path.
+
+    Args:
+        view: what is in sight now.
+        known: what the checkpoint holds and the options select.
+        last: what the look before saw: how long the log of a topic was that does not exist any more.
+    """
+    topics = {split.topic for split in known.splits.values()} if view.starts else set()
+    changed = {path for path, split in known.splits.items() if view.splits.get(path) != split}
+    removed = {path for path, begins in view.earliest.items() if begins > known.positions.get(path, begins)}
+    incarnations = incarnations_of(view) if changed else {}
+    for path in sorted(changed | removed | view.starts.keys() | view.short.keys()):
+        split = known.splits.get(path)
+        if split is not None and path in changed and is_created_anew(split, incarnations):
+            yield _created_anew(split, known.positions[path], incarnations[split.topic], last)
+        if path in view.short:
+            yield _short(view, known, path, last)
+        elif path in view.starts:
+            yield from _lost_beginning(view, path, is_due=path[0] in topics)
+        elif path in removed:
+            yield _removed(view.splits[path], known.positions[path], view.earliest[path])
+
+
+def incarnations_of(view: ClusterView) -> dict[str, KafkaPartitionSplit]:
+    """Return for each topic in sight one of its partitions, which names the topic's present id."""
+    return {split.topic: split for split in view.splits.values() if split.path not in view.accepted}
+
+
+def is_created_anew(split: KafkaPartitionSplit, incarnations: Mapping[str, KafkaPartitionSplit]) -> bool:
+    """Whether a partition's topic is in sight under another id, with this partition or without it.
+
+    A mirror that was accepted is no other topic.
+    """
+    found = incarnations.get(split.topic)
+    return found is not None and not found.is_incarnation_of(split)
+
+
+def _created_anew(
+    split: KafkaPartitionSplit, position: int, incarnation: KafkaPartitionSplit, last: ClusterView
+) -> LostRecords:
+    return LostRecords(
+        split,
+        position,
+        f"the topic was deleted and created anew (its id is now {incarnation.topic_id})",
+        position,
+        _last_end(split, position, last),
+    )
+
+
+def _short(view: ClusterView, known: Known, path: SplitPath, last: ClusterView) -> LostRecords:
+    split = view.splits[path]
+    position = view.starts.get(path, known.positions.get(path, 0))
+    what = (
+        f"the log ends at offset {view.short[path]}: it was truncated, or created anew, "
+        "or never reached where reading was to begin"
+    )
+    return LostRecords(split, position, what, position, _last_end(split, position, last))
+
+
+def _lost_beginning(view: ClusterView, path: SplitPath, *, is_due: bool) -> Iterator[LostRecords]:
+    """Yield what a partition without a position has lost before it was read.
+
+    Args:
+        view: what is in sight now.
+        path: the partition.
+        is_due: whether its topic was read already: then all records of the partition were to be read. Of a
+            topic that is new to the query only those are due that are there when it is found.
+    """
+    split = view.splits[path]
+    start = view.starts[path]
+    earliest = max(start, view.earliest.get(path, start))
+    if is_due and earliest > 0:
+        what = f"the partition was added, and its log begins at offset {earliest} instead of 0"
+        yield LostRecords(split, 0, what, 0, earliest)
+    elif earliest > start:
+        yield _removed(split, start, earliest)
+
+
+def _removed(split: KafkaPartitionSplit, position: int, earliest: int) -> LostRecords:
+    what = f"the log now begins at offset {earliest}: retention or an administrator removed them"
+    return LostRecords(split, position, what, position, earliest)
+
+
+def _last_end(split: KafkaPartitionSplit, position: int, last: ClusterView) -> int:
+    """Return where the log of a partition ended when it was seen last, in this run; else the position."""
+    if last.splits.get(split.path) != split:
+        return position
+    return max(position, last.heads.get(split.path, position))

@@ -1,0 +1,128 @@
+"""The list of partitions: which ones are selected and in sight. It is asked for, believed, and remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence, Set
+
+from headwater.core.clock import Clock
+from headwater.core.errors import UnknownSplitError
+from headwater.core.split import SplitPath
+from headwater.enumerators.kafka.client.cluster import Cluster
+from headwater.enumerators.kafka.empty_selection import EmptySelection
+from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
+
+class PartitionList:
+    """Asks which partitions there are, at most once a `LookupSettings.discovery_interval_ms`.
+
+    Blocks; on the worker thread. A partition that was there and is missing counts as out of sight only after
+    the cluster has left it out several times: metadata reaches the brokers one by one.
+
+    Args:
+        cluster: to be asked.
+        settings: what is selected.
+        clock: time.
+    """
+
+    def __init__(self, cluster: Cluster, settings: LookupSettings, clock: Clock) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._clock = clock
+        self._empty_selection = EmptySelection(settings.subscription, clock)
+        self._never = threading.Event()
+        self._splits: dict[SplitPath, KafkaPartitionSplit] = {}
+        # Believed to be out of sight: not waited for again.
+        self._out_of_sight: set[SplitPath] = set()
+        # What the list has an answer for: in sight, out of sight, or not selected.
+        self._accounted: Set[SplitPath] = frozenset()
+        self._listed_ms: int | None = None
+        self._opened = False
+        self._cluster_id: str | None = None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster that answered last; None if none has, or it does not say."""
+        return self._cluster_id
+
+    def expire(self) -> None:
+        """Ask anew the next time: something contradicts the list that is remembered."""
+        self._listed_ms = None
+
+    def partitions(
+        self, known: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool
+    ) -> dict[SplitPath, KafkaPartitionSplit]:
+        """Return the partitions that are selected and in sight.
+
+        Args:
+            known: what the checkpoint holds.
+            first: whether nothing is logged yet.
+
+        Raises:
+            UnknownSplitError: at the first time of all, something that the user named does not exist.
+        """
+        if not first and not self._is_old() and known.keys() <= self._accounted:
+            return self._splits
+        selects = self._settings.subscription.selects
+        wanted = [split for split in known.values() if selects(split.topic, split.partition)]
+        opening = not self._opened
+        for attempt in range(self._settings.num_retries + 1):
+            if attempt:
+                self._clock.wait(self._never, self._settings.retry_interval_ms)
+            splits, unknown = self._list(wanted)
+            if not self._missing(wanted, splits) and not (unknown and opening):
+                break
+        if unknown and opening:
+            raise UnknownSplitError(
+                f"{unknown[0]} does not exist in the Kafka cluster, or this user may not see it: "
+                "create it, or mend subscribe or assign",
+                source="kafka",
+            )
+        self._empty_selection.note(is_empty=not splits, waiting=len(wanted))
+        self._out_of_sight = {split.path for split in wanted if split.path not in splits}
+        self._accounted = known.keys() | splits.keys()
+        self._splits = splits
+        self._listed_ms = self._clock.monotonic_ms()
+        self._opened = True
+        return splits
+
+    def _missing(
+        self, wanted: Sequence[KafkaPartitionSplit], splits: Collection[SplitPath]
+    ) -> list[SplitPath]:
+        return [
+            split.path
+            for split in wanted
+            if split.path not in splits and split.path not in self._out_of_sight
+        ]
+
+    def _is_old(self) -> bool:
+        return (
+            self._listed_ms is None
+            or self._clock.monotonic_ms() - self._listed_ms >= self._settings.discovery_interval_ms
+        )
+
+    def _list(
+        self, wanted: Sequence[KafkaPartitionSplit]
+    ) -> tuple[dict[SplitPath, KafkaPartitionSplit], list[str]]:
+        """Return what is selected and in sight, and what the user named but the cluster lacks.
+
+        A topic or partition in the checkpoint is left out of the latter: it did exist.
+        """
+        subscription = self._settings.subscription
+        metadata = self._cluster.metadata(subscription.topics)
+        self._cluster_id = metadata.cluster_id
+        splits = subscription.select(metadata)
+        known = {split.topic for split in wanted} | {split.path for split in wanted}
+        unknown = [
+            f"topic {topic!r}"
+            for topic in subscription.topics or ()
+            if topic not in metadata.topics and topic not in known
+        ]
+        unknown += [
+            f"partition {partition} of topic {topic!r}"
+            for topic in metadata.topics
+            for partition in subscription.required(topic)
+            if (path := (topic, str(partition))) not in splits and path not in known
+        ]
+        return splits, unknown
