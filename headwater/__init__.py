@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Heads,
         InfersSchema,
         PushesFilters,
+        Retires,
     )
     from headwater.core.errors import HeadwaterError, TransientSourceError
     from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
@@ -55,6 +56,7 @@ __all__ = [
     "Page",
     "PushesFilters",
     "QueryLag",
+    "Retires",
     "SimpleSource",
     "TransientSourceError",
     "__version__",
@@ -88,6 +90,7 @@ _HOMES = {
         "Heads",
         "InfersSchema",
         "PushesFilters",
+        "Retires",
     ),
     "headwater.core.errors": ("HeadwaterError", "TransientSourceError"),
     "headwater.core.simple_source": ("AskAgain", "Finished", "NamedSplit", "Page", "SimpleSource"),

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.connector.options import Option, integer, text
-from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads
+from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads, Retires
 from headwater.core.simple_source import Finished, NamedSplit, Page, SimpleSource
 from headwater.testing import MemorySystem
 
@@ -47,6 +47,23 @@ class LogSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
         for at in range(0, len(rows), 4):
             page = rows[at : at + 4]
             yield Page([(split.name, number) for number in page], position + at + len(page))
+
+
+class HidingSource(LogSource, Retires):
+    """Does not see the logs that are hidden. One whose system has a log ``closed NAME`` too is gone for good."""
+
+    name = "hiding"
+
+    def discover(self) -> list[NamedSplit]:
+        logs = self.system.logs()
+        return [
+            NamedSplit(log)
+            for log in logs
+            if f"hidden {log}" not in logs and not log.startswith(("hidden ", "closed "))
+        ]
+
+    def retire(self, split: NamedSplit) -> bool:
+        return f"closed {split.name}" in self.system.logs()
 
 
 class TailSource(SimpleSource):

@@ -27,8 +27,9 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.enumerators": [SYSTEMS],
     "headwater.enumerators.kafka": [
         ("client", "java_regex", "split"),
-        ("offsets_initializer", "open_range", "record_sizes", "subscription"),
-        ("empty_selection", "lookup_settings"),
+        ("cluster_view", "offsets_initializer", "open_range", "record_sizes", "subscription"),
+        ("empty_selection", "lookup_settings", "lost_records"),
+        ("mirrors", "partition_list"),
         ("lookup",),
         ("enumerator",),
     ],

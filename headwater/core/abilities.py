@@ -44,6 +44,26 @@ class Heads(Protocol):
 
 
 @runtime_checkable
+class Retires(Protocol):
+    """The source can tell splits that are gone for good from those that it only does not see.
+
+    Planned mode only: a split that `SimpleSource.discover` does not return any more keeps its position
+    otherwise, for 30 days, and goes on there when it is back.
+    """
+
+    @abstractmethod
+    def retire(self, split: NamedSplit) -> bool:
+        """Return whether a split is gone for good: deleted, closed, archived. Its position is forgotten then.
+
+        On the driver, before every batch, for each split with a position that ``discover`` did not return;
+        may block. Should a split of this name come back, it begins at `SimpleSource.start`.
+
+        Ask the outside, and do not remember: after a restart the same question comes again for as long as
+        the answer was no, or its batch was not logged.
+        """
+
+
+@runtime_checkable
 class FindsTimestamps(Protocol):
     """A time leads to a position: the source gets the option ``startingTimestamp``."""
 

@@ -110,9 +110,9 @@ class SplitEnumerator(ABC, Generic[SplitT, PositionT]):
         """Look at the outside: called before every batch is planned, and at every idle trigger.
 
         Compares what exists with what the checkpoint holds, through `SplitEnumeratorContext.call_async`; the
-        handlers assign what is new, retire what is gone, and renew the heads. Finding nothing to assign is an
-        ordinary answer; an empty answer from a system that cannot be empty (Kafka metadata during a restart)
-        means "no change".
+        handlers assign what is new or back, retire what is gone for good, set aside what is out of sight, and
+        renew the heads. Finding nothing to assign is an ordinary answer; finding none of the splits of the
+        checkpoint means "no change".
 
         Args:
             checkpoint: what the query has committed; None as long as nothing at all is logged. Positions like

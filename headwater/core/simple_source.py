@@ -122,10 +122,16 @@ class SimpleSource(ABC):
 
         On the driver, before every batch; may ask the outside, and block.
 
-        A split that is new begins at `start`. One that is not there any more leaves the query, read or not:
-        if the answer may be incomplete, raise `TransientSourceError` instead. A split that was `Finished` is
-        not read again for as long as it is still discovered. Splits that `read` found (`Page.children`) need
-        not be returned.
+        A split that is new begins at `start`. What becomes of one that is not there any more:
+
+        * In planned mode it is out of sight: it is not read, and its position is kept for 30 days (of 10,000
+          splits at the most). Back with the same info, it goes on there. It leaves for good if the source
+          says so (`headwater.core.abilities.Retires`). If no split at all is there, nothing changes.
+        * In barrier mode it leaves the query, read or not: if the answer may be incomplete, raise
+          `TransientSourceError` instead.
+
+        A split that was `Finished` is not read again for as long as it is still discovered. Splits that
+        `read` found (`Page.children`) need not be returned.
 
         Each name comes once, otherwise the query fails with a `ContractError`.
         """

@@ -7,6 +7,7 @@ from typing import Any
 
 from headwater.core.abilities import Heads
 from headwater.core.enumerator import PlannedSplitEnumerator, SplitEnumerator
+from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.simple_source import SimpleSource
 from headwater.core.source import Boundedness, Source
@@ -78,6 +79,24 @@ class CheckpointTests(Subject):
             engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
             engine.run()
             self.check_rows(options, expected, engine.rows, "after rows were added")
+
+    def test_a_split_that_is_out_of_sight_for_a_while_is_not_read_twice(self) -> None:
+        options = self.options()
+        expected = read_batch(self.configure(options))
+        source = self.configure(options).source
+        if not isinstance(source, PlannedSource) or source.bounded_splits:
+            return
+        engine = self._engine(options)
+        with self.out_of_sight(options):
+            hidden = read_batch(self.configure(options))
+            keeps(Source, 0 < len(hidden) < len(expected), "out_of_sight() must hide rows, and not all")
+        engine.run()
+        for _ in range(2):  # the second time from an offset that was logged while the split was out of sight
+            with self.out_of_sight(options):
+                engine.run()
+            engine.run(crash_after=Step.LOGGED, in_batch=len(engine.offsets))
+            engine.run()
+            self.check_rows(options, expected, engine.rows, "after a split was out of sight")
 
     def test_what_arrives_late_is_read_once(self) -> None:
         """A query looks wherever the author says that it may."""

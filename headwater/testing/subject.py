@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -41,6 +41,16 @@ class Subject:
         """Add rows, splits or both to the world that `options` made. Rows that are there stay."""
         raise unittest.SkipTest(
             f"{type(self).__name__} has no method grow: that rows are added while a query runs is not tested"
+        )
+
+    def out_of_sight(self, options: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Take one split of the world that `options` made out of sight, and bring it back at the end.
+
+        Others stay in sight. For sources of planned mode whose splits are not read once and whole.
+        """
+        raise unittest.SkipTest(
+            f"{type(self).__name__} has no method out_of_sight: that a split is not seen for a while is not "
+            "tested"
         )
 
     def arrive_late(self, options: Mapping[str, str]) -> Iterator[None]:

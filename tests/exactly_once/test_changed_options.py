@@ -127,7 +127,7 @@ def test_the_positions_of_an_offset_log_can_be_pasted_as_starting_offsets(
     assert other.places() == sorted(more)
 
 
-def test_a_topic_that_was_deleted_between_stop_and_restart_leaves_the_query_only_if_loss_is_allowed(
+def test_a_topic_that_was_deleted_between_stop_and_restart_is_gone_without_only_if_loss_is_allowed(
     pipeline: Make, kafka: LocalKafka, topic: str
 ) -> None:
     goes = kafka.create_topic(f"{topic}-goes")
@@ -142,3 +142,4 @@ def test_a_topic_that_was_deleted_between_stop_and_restart_leaves_the_query_only
         job.drain()
     assert job.but(failOnDataLoss=False).drain() == [3]
     assert job.planned(1)["positions"] == {stays: {"0": 5}}
+    assert job.planned(1)["kept"][goes]["0"]["position"] == 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from headwater.core.simple_source import NamedSplit, Page
 from headwater.core.source import Boundedness
 from headwater.testing import (
     BrokenContractError,
+    CheckpointTests,
     MemorySystem,
     MicroBatchEngine,
     SourceTests,
@@ -35,7 +37,7 @@ from headwater.testing import (
 from local_postgres import LocalPostgres
 from tests.doubles import NumberEnumerator, Numbers, NumberSource
 from tests.order_tables import late_order, order_table
-from tests.simple_sources import LogSource, TailSource
+from tests.simple_sources import HidingSource, LogSource, TailSource
 
 
 def world(*rows: int) -> dict[str, str]:
@@ -258,6 +260,36 @@ def test_a_head_that_rows_come_below_later_is_found_by_a_late_arrival(postgres: 
         r"The contract is written in headwater/core/abilities.py:\d+",
     ):
         suite.test_what_arrives_late_is_read_once()
+
+
+class Hasty(HidingSource):
+    """Gives up what it only does not see."""
+
+    def retire(self, split: NamedSplit) -> bool:
+        return True
+
+
+class HastyTests(CheckpointTests):
+    source = Hasty
+
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        system.append("a", range(5))
+        system.append("b", range(3))
+        return {"system": system.name}
+
+    @contextmanager
+    def out_of_sight(self, options: Mapping[str, str]) -> Iterator[None]:
+        system = MemorySystem.open(options["system"])
+        system.append("hidden b", [])
+        yield
+        system.remove("hidden b")
+
+
+def test_the_suites_find_a_source_that_retires_what_it_only_does_not_see() -> None:
+    said = "after a split was out of sight: 0 of 8 are lost, 3 came too often"
+    with pytest.raises(BrokenContractError, match=said):
+        HastyTests().test_a_split_that_is_out_of_sight_for_a_while_is_not_read_twice()
 
 
 def test_names_of_splits_that_grow_without_end_are_refused(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from headwater.core.errors import TransientSourceError
 from headwater.testing import (
+    CheckpointTests,
     End,
     Fail,
     Find,
@@ -16,7 +18,7 @@ from headwater.testing import (
     SourceTests,
     scripted,
 )
-from tests.simple_sources import LogSource, TailSource
+from tests.simple_sources import HidingSource, LogSource, TailSource
 
 
 class TestPlanned(SourceTests):
@@ -39,6 +41,23 @@ class TestPlanned(SourceTests):
         for number in range(count):
             system.append(f"log-{number:04}", range(2))
         return {"system": system.name}
+
+
+class TestPlannedOutOfSight(CheckpointTests):
+    source = HidingSource
+
+    def options(self) -> Mapping[str, str]:
+        system = MemorySystem()
+        system.append("a", range(10))
+        system.append("b", range(3))
+        return {"system": system.name}
+
+    @contextmanager
+    def out_of_sight(self, options: Mapping[str, str]) -> Iterator[None]:
+        system = MemorySystem.open(options["system"])
+        system.append("hidden b", [])
+        yield
+        system.remove("hidden b")
 
 
 class TestBarrier(SourceTests):

@@ -123,7 +123,8 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
             self._assigned.pop(path, None)
             self._retired.discard(path)
             self._out_of_sight.add(path)
-            log.info("split %s is set aside with its position: %s", "-".join(path), reason)
+            # Said again in each round until a batch logs it.
+            log.debug("split %s is set aside with its position: %s", "-".join(path), reason)
 
     def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
         self._losses += [(path, first, until) for path, (first, until) in losses.items()]

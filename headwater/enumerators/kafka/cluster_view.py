@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from headwater.core.split import SplitPath
@@ -33,4 +34,4 @@ class ClusterView:
     row_bytes: Mapping[str, int] = field(default_factory=dict)
     earliest: Mapping[SplitPath, int] = field(default_factory=dict)
     cluster_id: str | None = None
-    accepted: Set[SplitPath] = frozenset()
+    accepted: AbstractSet[SplitPath] = frozenset()

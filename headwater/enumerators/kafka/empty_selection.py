@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 from headwater.core.clock import Clock
+from headwater.core.rare_warning import RareWarning
 from headwater.enumerators.kafka.subscription import Subscription, TopicPattern
 
 log = logging.getLogger(__name__)
-_INTERVAL_MS = 60_000
 
 
 class EmptySelection:
@@ -24,8 +24,7 @@ class EmptySelection:
 
     def __init__(self, subscription: Subscription, clock: Clock) -> None:
         self._subscription = subscription
-        self._clock = clock
-        self._warned_ms: int | None = None
+        self._warning = RareWarning(clock)
 
     def note(self, *, is_empty: bool, waiting: int) -> None:
         """Take note of what the last look at the list of topics found.
@@ -35,15 +34,11 @@ class EmptySelection:
             waiting: how many partitions of the checkpoint are selected.
         """
         if not is_empty:
-            self._warned_ms = None
+            self._warning.is_over()
             return
         pattern = self._subscription if isinstance(self._subscription, TopicPattern) else None
-        if pattern is None and not waiting:
+        if (pattern is None and not waiting) or not self._warning.is_due():
             return
-        now_ms = self._clock.monotonic_ms()
-        if self._warned_ms is not None and now_ms - self._warned_ms < _INTERVAL_MS:
-            return
-        self._warned_ms = now_ms
         if pattern is not None:
             log.warning(
                 "subscribePattern %r is found in the name of no topic that this user may see: nothing is "

@@ -41,7 +41,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
        The first offset logs these positions, even if the batch is empty.
     2. A partition that is found later begins at its earliest record, also if the options say something else:
        nothing that was written to it may be missed. If its topic was read already, all its records are
-       due: that its log begins above 0 is data loss. A topic that is new to the query may be aged; that is logged.
+       due: that its log begins above 0 is data loss. That of a topic that is new to the query may begin
+       anywhere, with a warning.
     3. A partition that is not seen any more is out of sight: it was deleted, or the user lost a permission, or
        a broker knows only a part of the cluster. Its position stays.
 
@@ -198,19 +199,16 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
     def _lost(self, lost: LostRecords, ways_out: str) -> None:
         """Fail, or warn and count, as ``failOnDataLoss`` says."""
         split = lost.split
-        where = f"topic {split.topic!r}, partition {split.partition}"
+        what = f"topic {split.topic!r}, partition {split.partition}"
         if lost.first < lost.until:
-            where += f", offsets {lost.first} to {lost.until - 1} were lost"
+            what += f", offsets {lost.first} to {lost.until - 1} were lost: {lost.what}"
+        else:
+            what += f", offset {lost.position}: {lost.what}; records may have been lost"
         if self._fail_on_data_loss:
             raise DataLossError(
-                f"{where}: {lost.what}; records may have been lost. {ways_out}",
-                source="kafka",
-                split=split.split_id,
-                position=lost.position,
+                f"{what}. {ways_out}", source="kafka", split=split.split_id, position=lost.position
             )
-        self._warn_once(
-            f"{where}, at offset {lost.position}: {lost.what}; going on, records may have been lost"
-        )
+        self._warn_once(f"{what}; going on")
         self._context.report_losses({split.path: (lost.first, lost.until)})
 
     def _warn_once(self, what: str | None) -> None:

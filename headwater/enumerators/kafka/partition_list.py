@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from headwater.core.clock import Clock
 from headwater.core.errors import UnknownSplitError
@@ -36,7 +37,7 @@ class PartitionList:
         # Believed to be out of sight: not waited for again.
         self._out_of_sight: set[SplitPath] = set()
         # What the list has an answer for: in sight, out of sight, or not selected.
-        self._accounted: Set[SplitPath] = frozenset()
+        self._accounted: AbstractSet[SplitPath] = frozenset()
         self._listed_ms: int | None = None
         self._opened = False
         self._cluster_id: str | None = None

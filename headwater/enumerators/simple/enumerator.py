@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads
+from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, Retires
+from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import (
     BarrierSplitEnumerator,
     Checkpoint,
     PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
     SplitEnumerator,
     SplitEnumeratorContext,
 )
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
+from headwater.core.rare_warning import RareWarning
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,13 @@ class _Look:
         splits: all that exist, by path.
         starts: of those that are new, the first position.
         heads: where each ends, in planned mode; else empty.
+        retired: the splits of the checkpoint of which the source says that they are gone for good.
     """
 
     splits: Mapping[SplitPath, NamedSplit]
     starts: Mapping[SplitPath, JsonValue]
     heads: Mapping[SplitPath, int]
+    retired: Sequence[SplitPath] = ()
 
 
 class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
@@ -91,21 +99,27 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
         """Ask where splits end, if the mode has to know. On the worker thread."""
         return {}
 
-    def _retires(self, path: SplitPath) -> bool:
-        """Whether a live split that is not discovered any more leaves the query."""
-        return True
+    def _retired(
+        self, splits: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any]
+    ) -> Sequence[SplitPath]:
+        """Return which splits of the checkpoint the source says are gone for good. On the worker thread."""
+        return ()
 
     def _look(self, checkpoint: Checkpoint[NamedSplit, Any] | None, finished: set[SplitPath]) -> _Look:
         """Ask the source. On the worker thread."""
         splits = self._discover()
         known = checkpoint.splits if checkpoint else {}
+        kept = checkpoint.kept if checkpoint else {}
         starts = {
-            path: self._start(split, is_new_query=checkpoint is None)
+            path: kept[path].position
+            if path in kept and kept[path].split == split
+            else self._start(split, is_new_query=checkpoint is None)
             for path, split in splits.items()
             if path not in finished and known.get(path) != split
         }
         positions = {**(checkpoint.positions if checkpoint else {}), **starts}
-        return _Look(splits, starts, self._heads_of(splits, positions))
+        retired = self._retired(splits, checkpoint) if checkpoint else ()
+        return _Look(splits, starts, self._heads_of(splits, positions), retired)
 
     def _acknowledge(self, positions: Mapping[str, JsonValue]) -> None:
         """Tell the source what is done. On the worker thread."""
@@ -150,14 +164,32 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
     def _settle(self, look: _Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
         """Tell the coordinator what changed. On the coordinator thread."""
         self._context.assign_splits({path: (look.splits[path], start) for path, start in look.starts.items()})
-        known = checkpoint.splits if checkpoint else {}
-        gone = [path for path in known if path not in look.splits and self._retires(path)]
-        self._context.retire_splits(gone, "not discovered any more")
         self._seen = look
 
 
 class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):
-    """Asks for the heads too. Keeps no state: splits do not finish in planned mode."""
+    """Asks for the heads too, and sets splits aside that are out of sight.
+
+    Keeps no state: splits do not finish in planned mode.
+
+    Args:
+        context: the coordinator.
+        source: of the user.
+        starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
+        clock: time.
+    """
+
+    def __init__(
+        self,
+        context: PlannedSplitEnumeratorContext[NamedSplit, Any],
+        source: SimpleSource,
+        starting_timestamp_ms: int | None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(context, source, starting_timestamp_ms)
+        self._planned_context = context
+        self._nothing_in_sight = RareWarning(clock or SystemClock())
+        self._said_out_of_sight: set[SplitPath] = set()
 
     def heads(self) -> Mapping[SplitPath, int]:
         return self._seen.heads
@@ -175,6 +207,47 @@ class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerato
                 f"{self._source.name!r}: {position!r}"
             )
         return position
+
+    def _retired(
+        self, splits: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any]
+    ) -> Sequence[SplitPath]:
+        source = self._source
+        if not isinstance(source, Retires):
+            return ()
+        known = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
+        call = f"{type(source).__name__}.retire"
+        retired = []
+        for path in sorted(known.keys() - splits.keys()):
+            with outside(call, source=source.name, split=known[path].name):
+                if source.retire(known[path]):
+                    retired.append(path)
+        return retired
+
+    def _settle(self, look: _Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        super()._settle(look, checkpoint)
+        self._context.retire_splits(look.retired, "the source says that it is gone for good")
+        known = checkpoint.splits if checkpoint else {}
+        away = [path for path in sorted(known) if path not in look.splits and path not in look.retired]
+        if away and not look.splits:
+            # As if the source had not answered: what stays in the checkpoint is not set aside either.
+            if self._nothing_in_sight.is_due():
+                log.warning(
+                    "source %s: none of the %d splits that this query reads is discovered: nothing is read, "
+                    "and all positions stay",
+                    self._source.name,
+                    len(away),
+                )
+            return
+        self._nothing_in_sight.is_over()
+        self._planned_context.keep_splits(away, "not discovered any more")
+        for path in away:
+            if path not in self._said_out_of_sight:
+                log.warning(
+                    "source %s: split %r is not discovered any more; its position is kept",
+                    self._source.name,
+                    path[0],
+                )
+        self._said_out_of_sight = set(away)
 
     def _head(self, split: NamedSplit, position: int) -> int:
         source = self._source
@@ -237,6 +310,9 @@ class BarrierSimpleSplitEnumerator(_SimpleSplitEnumerator, BarrierSplitEnumerato
             return set()
         return {(name,) for name in self._planned if (name,) not in checkpoint.splits}
 
-    def _retires(self, path: SplitPath) -> bool:
+    def _settle(self, look: _Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        super()._settle(look, checkpoint)
+        known = checkpoint.splits if checkpoint else {}
         # A split that was found by reading is never discovered: it stays until it is read.
-        return path[0] in self._planned
+        gone = [path for path in known if path not in look.splits and path[0] in self._planned]
+        self._context.retire_splits(gone, "not discovered any more")

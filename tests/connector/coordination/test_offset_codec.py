@@ -47,7 +47,8 @@ def test_an_offset_of_the_other_mode_is_refused_and_not_taken_for_the_genesis(
 ) -> None:
     other = EpochOffsetCodec if codec is PlannedOffsetCodec else PlannedOffsetCodec
     encoded = codec(NumberSource()).encode(offset)
-    with pytest.raises(OffsetError, match="the checkpoint's offset cannot be read"):
+    # The newer layout of planned mode is refused before it is read.
+    with pytest.raises(OffsetError, match="the checkpoint's offset cannot be read|was in the other mode"):
         other(NumberSource()).decode(encoded)
 
 

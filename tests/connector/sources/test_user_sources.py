@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,9 +22,9 @@ from headwater.core.errors import ContractError, OptionError
 from headwater.core.jsons import JsonValue
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness
-from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, read_batch
+from headwater.testing import MemorySystem, MicroBatchEngine, SourceTests, Step, read_batch
 from tests.doubles import Numbers, NumberSource
-from tests.simple_sources import LogSource, TailSource
+from tests.simple_sources import HidingSource, LogSource, TailSource
 
 STREAM = Boundedness.CONTINUOUS_UNBOUNDED
 
@@ -167,7 +168,7 @@ def test_a_new_query_begins_at_a_timestamp_and_later_splits_at_their_start() -> 
     assert not isinstance(TailSource({}), FindsTimestamps)
 
 
-def test_a_split_that_is_discovered_with_other_info_begins_anew_and_one_that_is_gone_leaves() -> None:
+def test_a_split_that_is_discovered_with_other_info_begins_anew() -> None:
     options = logs(a=[1, 2], b=[3])
     made: list[str] = ["first"]
 
@@ -178,10 +179,66 @@ def test_a_split_that_is_discovered_with_other_info_begins_anew_and_one_that_is_
     engine = MicroBatchEngine(lambda: UserSource(Generations)(options, STREAM))
     engine.run()
     made[0] = "second"
-    MemorySystem.open(options["system"]).remove("b")
     engine.run()
-    assert [row["number"] for row in engine.rows] == [1, 2, 3, 1, 2]
-    assert '"b"' not in engine.offsets[-1]
+    assert [row["number"] for row in engine.rows] == [1, 2, 3, 1, 2, 3]
+
+
+class TestASplitThatIsNotDiscoveredAnyMore:
+    @pytest.fixture
+    def system(self) -> MemorySystem:
+        return MemorySystem.open(logs(a=[1, 2], b=[3])["system"])
+
+    @pytest.fixture
+    def engine(self, system: MemorySystem) -> MicroBatchEngine:
+        made = MicroBatchEngine(lambda: UserSource(HidingSource)({"system": system.name}, STREAM))
+        made.run()
+        return made
+
+    def test_goes_on_at_its_position_when_it_is_back(
+        self, system: MemorySystem, engine: MicroBatchEngine, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        system.append("hidden b", [])
+        for more in ([10], [11]):
+            system.append("a", more)
+            system.append("b", more)
+            engine.run()
+        assert json.loads(engine.offsets[-1])["kept"]["b"]["position"] == 1
+        assert [row["number"] for row in engine.rows] == [1, 2, 3, 10, 11]
+        assert caplog.text.count("split 'b' is not discovered any more; its position is kept") == 1
+        system.remove("hidden b")
+        engine.run(crash_after=Step.PLANNED, in_batch=len(engine.offsets))
+        engine.run()
+        assert [row["number"] for row in engine.rows] == [1, 2, 3, 10, 11, 10, 11]
+        assert "kept" not in engine.offsets[-1]
+
+    def test_is_forgotten_if_the_source_says_that_it_is_gone_for_good(
+        self, system: MemorySystem, engine: MicroBatchEngine
+    ) -> None:
+        system.append("hidden b", [])
+        system.append("a", [10])
+        engine.run()
+        system.append("closed b", [])
+        engine.run()
+        assert "kept" not in engine.offsets[-1]
+        assert not engine.sink[len(engine.offsets) - 1]
+        logged = len(engine.offsets)
+        engine.run()
+        assert len(engine.offsets) == logged
+
+    def test_stays_as_it_is_if_no_split_is_there_at_all(
+        self, system: MemorySystem, engine: MicroBatchEngine, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for log in "ab":
+            system.append(f"hidden {log}", [])
+        logged = list(engine.offsets)
+        engine.run()
+        assert engine.offsets == logged
+        assert "none of the 2 splits that this query reads is discovered" in caplog.text
+        for log in "ab":
+            system.remove(f"hidden {log}")
+            system.append(log, [10])
+        engine.run()
+        assert sorted(row["number"] for row in engine.rows) == [1, 2, 3, 10, 10]
 
 
 def test_a_split_that_has_finished_is_not_read_again_by_a_later_run(tmp_path: Path) -> None:

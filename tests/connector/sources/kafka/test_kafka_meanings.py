@@ -420,19 +420,45 @@ class TestFailOnDataLoss:
         assert str(caught.value) == (
             f"topic {topic!r}, partition 0, offsets 3 to 9 were lost: the log now begins at offset 10: "
             "retention or an administrator removed them. Set failOnDataLoss=false to go on with what is "
-            f"there [source kafka, split {topic}-0, position 3]"
+            f"there, or start with a new checkpointLocation [source kafka, split {topic}-0, position 3]"
         )
 
-    def test_or_is_passed_with_a_warning_also_by_the_batch_that_was_logged(
+    def test_or_is_passed_with_a_warning_and_counted_in_the_offset(
         self, topic: str, lost: Query, caplog: pytest.LogCaptureFixture
     ) -> None:
-        with pytest.raises(DataLossError):
-            lost.step()
         lost.restart(failOnDataLoss="false")
         with caplog.at_level(logging.WARNING):
-            assert values(lost.replay()) == [b"%d" % i for i in range(10, 20)]
-        assert f"{topic}-0: positions 3 to 9 were lost" in caplog.text
+            assert values(until(lost)) == [b"%d" % i for i in range(10, 20)]
+        assert caplog.text.count(f"topic {topic!r}, partition 0, offsets 3 to 9 were lost") == 1
+        losses: Any = lost.log[-1]["losses"]
+        assert (losses["rows"], losses["at_least_rows"]) == (7, 0)
+        (found,) = losses["ranges"]
+        assert {**found, "time_ms": 0} == {
+            "split": f"{topic}-0",
+            "first": 3,
+            "until": 10,
+            "found": "planning",
+            "time_ms": 0,
+        }
         assert lost.step() is None
+
+    def test_a_batch_that_was_logged_before_finds_out_when_it_is_read(
+        self, kafka: LocalKafka, topic: str, query: Callable[..., Query], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        kafka.create_topic(topic)
+        kafka.produce(topic, [b"%d" % i for i in range(20)])
+        reading = query(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="3")
+        reading.step()
+        reading.restart(maxOffsetsPerTrigger="1000")
+        reading.log.append(reading._coordinator.plan_next(reading.log[-1], limited=True))
+        kafka.delete_records(topic, {0: 10})
+        with pytest.raises(DataLossError, match="offsets 3 to 9 were lost"):
+            reading.replay()
+        reading.restart(failOnDataLoss="false")
+        with caplog.at_level(logging.WARNING):
+            assert values(reading.replay()) == [b"%d" % i for i in range(10, 20)]
+        assert f"{topic}-0: positions 3 to 9 were lost" in caplog.text
+        assert reading.step() is None
 
     def test_a_batch_read_of_what_is_gone(self, kafka: LocalKafka, topic: str, lost: Query) -> None:
         given = {"subscribe": topic, "startingOffsets": f'{{"{topic}":{{"0":5}}}}'}
@@ -453,40 +479,32 @@ class TestTopicsThatGo:
         return reading
 
     @pytest.mark.parametrize("restarted", [False, True])
-    def test_deleted_it_is_an_error(
-        self, kafka: LocalKafka, topic: str, reading: Query, *, restarted: bool
-    ) -> None:
-        kafka.delete_topic(topic)
-        if restarted:
-            reading.restart()
-        with pytest.raises(
-            DataLossError,
-            match=f"topic '{topic}', partition 0: the topic or partition was deleted; records .*position "
-            r"3\]",
-        ):
-            until(reading)
-
-    @pytest.mark.parametrize("restarted", [False, True])
-    def test_or_a_warning_once_and_the_query_goes_on_when_it_is_back(
+    @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+    def test_all_out_of_sight_nothing_changes_until_they_are_there_anew(
         self,
         kafka: LocalKafka,
         topic: str,
         reading: Query,
         caplog: pytest.LogCaptureFixture,
+        fail_on_data_loss: str,
         *,
         restarted: bool,
     ) -> None:
-        reading.restart(failOnDataLoss="false")
+        reading.restart(failOnDataLoss=fail_on_data_loss)
         kafka.delete_topic(topic)
         if restarted:
             reading.restart()
-        assert values(until(reading)) == []
-        assert reading.log[-1]["positions"] == {}
         assert reading.step() is None
-        assert caplog.text.count("the topic or partition was deleted; going on") == 2
+        assert reading.step() is None
+        assert reading.log[-1]["positions"] == {topic: {"0": 3, "1": 3}}
+        assert caplog.text.count("none of the 2 partitions that this query reads is in sight") == 1
         kafka.create_topic(topic)
         kafka.produce(topic, [b"new"])
-        assert values(until(reading)) == [b"new"]
+        if fail_on_data_loss == "true":
+            with pytest.raises(DataLossError, match="deleted and created anew"):
+                until(reading)
+        else:
+            assert values(until(reading)) == [b"new"]
 
     @pytest.mark.parametrize("restarted", [False, True])
     @pytest.mark.parametrize("partitions", [1, 2])
@@ -498,7 +516,7 @@ class TestTopicsThatGo:
             reading.restart()
         with pytest.raises(
             DataLossError,
-            match=rf"topic '{topic}', partition 0: the topic was deleted and created anew \(its id is now ",
+            match=f"topic '{topic}', partition 0, offset 3: the topic was deleted and created anew",
         ):
             until(reading)
 
@@ -520,7 +538,7 @@ class TestTopicsThatGo:
             reading.restart()
         assert values(until(reading)) == [b"new"] * 50
         assert reading.step() is None
-        assert caplog.text.count("deleted") == 2
+        assert caplog.text.count("the topic was deleted and created anew (") == 2
 
     def test_ends_of_the_new_one_are_never_taken_for_the_old_ones_though_the_list_of_partitions_is_old(
         self, kafka: LocalKafka, topic: str, query: Callable[..., Query]
