@@ -50,7 +50,7 @@ class LogSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
 
 
 class HidingSource(LogSource, Retires):
-    """Does not see the logs that are hidden. One whose system has a log ``closed NAME`` too is gone for good."""
+    """Does not see the logs that are hidden. One is gone for good once there is a log ``closed NAME``."""
 
     name = "hiding"
 

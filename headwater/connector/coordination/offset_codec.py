@@ -157,8 +157,8 @@ class OffsetCodec(ABC, Generic[OffsetT]):
         if not isinstance(version, int) or not 1 <= version <= self.version:
             raise OffsetError(
                 f"the checkpoint's offset has version {version!r}; this headwater reads versions 1 to "
-                f"{self.version} of a source in this mode: install the headwater that wrote it, or a newer one; "
-                "use a new checkpointLocation if the source was in the other mode"
+                f"{self.version} of a source in this mode: install the headwater that wrote it, or a newer "
+                "one; use a new checkpointLocation if the source was in the other mode"
             )
 
 

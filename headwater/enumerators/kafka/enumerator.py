@@ -43,8 +43,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
        nothing that was written to it may be missed. If its topic was read already, all its records are
        due: that its log begins above 0 is data loss. That of a topic that is new to the query may begin
        anywhere, with a warning.
-    3. A partition that is not seen any more is out of sight: it was deleted, or the user lost a permission, or
-       a broker knows only a part of the cluster. Its position stays.
+    3. A partition that is not seen any more is out of sight: it was deleted, or the user lost a permission,
+       or a broker knows only a part of the cluster. Its position stays.
 
        * All are out of sight: nothing changes, and a warning comes once a minute.
        * Some are: an error with ``failOnDataLoss``; a restart goes on when they are back. Otherwise a

@@ -48,7 +48,7 @@ def test_an_offset_of_the_other_mode_is_refused_and_not_taken_for_the_genesis(
     other = EpochOffsetCodec if codec is PlannedOffsetCodec else PlannedOffsetCodec
     encoded = codec(NumberSource()).encode(offset)
     # The newer layout of planned mode is refused before it is read.
-    with pytest.raises(OffsetError, match="the checkpoint's offset cannot be read|was in the other mode"):
+    with pytest.raises(OffsetError, match=r"the checkpoint's offset cannot be read|was in the other mode"):
         other(NumberSource()).decode(encoded)
 
 

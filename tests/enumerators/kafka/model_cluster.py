@@ -1,4 +1,4 @@
-"""A Kafka cluster in memory, in the place of `Cluster`: logs without records, which appear, vanish and age."""
+"""A Kafka cluster in memory, in the place of `Cluster`: logs without records, which vanish and age."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ class TestAMirror:
         with pytest.raises(
             DataLossError,
             match=r"This is another cluster than the checkpoint's \(one -> two\): a mirror that keeps "
-            r"offsets can be gone over to with acceptNewTopicIds=true, for one start\. Set failOnDataLoss=false",
+            r"offsets can be gone over to with acceptNewTopicIds=true, for one start\. Set failOnDataLoss",
         ):
             Harness().sees(view, {A: 3, B: 7}, state={"cluster_id": "one"})
 
