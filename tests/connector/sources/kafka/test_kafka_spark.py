@@ -127,7 +127,7 @@ def test_tasks_as_many_as_asked_for(kafka: LocalKafka, topic: str, load: Load) -
     kafka.create_topic(topic, 2)
     kafka.produce(topic, [b"x"] * 100)
     assert [load(subscribe=topic, minPartitions=str(count)).rdd.getNumPartitions() for count in (1, 6)] == [
-        1,
+        2,  # one for each partition
         6,
     ]
     assert load(subscribe=topic, minPartitions="6").count() == 100
