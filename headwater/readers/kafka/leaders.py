@@ -17,9 +17,11 @@ from headwater.enumerators.kafka.client.metadata import (
     LATEST,
     Broker,
     BrokerAddress,
+    ClusterMetadata,
     TopicMetadata,
     TopicPartition,
 )
+from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
@@ -59,11 +61,13 @@ class Leaders:
     Args:
         config: how to reach the cluster.
         clock: time.
+        pool: lends connections; None to open its own.
     """
 
-    def __init__(self, config: ClientConfig, clock: Clock) -> None:
+    def __init__(self, config: ClientConfig, clock: Clock, pool: ConnectionPool | None = None) -> None:
         self._config = config
         self._clock = clock
+        self._pool = pool
         self._cluster: Cluster | None = None
         with _lock:
             self._known = _clusters.setdefault((config.bootstrap_servers, config.credentials_key), _Known())
@@ -83,11 +87,18 @@ class Leaders:
             found |= self._ask(unknown)
         return {split: _leader_of(found.get(split.topic), split) for split in splits}
 
-    def forget(self, topics: Iterable[str]) -> None:
-        """Ask the cluster about these topics next time: a broker has shown that what is known is stale."""
+    def forget(self, topics: Iterable[str], *, older_than_ms: int = 0) -> None:
+        """Ask the cluster about these topics next time: what is known may be stale.
+
+        Args:
+            topics: by name.
+            older_than_ms: keep what has been asked for since.
+        """
+        now_ms = self._clock.monotonic_ms()
         with _lock:
             for topic in topics:
-                self._known.topics.pop(topic, None)
+                if topic in self._known.topics and now_ms - self._known.topics[topic][0] >= older_than_ms:
+                    del self._known.topics[topic]
 
     def address(self, node: int) -> BrokerAddress | None:
         """Return a node's address; None if the cluster has named no such node."""
@@ -143,8 +154,12 @@ class Leaders:
         by_tp = {TopicPartition(split.topic, split.partition): split for split in splits}
         if not by_tp:
             return {}
+        cluster = self._connected()
+        cluster.begin_with(
+            ClusterMetadata(self._known.brokers, self._remembered({split.topic for split in splits}))
+        )
         try:
-            found = self._connected().list_offsets(dict.fromkeys(by_tp, spec))
+            found = cluster.list_offsets(dict.fromkeys(by_tp, spec))
         except UnknownSplitError as error:
             self.forget({split.topic for split in splits})
             raise TransientSourceError(error.message, source="kafka") from error
@@ -175,7 +190,7 @@ class Leaders:
 
     def _connected(self) -> Cluster:
         if self._cluster is None:
-            self._cluster = Cluster(self._config, self._clock)
+            self._cluster = Cluster(self._config, self._clock, self._pool)
         return self._cluster
 
 

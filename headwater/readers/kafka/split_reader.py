@@ -29,6 +29,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 _OFFSET_OUT_OF_RANGE = 1
 _UNKNOWN_TOPIC = (3, 100, 103)
+_FRESH_MS = 1_000
 _LARGEST_FETCH_BYTES = 1 << 30
 
 
@@ -72,7 +73,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
             default_api_timeout_ms=min(config.default_api_timeout_ms, poll_timeout_ms),
         )
         self._clock = clock or SystemClock()
-        self._leaders = Leaders(self._config, self._clock)
+        self._leaders = Leaders(self._config, self._clock, pool)
         self._fetchers = BrokerFetchers(self._config, pool, self._clock)
         self._timer = PollTimer(self._config, poll_timeout_ms, self._clock)
         self._losses = LossDetector(
@@ -98,8 +99,11 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
                 self._config.max_partition_fetch_bytes,
                 open=left_open,
             )
-        # What this process remembers of a topic may be of an earlier incarnation of it.
-        self._leaders.forget({piece.split.topic for piece in added if isinstance(piece, OpenRange)})
+        # What this process remembers of a topic may be of an earlier incarnation of it. But many tasks may run
+        # one after the other, and the metadata of a topic with thousands of partitions is large.
+        self._leaders.forget(
+            {piece.split.topic for piece in added if isinstance(piece, OpenRange)}, older_than_ms=_FRESH_MS
+        )
 
     def fetch(self) -> RecordsWithSplitIds[RecordSet]:
         if self._empty or not self._cursors:
@@ -146,6 +150,7 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         located = self._leaders.locate([cursor.split for cursor in unplaced])
         found = {cursor.split.path: located[cursor.split] for cursor in unplaced}
         self._bind([cursor for cursor in unplaced if isinstance(found[cursor.split.path], int)])
+        self._leaders.close()  # the fetchers are lent the same connections
         for cursor in unplaced:
             where = found[cursor.split.path]
             if isinstance(where, int):

@@ -10,7 +10,9 @@ import pytest
 from headwater.core.errors import DataLossError, TransientSourceError, UnknownSplitError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
 from headwater.enumerators.kafka.open_range import OpenRange
-from tests.enumerators.kafka.client.listeners import Listen
+from headwater.readers.kafka.split_reader import KafkaSplitReader
+from tests.enumerators.kafka.client.listeners import Listen, client
+from tests.enumerators.kafka.client.pools import empty, idle
 from tests.readers.kafka.split_reading import Task, upto
 from tests.scripted_kafka import NOT_LEADER, Part, ScriptedKafka
 
@@ -90,7 +92,9 @@ def test_a_topic_that_was_created_anew_is_read_as_it_is(
     planned = whole(kafka)
     assert task().take(planned).finish() == upto(5)
     kafka.topic("t", 1, [2])
-    assert task().take(planned).finish() == upto(2)
+    later = task()
+    later.clock.advance(1_000)
+    assert later.take(planned).finish() == upto(2)
     assert all(fetch.wanted[0].topic == "t" for fetch in kafka.asked(2))
 
 
@@ -136,3 +140,26 @@ def test_an_end_is_not_passed_by_records_that_arrive_while_it_is_read(
 
     kafka.surprises.append(grow)
     assert task(max_partition_fetch_bytes="10000").take(whole(kafka)).finish() == upto(2)
+
+
+def test_many_tasks_one_after_the_other_ask_for_metadata_once_and_connect_once(
+    kafka: ScriptedKafka, task: Callable[..., Task]
+) -> None:
+    kafka.topic("t", 3, [2])
+    first = task()
+    for partition in range(3):
+        each = task()
+        each.reader = KafkaSplitReader(
+            client(kafka.bootstrap),
+            poll_timeout_ms=1_000,
+            fail_on_data_loss=True,
+            clock=each.clock,
+            pool=first.pool,
+        )
+        each.take(whole(kafka, partition))
+        while each.step():
+            pass
+        each.reader.close()
+    assert kafka.metadata_asked == 1
+    assert idle(first.pool) == 1
+    empty(first.pool)

@@ -16,6 +16,7 @@ from headwater.enumerators.kafka.client.metadata import (
     ClusterMetadata,
     TopicPartition,
 )
+from headwater.enumerators.kafka.client.pool import ConnectionPool
 from headwater.enumerators.kafka.client.requests import (
     PartitionOffset,
     list_offsets_request,
@@ -48,11 +49,15 @@ class Cluster:
     Args:
         config: where the cluster is and how to log in.
         clock: for the age of the metadata.
+        pool: lends the connections, and takes them back when they are closed here; None to open its own.
     """
 
-    def __init__(self, config: ClientConfig, clock: Clock | None = None) -> None:
+    def __init__(
+        self, config: ClientConfig, clock: Clock | None = None, pool: ConnectionPool | None = None
+    ) -> None:
         self._config = config
         self._clock = clock or SystemClock()
+        self._pool = pool
         self._connections: dict[BrokerAddress, BrokerConnection] = {}
         self._known = ClusterMetadata({}, {})
         self._known_at_ms: int | None = None
@@ -70,6 +75,11 @@ class Cluster:
         self._known = read_metadata(self._ask_any(lambda: metadata_request(topics), deadline))
         self._known_at_ms = self._clock.monotonic_ms()
         return self._known
+
+    def begin_with(self, known: ClusterMetadata) -> None:
+        """Take metadata that this process has asked for a moment ago, instead of asking again."""
+        self._known = known
+        self._known_at_ms = self._clock.monotonic_ms()
 
     def list_offsets(
         self, specs: Mapping[TopicPartition, int], *, read_committed: bool | None = None
@@ -128,7 +138,10 @@ class Cluster:
     def close(self) -> None:
         """Close all connections. Any number of times; a later question opens them anew."""
         for connection in self._connections.values():
-            connection.close()
+            if self._pool is None:
+                connection.close()
+            else:
+                self._pool.give_back(connection)
         self._connections.clear()
 
     def _list_offsets(
@@ -222,7 +235,11 @@ class Cluster:
 
     def _connection(self, address: BrokerAddress) -> BrokerConnection:
         if address not in self._connections:
-            self._connections[address] = BrokerConnection(address, self._config, self._clock)
+            self._connections[address] = (
+                BrokerConnection(address, self._config, self._clock)
+                if self._pool is None
+                else self._pool.borrow(self._config, address)
+            )
         return self._connections[address]
 
     def _timeout_ms(self, deadline: Deadline) -> int:
