@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 import secrets
@@ -104,8 +105,9 @@ def _own_addresses() -> tuple[str, ...]:
     No name is looked up: that may take longer than a micro-batch.
     """
     found = [_LOOPBACK]
-    if local := os.environ.get("SPARK_LOCAL_IP"):
-        found.append(local)
+    local = os.environ.get("SPARK_LOCAL_IP", "")
+    with suppress(ValueError):
+        found.append(str(ipaddress.ip_address(local)))
     for family, nowhere in _NOWHERE:
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((nowhere, 9))

@@ -67,6 +67,17 @@ def test_every_address_of_the_host_is_listened_on(
     assert [split for split, _, _ in ranges(taken)] == list(address.hosts)
 
 
+@pytest.mark.parametrize(("given", "taken_over"), [("127.0.0.2", True), ("a-name", False), ("", False)])
+def test_sparks_own_address_of_the_driver_is_one_of_them_unless_it_has_to_be_looked_up(
+    taken: queue.Queue[LossReport], monkeypatch: pytest.MonkeyPatch, given: str, *, taken_over: bool
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", given)
+    listener = LossListener(taken.put)
+    listener.close()
+    assert listener.address is not None
+    assert (given in listener.address.hosts) is taken_over
+
+
 def test_noise_and_strangers_are_left_alone(address: LossAddress, taken: queue.Queue[LossReport]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         for datagram in (b"", b"noise", bytes(8_000)):
