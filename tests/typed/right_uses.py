@@ -94,7 +94,7 @@ page: str = table.markdown()
 # Settings and lag.
 
 conf: dict[str, str] = hw.recommended_conf()
-environment: dict[str, str] = hw.recommended_environment()
+environment: dict[str, str] = hw.recommended_environment(parallelism=48)
 lag: hw.LagListener = hw.LagListener()
 spark.streams.addListener(lag)
 behind: list[hw.QueryLag] = lag.queries()

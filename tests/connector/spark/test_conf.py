@@ -27,14 +27,14 @@ class Where(hw.SimpleSource):
     name = "where"
     def discover(self):
         import pyspark
-        return [hw.NamedSplit("only", pyspark.__file__)]
+        return [hw.NamedSplit("only", pyspark.__file__ + " " + os.environ["HEADWATER_PARALLELISM"])]
     schema = pa.schema([("planned", pa.string()), ("read", pa.string())])
     def read(self, split, position):
         import pyspark
         if position == 0:
             yield hw.Page([(split.info, pyspark.__file__)], 1)
 
-os.environ.update(hw.recommended_environment())
+os.environ.update(hw.recommended_environment(parallelism=48))
 builder = SparkSession.builder.master("local[1]")
 for name, value in hw.recommended_conf().items():
     builder = builder.config(name, value)
@@ -127,10 +127,13 @@ def test_without_an_installation_there_is_no_recommended_environment(
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     assert hw.recommended_environment() == {}
+    assert hw.recommended_environment(parallelism=48) == {"HEADWATER_PARALLELISM": "48"}
 
 
 @pytest.mark.slow
-def test_with_the_recommended_settings_spark_compiles_no_pyspark(tmp_path: Path) -> None:
+def test_with_the_recommended_settings_spark_compiles_no_pyspark_and_sources_know_the_parallelism(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     done = subprocess.run(
@@ -142,6 +145,6 @@ def test_with_the_recommended_settings_spark_compiles_no_pyspark(tmp_path: Path)
         timeout=PATIENCE_S,
     )
     assert not done.returncode, done.stderr
-    planned, read = done.stdout.split()
-    assert planned == read
+    planned, parallelism, read = done.stdout.split()
+    assert (planned, parallelism) == (read, "48")
     assert ".zip" not in read
