@@ -154,14 +154,15 @@ class KafkaAdmin:
 
         Needs a cluster with ``authorize=True``. The brokers apply it a moment later.
         """
-        if topic is not None:
-            pattern = ResourcePattern(ResourceType.TOPIC, topic)
-        else:
-            pattern = ResourcePattern(ResourceType.GROUP, group)
         with self.admin() as admin:
-            admin.create_acls(
-                [ACL(f"User:{user}", "*", ACLOperation[operation], ACLPermissionType.ALLOW, pattern)]
-            )
+            admin.create_acls([_acl(user, operation, topic, group)])
+
+    def disallow(
+        self, user: str, operation: str, *, topic: str | None = None, group: str | None = None
+    ) -> None:
+        """Take a permission back that `allow` granted. The brokers apply it a moment later."""
+        with self.admin() as admin:
+            admin.delete_acls([_acl(user, operation, topic, group)])
 
     def _topic(self, topic: str) -> dict[str, Any]:
         with self.admin() as admin:
@@ -194,3 +195,11 @@ def until(condition: Callable[[], bool], what: str) -> None:
         if time.monotonic() > deadline:
             raise LocalKafkaError(f"waited {UNTIL_S} s in vain for {what}")
         time.sleep(_POLL_S)
+
+
+def _acl(user: str, operation: str, topic: str | None, group: str | None) -> ACL:
+    if topic is not None:
+        pattern = ResourcePattern(ResourceType.TOPIC, topic)
+    else:
+        pattern = ResourcePattern(ResourceType.GROUP, group)
+    return ACL(f"User:{user}", "*", ACLOperation[operation], ACLPermissionType.ALLOW, pattern)

@@ -162,7 +162,10 @@ Spark's own Kafka source, with the same names and meanings. Only these are diffe
   back-references with a quantifier around them, and rare properties (`\\p{IsThai}`). A pattern that matches no
   topic is a warning, once a minute.
 - Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in
-  `assign`.
+  `assign`. Partitions that go out of sight later keep their positions
+  ([guarantees.md](guarantees.md#what-is-out-of-sight)).
+- `acceptNewTopicIds` is ours: for a move to a cluster that mirrors this one and keeps the offsets of records,
+  which MirrorMaker 2 does not by default ([moving.md](moving.md#to-a-mirrored-cluster)).
 
 `kafka.bootstrap.servers` is required. Everything that begins with `kafka.` is described in
 [kafka-properties.md](kafka-properties.md). What a changed option means for an existing checkpoint is in
