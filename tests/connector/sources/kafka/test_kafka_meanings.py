@@ -458,6 +458,10 @@ class TestFailOnDataLoss:
         with caplog.at_level(logging.WARNING):
             assert values(reading.replay()) == [b"%d" % i for i in range(10, 20)]
         assert f"{topic}-0: positions 3 to 9 were lost" in caplog.text
+        # What only a task found is counted by the next offset, here in a batch without rows.
+        assert values(until(reading)) == []
+        losses: Any = reading.log[-1]["losses"]
+        assert (losses["rows"], losses["at_least_rows"]) == (0, 7)
         assert reading.step() is None
 
     def test_a_batch_read_of_what_is_gone(self, kafka: LocalKafka, topic: str, lost: Query) -> None:
