@@ -5,6 +5,8 @@ Ctrl-C ends it; start it again and it goes on.
 Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
 Then:                    python examples/kafka_stream.py localhost:9092 orders /tmp/orders
 With --available-now it reads what is there and ends.
+Kafka's tools show its lag:
+    kafka-consumer-groups.sh --bootstrap-server localhost:9092 --describe --group kafka_stream
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ def main() -> None:
         .option("subscribe", args.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", 1_000_000)
+        .option("commitOffsetsToGroup", "kafka_stream")
         .load()
     )
     writer = (

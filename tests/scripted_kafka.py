@@ -14,24 +14,41 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from tests.enumerators.kafka.client.listeners import Listen
+from tests.scripted_groups import ScriptedGroups
 
 FETCH = 1
 LIST_OFFSETS = 2
 METADATA = 3
 API_VERSIONS = 18
-VERSIONS = {FETCH: (4, 16), LIST_OFFSETS: (1, 9), METADATA: (1, 12), API_VERSIONS: (0, 3)}
+VERSIONS = {
+    FETCH: (4, 16),
+    LIST_OFFSETS: (1, 9),
+    METADATA: (1, 12),
+    API_VERSIONS: (0, 3),
+    **ScriptedGroups.VERSIONS,
+}
 REQUESTS = {
     request.API_KEY: request
     for request in (FetchRequest, ListOffsetsRequest, MetadataRequest, ApiVersionsRequest)
-}
+} | ScriptedGroups.REQUESTS
 
 UNKNOWN_TOPIC = 3
 NOT_LEADER = 6
@@ -124,6 +141,7 @@ class ScriptedKafka:
         fetches: every Fetch request, as it arrived.
         offset_errors: by partition, error codes for the next ListOffsets.
         metadata_asked: how often.
+        groups: the coordinator of consumer groups.
     """
 
     def __init__(self, listen: Listen, nodes: Collection[int] = (1,)) -> None:
@@ -133,6 +151,7 @@ class ScriptedKafka:
         self.offset_errors: dict[int, list[int]] = {}
         self.metadata_asked = 0
         self.nodes: dict[int, BrokerAddress] = {node: listen(partial(self._serve, node)) for node in nodes}
+        self.groups = ScriptedGroups(self.nodes)
 
     @property
     def bootstrap(self) -> BrokerAddress:
@@ -189,6 +208,8 @@ class ScriptedKafka:
             return self._metadata(request)
         if key == LIST_OFFSETS:
             return self._list_offsets(request)
+        if key in ScriptedGroups.REQUESTS:
+            return self.groups.answer(node, key, request)
         return self._fetch(request, self.surprises.popleft() if self.surprises else lambda _: {}, node)
 
     def _metadata(self, request: Any) -> Any:

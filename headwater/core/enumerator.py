@@ -223,6 +223,15 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
         default does nothing: what `refresh` found is assigned already.
         """
 
+    def notify_end_of_input(self) -> None:
+        """An AvailableNow run has read all that it set out to read, and all of it is committed.
+
+        Called at the end of a look that found nothing more to do, after `notify_checkpoint_complete`: usually
+        the last call before the process ends. In a query with several sources it may come several times. What
+        is started with `SplitEnumeratorContext.call_async` is waited for, so what is still on its way to the
+        outside can be brought to its end. The default does nothing.
+        """
+
 
 class BarrierSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
     """What the coordinator of barrier mode offers an enumerator. Called on the coordinator thread only."""

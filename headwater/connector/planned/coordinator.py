@@ -121,6 +121,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             and losses == before.losses
             and not self._context.changes(before.checkpoint())
         ):
+            if self._available_now:
+                self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
         offset = replace(offset, kept=self._kept(before), losses=losses)
         end = self._codec.encode(offset)

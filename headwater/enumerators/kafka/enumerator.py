@@ -13,6 +13,7 @@ from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.cluster_view import ClusterView
+from headwater.enumerators.kafka.group_committer import GroupCommitter
 from headwater.enumerators.kafka.lookup import KafkaLookup
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.lost_records import (
@@ -80,6 +81,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self._lookup = KafkaLookup(settings, clock or SystemClock())
         self._view = ClusterView({}, {}, {})
         self._warned: set[str] = set()
+        group = settings.commit_to_group
+        self._committer = GroupCommitter(settings.client, group) if group is not None else None
 
     def start(self) -> None:
         """Nothing to do: the first look opens the connections."""
@@ -104,7 +107,20 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             state["row_bytes"] = dict(self._view.row_bytes)
         return state or None
 
+    def notify_checkpoint_complete(self, checkpoint: Checkpoint[KafkaPartitionSplit, int]) -> None:
+        if self._committer is not None:
+            self._committer.commit(checkpoint.positions)
+
+    def notify_end_of_input(self) -> None:
+        if self._committer is not None:
+            # The process is about to end, and the thread that commits with it.
+            self._context.call_async(
+                self._committer.flush, lambda _: None, what="last positions of the consumer group"
+            )
+
     def close(self) -> None:
+        if self._committer is not None:
+            self._committer.close()
         self._lookup.close()
 
     def _handle(

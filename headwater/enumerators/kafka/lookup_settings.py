@@ -27,6 +27,8 @@ class LookupSettings:
         discovery_interval_ms: how old the list of partitions may be.
         accept_new_topic_ids: whether a topic that has another id than in the checkpoint when the query starts
             is the same one, mirrored.
+        commit_to_group: the consumer group to which the positions of committed batches are committed, for
+            tools that show lag; None for none.
     """
 
     client: ClientConfig
@@ -37,3 +39,4 @@ class LookupSettings:
     retry_interval_ms: int = 1_000
     discovery_interval_ms: int = 1_000
     accept_new_topic_ids: bool = False
+    commit_to_group: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     # It loads kafka-python, which is not needed to check options.
     from headwater.enumerators.kafka.client.cluster import Cluster
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class AtTimestamp:
@@ -21,11 +24,21 @@ class AtTimestamp:
     timestamp_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class CommittedBy:
+    """The offset that a consumer group has committed."""
+
+    group: str
+
+
 PartitionSpec: TypeAlias = int | AtTimestamp
 """An offset, `EARLIEST` (-2), `LATEST` (-1), or a timestamp."""
 
 NoMatch: TypeAlias = Literal["error", "latest", "earliest"]
-"""What to do where no record is at or after a timestamp: an error, or the latest or earliest offset."""
+"""What to do where no record is at or after a timestamp, or a group has committed nothing.
+
+An error, or the latest or earliest offset.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +50,12 @@ class OffsetsInitializer:
         everywhere: for the partitions that ``partitions`` and ``topics`` do not name; None if they must name
             all of them.
         partitions: by partition.
-        no_match: what to do if a partition has no record at or after the timestamp.
+        no_match: what to do if a partition has no record at or after the timestamp, or no committed offset.
         topics: by topic: for the partitions that it has when this is resolved.
     """
 
     option: str
-    everywhere: PartitionSpec | None = None
+    everywhere: PartitionSpec | CommittedBy | None = None
     partitions: Mapping[TopicPartition, PartitionSpec] = field(default_factory=dict)
     no_match: NoMatch = "error"
     topics: Mapping[str, int] = field(default_factory=dict)
@@ -77,14 +90,18 @@ class OffsetsInitializer:
     def resolve(self, cluster: Cluster, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return an offset for each wanted partition. Blocks, so it is called on the worker thread.
 
+        An offset that a group has committed is returned as it is, also if the log does not hold it any more:
+        the caller treats that as it treats any other position.
+
         Args:
             cluster: is asked.
             wanted: partitions for which `check` has returned.
 
         Raises:
+            OptionError: a group has not committed an offset, and that is to be an error.
             SourceError: no record is at or after a timestamp, and that is to be an error.
         """
-        specs = {tp: self._spec(tp) for tp in wanted}
+        specs = self._specs(cluster, wanted)
         resolved = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec >= 0}
         fixed = {tp: spec for tp, spec in specs.items() if isinstance(spec, int) and spec < 0}
         timed = {tp: spec.timestamp_ms for tp, spec in specs.items() if isinstance(spec, AtTimestamp)}
@@ -103,14 +120,53 @@ class OffsetsInitializer:
     def leaves_open(self, tp: TopicPartition, end: int) -> bool:
         """Whether the user named no offset for a partition, but ``end``: `EARLIEST` or `LATEST`.
 
-        False for timestamps: what they come to is fixed when a batch is planned.
+        False for timestamps and groups: what they come to is fixed when a batch is planned.
         """
-        return self.partitions.get(tp, self.everywhere) == end
+        return self._named(tp) == end
 
-    def _spec(self, tp: TopicPartition) -> PartitionSpec:
-        spec = self.partitions.get(tp, self.topics.get(tp.topic, self.everywhere))
-        assert spec is not None
-        return spec
+    def _named(self, tp: TopicPartition) -> PartitionSpec | CommittedBy | None:
+        return self.partitions.get(tp, self.topics.get(tp.topic, self.everywhere))
+
+    def _specs(
+        self, cluster: Cluster, wanted: Collection[TopicPartition]
+    ) -> dict[TopicPartition, PartitionSpec]:
+        if isinstance(self.everywhere, CommittedBy):
+            return {**self._committed(cluster, self.everywhere.group, wanted)}
+        specs = {}
+        for tp in wanted:
+            spec = self._named(tp)
+            assert spec is not None
+            assert not isinstance(spec, CommittedBy)
+            specs[tp] = spec
+        return specs
+
+    def _committed(
+        self, cluster: Cluster, group: str, wanted: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return what a group has committed, and `EARLIEST` or `LATEST` where that is nothing."""
+        # Here, because it loads kafka-python.
+        from headwater.enumerators.kafka.client.consumer_group import ConsumerGroup
+
+        committed = ConsumerGroup(cluster, group).committed(wanted)
+        if without := sorted(tp for tp in wanted if committed.get(tp) is None):
+            where = _text(without)
+            if len(without) == len(wanted):
+                where = (
+                    f"any partition that is read ({where}): the group does not exist, has read other topics, "
+                    "or Kafka has forgotten its offsets (offsets.retention.minutes)"
+                )
+            self._without_committed(f"the consumer group {group!r} has no committed offset for {where}")
+        fallback = LATEST if self.no_match == "latest" else EARLIEST
+        return {tp: fallback if (offset := committed.get(tp)) is None else offset for tp in wanted}
+
+    def _without_committed(self, what: str) -> None:
+        """Fail or warn, as the user wants it."""
+        if self.no_match == "error":
+            raise OptionError(
+                f"{what}; to begin there anyway set startingOffsetsFallback to earliest or latest",
+                option=self.option,
+            )
+        log.warning("%s; beginning there at the %s", what, self.no_match)
 
     def _or_fallback(
         self, tp: TopicPartition, offset: int | None, fallback: int | None, timestamp_ms: int | None

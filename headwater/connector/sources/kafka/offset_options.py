@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from headwater.connector.options import (
@@ -18,7 +18,12 @@ from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.java_regex.translation import java_regex
-from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, NoMatch, OffsetsInitializer
+from headwater.enumerators.kafka.offsets_initializer import (
+    AtTimestamp,
+    CommittedBy,
+    NoMatch,
+    OffsetsInitializer,
+)
 from headwater.enumerators.kafka.subscription import (
     AssignedPartitions,
     Subscription,
@@ -28,6 +33,7 @@ from headwater.enumerators.kafka.subscription import (
 
 _BATCH: Final = Boundedness.BOUNDED
 _JAVA_BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
+_GROUP: Final = "group:"
 _WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 _MOST_OFFSET: Final = 2**63 - 1
 _MOST_PARTITION: Final = 2**31 - 1
@@ -70,9 +76,19 @@ _STARTING_OFFSETS: Final = Option(
     text,
     None,
     "Where a query without a checkpoint begins: `earliest`, `latest` (streams only), or JSON by topic, with "
-    'every partition: `{"topicA":{"0":23,"1":-2},"topicB":"earliest"}` (-2 earliest, -1 latest). Partitions '
-    "found later begin at their earliest record.",
+    'every partition: `{"topicA":{"0":23,"1":-2},"topicB":"earliest"}` (-2 earliest, -1 latest), or '
+    "`group:NAME`: the offsets that this consumer group has committed. Partitions found later begin at their "
+    "earliest record.",
     shown_default="`latest` in streams, `earliest` in batches",
+)
+_NO_MATCH: Final[Callable[[str], NoMatch]] = one_of("error", "latest", "earliest")
+_STARTING_FALLBACK: Final[Option[NoMatch | None]] = Option(
+    "startingOffsetsFallback",
+    _NO_MATCH,
+    None,
+    "With `group:NAME`: what to do with a partition for which the group has committed nothing: fail, or "
+    "begin at its earliest or latest offset.",
+    shown_default="`error`",
 )
 _STARTING_TIMESTAMP: Final = Option(
     "startingTimestamp",
@@ -89,7 +105,7 @@ _STARTING_OFFSETS_BY_TIMESTAMP: Final = Option(
 )
 _STARTING_STRATEGY: Final[Option[NoMatch]] = Option(
     "startingOffsetsByTimestampStrategy",
-    one_of("error", "latest", "earliest"),
+    _NO_MATCH,
     "error",
     "What to do with a partition that has no record at or after the time: fail, or begin at its latest or "
     "(here only) earliest offset.",
@@ -123,6 +139,7 @@ OFFSET_OPTIONS: Final = (
     _SUBSCRIBE_PATTERN,
     _ASSIGN,
     _STARTING_OFFSETS,
+    _STARTING_FALLBACK,
     _STARTING_TIMESTAMP,
     _STARTING_OFFSETS_BY_TIMESTAMP,
     _STARTING_STRATEGY,
@@ -170,15 +187,23 @@ def starting_offsets(options: ParsedOptions, boundedness: Boundedness) -> Offset
         OptionError: the one that counts is malformed, or a batch would begin at its end.
     """
     no_match = options[_STARTING_STRATEGY]
+    raw = options[_STARTING_OFFSETS]
+    fallback = options[_STARTING_FALLBACK]
+    if fallback is not None and not (raw or "").lower().startswith(_GROUP):
+        raise OptionError(
+            f"counts only with {_STARTING_OFFSETS.name}={_GROUP}NAME", option=_STARTING_FALLBACK.name
+        )
     timestamp_ms = options[_STARTING_TIMESTAMP]
     if timestamp_ms is not None:
         return OffsetsInitializer(_STARTING_TIMESTAMP.name, AtTimestamp(timestamp_ms), no_match=no_match)
     timestamps = options[_STARTING_OFFSETS_BY_TIMESTAMP]
     if timestamps is not None:
         return _timestamps(_STARTING_OFFSETS_BY_TIMESTAMP, timestamps, no_match)
+    if raw is not None and raw.lower().startswith(_GROUP):
+        return _committed(raw, fallback or "error")
     if boundedness is Boundedness.CONTINUOUS_UNBOUNDED:
-        return _offsets(_STARTING_OFFSETS, options[_STARTING_OFFSETS] or "latest", forbidden=None)
-    return _offsets(_STARTING_OFFSETS, options[_STARTING_OFFSETS] or "earliest", forbidden="latest")
+        return _offsets(_STARTING_OFFSETS, raw or "latest", forbidden=None)
+    return _offsets(_STARTING_OFFSETS, raw or "earliest", forbidden="latest")
 
 
 def ending_offsets(options: ParsedOptions) -> OffsetsInitializer:
@@ -198,6 +223,14 @@ def ending_offsets(options: ParsedOptions) -> OffsetsInitializer:
     return _offsets(_ENDING_OFFSETS, options[_ENDING_OFFSETS] or "latest", forbidden="earliest")
 
 
+def _committed(raw: str, fallback: NoMatch) -> OffsetsInitializer:
+    """Return what a consumer group has committed: ``group:NAME``."""
+    name = raw[len(_GROUP) :].strip()
+    if not name:
+        raise OptionError(f"must name a consumer group: {_GROUP}NAME", option=_STARTING_OFFSETS.name)
+    return OffsetsInitializer(_STARTING_OFFSETS.name, CommittedBy(name), no_match=fallback)
+
+
 def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> OffsetsInitializer:
     """Return what an option with offsets says: a word, or JSON by topic and partition.
 
@@ -211,6 +244,12 @@ def _offsets(option: Option[Any], raw: str, *, forbidden: str | None) -> Offsets
         if word == forbidden:
             raise OptionError(f"must not be {word} here: the batch would be empty", option=option.name)
         return OffsetsInitializer(option.name, _WORDS[word])
+    if word.startswith(_GROUP):
+        raise OptionError(
+            f"must be latest or JSON by topic and partition, not {raw!r}: "
+            f"only {_STARTING_OFFSETS.name} takes {_GROUP}NAME",
+            option=option.name,
+        )
     if not raw.startswith("{"):
         raise OptionError(
             f"must be earliest, latest or JSON by topic and partition, not {raw!r}", option=option.name

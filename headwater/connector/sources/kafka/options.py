@@ -87,6 +87,14 @@ POLL_TIMEOUT: Final = Option(
     "How long a task waits for a cluster that gives nothing before it fails (and Spark retries it). "
     "An answer that would mean loss is given the 3 s after which it is believed, whatever is set here.",
 )
+COMMIT_TO_GROUP: Final = Option(
+    "commitOffsetsToGroup",
+    text,
+    None,
+    "Commit the positions of committed batches to this consumer group, for tools that show lag: see "
+    "[consumer-groups.md](consumer-groups.md). The group must have no members.",
+    only=_STREAM,
+)
 NUM_RETRIES: Final = Option(
     "fetchOffset.numRetries",
     integer(),
@@ -130,6 +138,7 @@ KAFKA_OPTIONS: Final = OptionTable(
             shown_default="`spark-kafka-source`",
         ),
         MAX_INFLATED,
+        COMMIT_TO_GROUP,
         POLL_TIMEOUT,
         NUM_RETRIES,
         RETRY_INTERVAL,
@@ -152,8 +161,8 @@ _INTRODUCTION = """\
 `spark.read` and `spark.readStream` with `.format("headwater").option("source", "kafka")` take the options of
 Spark's own Kafka source, with the same names and meanings. Only these are different:
 
-- `columns`, `maxBytesPerTrigger`, `maxInflatedBatchBytes`, `parallelism` and the strategy `earliest` are
-  ours.
+- `columns`, `maxBytesPerTrigger`, `maxInflatedBatchBytes`, `parallelism`, the strategy `earliest`,
+  `startingOffsets=group:NAME` with `startingOffsetsFallback`, and `commitOffsetsToGroup` are ours.
 - An unknown option, or one for a batch in a stream, is an error that names the nearest valid one. One for a
   stream in a batch is ignored with a warning.
 - Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.

@@ -14,6 +14,7 @@ from headwater.connector.sources.kafka.columns import KAFKA_TYPE, chosen_columns
 from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
 from headwater.connector.sources.kafka.options import (
     ACCEPT_NEW_TOPIC_IDS,
+    COMMIT_TO_GROUP,
     FAIL_ON_DATA_LOSS,
     KAFKA_OPTIONS,
     MAX_INFLATED,
@@ -182,6 +183,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
             num_retries=parsed[NUM_RETRIES],
             retry_interval_ms=parsed[RETRY_INTERVAL],
             accept_new_topic_ids=parsed[ACCEPT_NEW_TOPIC_IDS],
+            commit_to_group=parsed[COMMIT_TO_GROUP],
         ),
         columns=chosen_columns(parsed),
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],

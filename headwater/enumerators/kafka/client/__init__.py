@@ -11,4 +11,5 @@ From the ground up::
     sasl            logging in                          requests        Metadata, ListOffsets, DescribeLogDirs
     connection      one broker
     cluster         all brokers: metadata, offsets      pool            connections that outlive tasks
+    consumer_group  a group's committed offsets         group_requests  its three requests
 """

@@ -135,6 +135,15 @@ class Cluster:
         )
         return {tp: size for sizes in answers for tp, size in sizes.items()}
 
+    def ask_any(self, request: Callable[[], Any]) -> Any:
+        """Return the answer of any broker. The request is made anew for each broker that is tried."""
+        return self._ask_any(request, Deadline(self._config.default_api_timeout_ms))
+
+    def ask(self, address: BrokerAddress, request: Any) -> Any:
+        """Return the answer of one broker."""
+        deadline = Deadline(self._config.default_api_timeout_ms)
+        return self._connection(address).call(request, self._timeout_ms(deadline))
+
     def close(self) -> None:
         """Close all connections. Any number of times; a later question opens them anew."""
         for connection in self._connections.values():

@@ -66,8 +66,8 @@ class Permission:
 
     Attributes:
         operation: Describe or Read.
-        resource: topic or cluster.
-        name: of the topic.
+        resource: topic, group or cluster.
+        name: of the topic or group.
     """
 
     operation: str

@@ -74,7 +74,7 @@ PROPERTIES: Mapping[str, Property] = {
     "fetch.max.bytes": Mapped(_INT, "52428800", "an upper bound; the reader asks for less at a time"),
     "fetch.max.wait.ms": Mapped(_INT, "500"),
     "fetch.min.bytes": Mapped(_INT, "1"),
-    "group.id": Harmless(_NO_GROUP),
+    "group.id": Harmless(f"{_NO_GROUP}; commitOffsetsToGroup shows them to tools"),
     "group.instance.id": Harmless(_NO_GROUP),
     "group.protocol": Harmless(_NO_GROUP),
     "group.remote.assignor": Harmless(_NO_GROUP),

@@ -82,6 +82,22 @@ class Query:
         self.log.append(json.loads(json.dumps(end)))
         return _read(self._configured, self._coordinator.tasks(start, self.log[-1]))
 
+    def plan(self) -> bool:
+        """Plan and log a batch without reading it; return whether there is anything to do."""
+        start = self.log[-1] if self.log else self._coordinator.initial_offset()
+        end = self._coordinator.plan_next(start, limited=True)
+        if end is not start:
+            self.log.append(json.loads(json.dumps(end)))
+        return end is not start
+
+    def available_now(self) -> None:
+        """Begin an AvailableNow run."""
+        self._coordinator.prepare_for_available_now()
+
+    def flush_group(self) -> None:
+        """Wait until the positions of committed batches are committed to the group."""
+        self._coordinator._driver.request(lambda enumerator: enumerator.notify_end_of_input())
+
     def replay(self) -> pa.Table:
         """Read the last batch once more, as after a crash."""
         start = self.log[-2] if len(self.log) > 1 else self._coordinator.initial_offset()

@@ -18,7 +18,7 @@ from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
+from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, CommittedBy, OffsetsInitializer
 from headwater.enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
 from tests.connector.sources.kafka.kafka_queries import configure
 
@@ -153,6 +153,31 @@ class TestWhereReadingBegins:
             "startingOffsets", None, {B0: 23}, topics={"a": EARLIEST, "c": LATEST}
         )
 
+    @pytest.mark.parametrize("given", ["group:lag", "GROUP: lag ", "group:lag,more"])
+    def test_what_a_group_has_committed(self, given: str) -> None:
+        name = given[6:].strip()
+        for mode in (STREAM, BATCH):
+            assert starting_offsets(parse(startingOffsets=given), mode) == OffsetsInitializer(
+                "startingOffsets", CommittedBy(name)
+            )
+        options = parse(startingOffsets=given, startingOffsetsFallback="Latest")
+        assert starting_offsets(options, STREAM) == OffsetsInitializer(
+            "startingOffsets", CommittedBy(name), no_match="latest"
+        )
+
+    def test_a_group_must_be_named_and_a_fallback_needs_one(self) -> None:
+        assert refusal(startingOffsets="group: ") == (
+            "option 'startingOffsets': must name a consumer group: group:NAME"
+        )
+        for given in ({}, {"startingOffsets": "earliest"}):
+            assert refusal(startingOffsetsFallback="latest", **given) == (
+                "option 'startingOffsetsFallback': counts only with startingOffsets=group:NAME"
+            )
+        assert refusal(startingOffsets="group:a", startingOffsetsFallback="now").startswith(
+            "option 'startingOffsetsFallback': must be one of error, latest, earliest"
+        )
+        assert "topic 'a': \"group:b\" is not a valid value" in refusal(startingOffsets='{"a":"group:b"}')
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [
@@ -278,6 +303,12 @@ class TestWhereABatchEnds:
             == "option 'endingOffsets': must not hold -2 (earliest) here"
         )
 
+    def test_never_at_what_a_group_has_committed(self) -> None:
+        assert refusal(BATCH, endingOffsets="group:a") == (
+            "option 'endingOffsets': must be latest or JSON by topic and partition, not 'group:a': "
+            "only startingOffsets takes group:NAME"
+        )
+
     def test_timestamps_beat_offsets_and_mean_the_latest_where_no_record_is_that_late(self) -> None:
         every = {"endingTimestamp": "5", "endingOffsetsByTimestamp": '{"a":{"0":7}}', "endingOffsets": "soon"}
         assert ending_offsets(parse(**every)) == OffsetsInitializer(
@@ -355,6 +386,7 @@ class TestTheRest:
         ) == (None, None, None, 900_000)
         assert (source().fail_on_data_loss, source().poll_timeout_ms) == (True, 120_000)
         assert (source().lookup.num_retries, source().lookup.retry_interval_ms) == (3, 1_000)
+        assert source().lookup.commit_to_group is None
 
     def test_each_goes_where_it_belongs(self) -> None:
         made = configured(
@@ -379,7 +411,9 @@ class TestTheRest:
             fetchOffset_numRetries="0",
             fetchOffset_retryIntervalMs="20",
             groupIdPrefix="x",
+            commitOffsetsToGroup=" lag ",
         )
+        assert read.lookup.commit_to_group == "lag"
         assert (read.fail_on_data_loss, read.poll_timeout_ms) == (False, 5_000)
         assert (read.lookup.num_retries, read.lookup.retry_interval_ms) == (0, 20)
 
@@ -405,6 +439,7 @@ class TestTheRest:
             ("kafkaConsumer.pollTimeoutMs", "-5", "must be a duration"),
             ("fetchOffset.numRetries", "-1", "must be a whole number of at least 0"),
             ("fetchOffset.retryIntervalMs", "x", "must be a duration"),
+            ("commitOffsetsToGroup", " ", "must not be empty"),
         ],
     )
     def test_values_that_make_no_sense(self, name: str, given: str, message: str) -> None:
@@ -430,7 +465,14 @@ class TestTheRest:
         )
 
     @pytest.mark.parametrize(
-        "name", ["maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"]
+        "name",
+        [
+            "maxOffsetsPerTrigger",
+            "maxBytesPerTrigger",
+            "minOffsetsPerTrigger",
+            "maxTriggerDelay",
+            "commitOffsetsToGroup",
+        ],
     )
     def test_a_streams_option_in_a_batch_is_ignored_with_a_warning(
         self, name: str, caplog: pytest.LogCaptureFixture
@@ -475,6 +517,6 @@ class TestKafkasOwn:
         assert [record.getMessage() for record in caplog.records] == [
             (
                 "option kafka.group.id has no effect: no consumer group is joined: Spark's checkpoint holds "
-                "the positions"
+                "the positions; commitOffsetsToGroup shows them to tools"
             )
         ]
