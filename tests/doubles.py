@@ -44,6 +44,7 @@ class Numbers:
     failures: list[Exception] = field(default_factory=list)
     looks: int = 0
     completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
+    ends_of_input: int = 0
     returned: list[NumberSplit] = field(default_factory=list)
     before_look: Callable[[], None] = lambda: None
 
@@ -113,6 +114,9 @@ class NumberEnumerator(PlannedSplitEnumerator[NumberSplit, int]):
 
     def notify_checkpoint_complete(self, checkpoint: Checkpoint[NumberSplit, int]) -> None:
         self._outside.completed.append(dict(checkpoint.positions))
+
+    def notify_end_of_input(self) -> None:
+        self._outside.ends_of_input += 1
 
 
 class NumberReader(SplitReader[range, NumberSplit, int]):

@@ -213,6 +213,22 @@ def test_available_now_ignores_the_minimum_and_what_comes_later(harness: Harness
     assert coordinator.plan_next(second, limited=True) is second
 
 
+def test_the_end_of_an_available_now_run_is_told_once_all_of_it_is_committed(harness: Harness) -> None:
+    harness.outside.heads["a"] = 5
+    coordinator = harness.coordinator()
+    coordinator.prepare_for_available_now()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.heads["a"] = 9
+    assert harness.outside.ends_of_input == 0
+    assert coordinator.plan_next(first, limited=True) is first
+    assert (harness.outside.ends_of_input, harness.outside.completed) == (1, [{("a",): 5}])
+    # An idle trigger of a query that goes on is no end.
+    other = harness.coordinator()
+    following = logged(other.plan_next(first, limited=True))
+    assert other.plan_next(following, limited=True) is following
+    assert harness.outside.ends_of_input == 1
+
+
 def test_available_now_after_a_crash_takes_its_target_from_the_new_run(harness: Harness) -> None:
     harness.outside.heads["a"] = 5
     first = harness.coordinator()

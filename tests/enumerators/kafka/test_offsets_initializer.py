@@ -6,7 +6,7 @@ import pytest
 
 from headwater.core.errors import OptionError, SourceError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer
+from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, CommittedBy, OffsetsInitializer
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -77,6 +77,12 @@ def test_a_word_for_a_topic_is_for_all_partitions_that_it_has() -> None:
     both.check(selected)
     found = both.resolve(Answers(), selected)  # type: ignore[arg-type]
     assert found == {A: 5, B: 0, TopicPartition("u", 0): 9}
+
+
+def test_an_end_is_open_where_the_user_named_it_for_the_topic_or_the_partition() -> None:
+    both = OffsetsInitializer("endingOffsets", None, {TopicPartition("u", 0): 9}, topics={"t": LATEST})
+    assert [both.leaves_open(tp, LATEST) for tp in (A, B, TopicPartition("u", 0))] == [True, True, False]
+    assert not OffsetsInitializer("startingOffsets", CommittedBy("g")).leaves_open(A, EARLIEST)
 
 
 @pytest.mark.parametrize(
