@@ -185,7 +185,7 @@ class TestABadCoordinator:
         scripted.groups.node = 2
         scripted.groups.speaks.clear()
         log = scripted.topic("orders", 1, [3]).logs[0]
-        options = {"commitOffsetsToGroup": group} if group else {}
+        options: dict[str, Any] = {"commitOffsetsToGroup": group} if group else {}
         took_s = []
         reading = Query(str(scripted.bootstrap), subscribe="orders", startingOffsets="earliest", **options)
         try:
