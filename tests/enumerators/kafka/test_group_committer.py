@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from headwater.core.clock import ManualClock
+from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.group_committer import GroupCommitter
 from tests.enumerators.kafka.client.listeners import Listen, client
 from tests.scripted_groups import GROUP_NOT_AUTHORIZED, NOT_COORDINATOR, UNKNOWN_MEMBER, Commit
 from tests.scripted_kafka import ScriptedKafka
 
-A = {("orders", "0"): 3, ("orders", "1"): 0}
-LATER = {("orders", "0"): 5, ("orders", "1"): 0}
+A: Mapping[SplitPath, int] = {("orders", "0"): 3, ("orders", "1"): 0}
+LATER: Mapping[SplitPath, int] = {("orders", "0"): 5, ("orders", "1"): 0}
 Make = Callable[..., GroupCommitter]
 
 
@@ -46,8 +47,12 @@ def arrived(scripted: ScriptedKafka) -> Commit:
     return scripted.groups.commits.get(timeout=20)
 
 
-def by_number(positions: Mapping[tuple[str, str], int]) -> dict[tuple[str, int], int]:
+def by_number(positions: Mapping[SplitPath, int]) -> dict[tuple[str, int], int]:
     return {(topic, int(index)): offset for (topic, index), offset in positions.items()}
+
+
+def at(offset: int) -> Mapping[SplitPath, int]:
+    return {("orders", "0"): offset}
 
 
 def threads() -> list[str]:
@@ -82,7 +87,7 @@ def test_newer_positions_take_the_place_of_those_that_wait(scripted: ScriptedKaf
     committing.commit(A)
     assert arrived(scripted).offsets == by_number(A)
     for offset in range(6, 100):
-        committing.commit({("orders", "0"): offset})
+        committing.commit(at(offset))
     scripted.groups.speaks.set()
     committing.flush()
     assert arrived(scripted).offsets == {("orders", 0): 99}
@@ -124,7 +129,7 @@ def test_a_refusal_is_a_warning_once_a_minute_and_every_batch_is_tried(
     clock = ManualClock()
     committing = committer(clock=clock)
 
-    def warnings_after(positions: Mapping[tuple[str, str], int]) -> list[str]:
+    def warnings_after(positions: Mapping[SplitPath, int]) -> list[str]:
         caplog.clear()
         committing.commit(positions)
         committing.flush()
@@ -178,7 +183,7 @@ def test_a_coordinator_that_never_answers_leaves_the_caller_alone(
     took_s = []
     for offset in range(200):
         began = time.perf_counter()
-        committing.commit({("orders", "0"): offset})
+        committing.commit(at(offset))
         took_s.append(time.perf_counter() - began)
     assert sorted(took_s)[100] < 0.001
     assert threads() == ["headwater-group-commits"]
