@@ -27,7 +27,14 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.enumerators": [SYSTEMS],
     "headwater.enumerators.kafka": [
         ("client", "java_regex", "split"),
-        ("cluster_view", "offsets_initializer", "open_range", "record_sizes", "subscription"),
+        (
+            "cluster_view",
+            "group_committer",
+            "offsets_initializer",
+            "open_range",
+            "record_sizes",
+            "subscription",
+        ),
         ("empty_selection", "lookup_settings", "lost_records"),
         ("mirrors", "partition_list"),
         ("lookup",),
