@@ -47,6 +47,8 @@ class KafkaLookup:
         self._record_sizes = RecordSizes(self._cluster, clock)
         self._new_topic_ids = NewTopicIds(accept=settings.accept_new_topic_ids)
         self._never = threading.Event()
+        self._named: Mapping[SplitPath, KafkaPartitionSplit] = {}
+        self._tps: Mapping[SplitPath, TopicPartition] = {}
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
         self._refused = False
         self._first_asked_ms: int | None = None
@@ -123,7 +125,7 @@ class KafkaLookup:
         *,
         first: bool,
     ) -> ClusterView:
-        by_tp = {_tp(split): path for path, split in splits.items()}
+        tps = self._tps_of(splits)
         accepted = self._new_topic_ids.accepted(known, splits)
         # The starts are asked for before the heads: records may be written between the two requests, and a
         # start at "latest" must not lie after the head.
@@ -133,8 +135,8 @@ class KafkaLookup:
             if path not in accepted and not split.is_incarnation_of(known.get(path))
         }
         starts = self._starts(new, first=first)
-        heads = self._heads(by_tp)
-        row_bytes = self._record_sizes.row_bytes({tp: heads.get(path, 0) for tp, path in by_tp.items()})
+        heads = self._heads(tps)
+        row_bytes = self._record_sizes.row_bytes({tp: heads.get(path, 0) for path, tp in tps.items()})
         if self._settings.ending is not None:
             _check_order(splits, starts, heads, self._settings)
             return ClusterView(splits, starts, heads, row_bytes=row_bytes)
@@ -142,30 +144,37 @@ class KafkaLookup:
         short = self._short(splits, reached, heads)
         # Only what is still to be read can be lost: a log that was read to its end is not asked.
         unread = [path for path in reached if heads.get(path, 0) > reached[path] or path in accepted]
-        earliest = self._earliest({path: splits[path] for path in unread})
+        earliest = self._earliest({path: tps[path] for path in unread})
         lost = [path for path, begins in earliest.items() if begins > reached[path]]
         self._check_incarnations(known, splits, [*short, *lost], first=first)
         return ClusterView(
             splits, starts, heads, short, row_bytes, earliest, self._list.cluster_id, frozenset(accepted)
         )
 
-    def _heads(self, by_tp: Mapping[TopicPartition, SplitPath]) -> dict[SplitPath, int]:
-        ending = self._settings.ending
-        if ending is not None:
-            ending.check(by_tp)
-            found: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, list(by_tp))
-        else:
-            found = self._cluster.list_offsets(dict.fromkeys(by_tp, LATEST))
-        return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
+    def _tps_of(self, splits: Mapping[SplitPath, KafkaPartitionSplit]) -> Mapping[SplitPath, TopicPartition]:
+        """Return how the client names these partitions. Made once for a list of partitions: they are many."""
+        if splits is not self._named:
+            self._named = splits
+            self._tps = {path: _tp(split) for path, split in splits.items()}
+        return self._tps
 
-    def _earliest(self, splits: Mapping[SplitPath, KafkaPartitionSplit]) -> dict[SplitPath, int]:
+    def _heads(self, tps: Mapping[SplitPath, TopicPartition]) -> dict[SplitPath, int]:
+        ending = self._settings.ending
+        wanted = list(tps.values())
+        if ending is not None:
+            ending.check(wanted)
+            found: Mapping[TopicPartition, int | None] = ending.resolve(self._cluster, wanted)
+        else:
+            found = self._cluster.list_offsets(dict.fromkeys(wanted, LATEST))
+        return {path: offset for path, tp in tps.items() if (offset := found.get(tp)) is not None}
+
+    def _earliest(self, tps: Mapping[SplitPath, TopicPartition]) -> dict[SplitPath, int]:
         """Return where the logs of these partitions begin.
 
         Asked after the ends: what is removed meanwhile counts.
         """
-        by_tp = {_tp(split): path for path, split in splits.items()}
-        found = self._cluster.list_offsets(dict.fromkeys(by_tp, EARLIEST)) if by_tp else {}
-        return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
+        found = self._cluster.list_offsets(dict.fromkeys(tps.values(), EARLIEST)) if tps else {}
+        return {path: offset for path, tp in tps.items() if (offset := found.get(tp)) is not None}
 
     def _starts(self, new: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool) -> dict[SplitPath, int]:
         self._known_starts = {
