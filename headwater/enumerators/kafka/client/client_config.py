@@ -16,12 +16,15 @@ from typing import Any
 from headwater.core.errors import OptionError, nearest
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.properties import PROPERTIES
-from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused
+from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, Refused, UnfitValueError
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig, sasl_config
 from headwater.enumerators.kafka.client.tls import TlsConfig, check_stores, tls_config
 
 log = logging.getLogger(__name__)
 _PREFIX = "kafka."
+_SECURITY = ("sasl.", "security.", "ssl.")
+"""Where a value that does not fit may be a secret in the wrong place: it is not shown."""
+
 _SALT = os.urandom(16)
 _logged: set[str] = set()
 _logged_lock = threading.Lock()
@@ -146,4 +149,7 @@ def _value(name: str, treatment: Mapped, given: str | None) -> Any:
         return treatment.value_of(given)
     except ValueError as error:
         note = f" ({treatment.note})" if treatment.note else ""
-        raise OptionError(f"{error}{note}", option=_PREFIX + name) from None
+        said = str(error)
+        if isinstance(error, UnfitValueError) and name.startswith(_SECURITY):
+            said = f"the value that is given {error.reason}"
+        raise OptionError(f"{said}{note}", option=_PREFIX + name) from None

@@ -1,6 +1,6 @@
 """The table of ``kafka.*``: what becomes of each property of Kafka's Java clients here.
 
-It holds every property of the consumer and the admin client (4.1), and three of our own.
+It holds every property of the consumer and the admin client (4.1), and four of our own.
 ``docs/kafka-properties.md`` is this table; ``python -m headwater.enumerators.kafka.client.properties`` prints
 it.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from headwater.enumerators.kafka.client.msk_iam import CALLBACK_HANDLERS
 from headwater.enumerators.kafka.client.property_kinds import (
     LARGEST_LONG,
     Harmless,
@@ -43,6 +44,12 @@ _RETRIES = (
     "with waits that grow from 50 ms to 2 s"
 )
 _VALIDATE = "tokens are validated by the broker, not by this client"
+
+_CALLBACK_HANDLER = Mapped(
+    one_of(*CALLBACK_HANDLERS),
+    note=f"only the classes of aws-msk-iam-auth (see below); any other {_JVM_CLASS}: "
+    "use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER",
+)
 
 PROPERTIES: Mapping[str, Property] = {
     "allow.auto.create.topics": Harmless("topics are never created by reading, as with Spark's own source"),
@@ -114,21 +121,18 @@ PROPERTIES: Mapping[str, Property] = {
     "retries": Harmless(_RETRIES),
     "retry.backoff.max.ms": Harmless(_RETRIES),
     "retry.backoff.ms": Harmless(_RETRIES),
-    "sasl.client.callback.handler.class": Refused(
-        f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"
-    ),
+    "sasl.client.callback.handler.class": _CALLBACK_HANDLER,
     "sasl.jaas.config": Mapped(
         verbatim,
-        note="PlainLoginModule, ScramLoginModule, and extensions of OAuthBearerLoginModule are understood",
+        note="PlainLoginModule, ScramLoginModule, IAMLoginModule, and extensions of OAuthBearerLoginModule are "
+        "understood",
     ),
     "sasl.kerberos.kinit.cmd": Harmless(_KERBEROS),
     "sasl.kerberos.min.time.before.relogin": Harmless(_KERBEROS),
     "sasl.kerberos.service.name": Harmless(_KERBEROS),
     "sasl.kerberos.ticket.renew.jitter": Harmless(_KERBEROS),
     "sasl.kerberos.ticket.renew.window.factor": Harmless(_KERBEROS),
-    "sasl.login.callback.handler.class": Refused(
-        f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"
-    ),
+    "sasl.login.callback.handler.class": _CALLBACK_HANDLER,
     "sasl.login.class": Refused(f"{_JVM_CLASS}; use kafka.sasl.oauthbearer.token.provider for OAUTHBEARER"),
     "sasl.login.connect.timeout.ms": Harmless(_JVM_LOGIN),
     "sasl.login.read.timeout.ms": Harmless(_JVM_LOGIN),
@@ -140,8 +144,11 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.login.retry.backoff.ms": Harmless(_JVM_LOGIN),
     "sasl.mechanism": Mapped(
         text,
-        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; required with SASL. "
+        note="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM; required with SASL. "
         "Java's default, GSSAPI, is refused",
+    ),
+    "sasl.msk.region": Mapped(
+        text, note="ours: the AWS region of the cluster, if the names of the brokers do not hold it"
     ),
     "sasl.oauthbearer.assertion.algorithm": Refused(_FETCHED),
     "sasl.oauthbearer.assertion.claim.aud": Refused(_FETCHED),
@@ -249,7 +256,7 @@ PROPERTIES: Mapping[str, Property] = {
 def render() -> str:
     """Return the table as the page ``docs/kafka-properties.md``."""
     rows = "\n".join(_row(name, treatment) for name, treatment in PROPERTIES.items())
-    return f"{_INTRODUCTION}\n| property | here | default | note |\n|---|---|---|---|\n{rows}\n"
+    return f"{_INTRODUCTION}\n| property | here | default | note |\n|---|---|---|---|\n{rows}\n{_MSK}"
 
 
 def _row(name: str, treatment: Property) -> str:
@@ -272,6 +279,31 @@ Options that begin with `kafka.` are the properties of Kafka's own Java clients.
 
 A property that is not in this table is an error that names the nearest one that is. Secrets appear in no
 message, log, plan or offset.
+"""
+
+
+_MSK = """
+## Amazon MSK with IAM
+
+Install `headwater[msk]` on driver and executors, and write what Spark's own source takes with
+`aws-msk-iam-auth`:
+
+```python
+options = {
+    "kafka.bootstrap.servers": "b-1.name.id.c2.kafka.eu-west-1.amazonaws.com:9098",
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.sasl.mechanism": "AWS_MSK_IAM",
+    "kafka.sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+    "kafka.sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
+}
+```
+
+The last two may be left out. The log-in is a token of AWS's own signer, sent with OAUTHBEARER, which MSK takes at
+the same port; the form with `OAUTHBEARER` and `IAMOAuthBearerLoginCallbackHandler` is the same. Credentials are
+those that boto3 finds in each process; `awsProfileName` or `awsRoleArn` with `awsRoleSessionName` in the login
+module chooses others, and anything else there is refused. The region is read from the names of the brokers, or
+given by `kafka.sasl.msk.region`. The tests check the signature of the token by AWS's rules; they have no MSK
+cluster to log in to.
 """
 
 

@@ -12,7 +12,7 @@ from headwater.enumerators.kafka.client.metadata import BrokerAddress
 Parser: TypeAlias = Callable[[str], Any]
 """Returns the value, or raises ValueError with a sentence that goes on from "option 'kafka.x': ".
 
-The sentence never holds a secret.
+The sentence never holds a secret: where it would show the value, it is an `UnfitValueError`.
 """
 
 _ADDRESS = re.compile(r"(?:[\w.%-]*://)?\[?(?P<host>[\w.%:-]+)\]?:(?P<port>[0-9]{1,5})", re.ASCII)
@@ -20,6 +20,18 @@ _ADDRESS = re.compile(r"(?:[\w.%-]*://)?\[?(?P<host>[\w.%:-]+)\]?:(?P<port>[0-9]
 
 LARGEST_INT = 2**31 - 1
 LARGEST_LONG = 2**63 - 1
+
+
+class UnfitValueError(ValueError):
+    """A value that is not what it should be. The message shows it.
+
+    Attributes:
+        reason: goes on from the value, and does not show it.
+    """
+
+    def __init__(self, value: str, reason: str) -> None:
+        super().__init__(f"{value!r} {reason}")
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,7 @@ def integer(at_least: int, at_most: int = LARGEST_INT) -> Parser:
         try:
             number = int(value.strip())
         except ValueError:
-            raise ValueError(f"{value!r} is not a whole number") from None
+            raise UnfitValueError(value, "is not a whole number") from None
         if not at_least <= number <= at_most:
             raise ValueError(f"{number} is not between {at_least} and {at_most}")
         return number
@@ -98,7 +110,7 @@ def boolean(value: str) -> bool:
     """Take true or false, in any case, as Kafka does."""
     lowered = value.strip().lower()
     if lowered not in ("true", "false"):
-        raise ValueError(f"{value!r} is neither true nor false")
+        raise UnfitValueError(value, "is neither true nor false")
     return lowered == "true"
 
 
@@ -109,9 +121,8 @@ def one_of(*choices: str, lower: bool = False, upper: bool = False) -> Parser:
         word = value.strip()
         word = word.lower() if lower else word.upper() if upper else word
         if word not in choices:
-            raise ValueError(
-                f"{value!r} is not one of {', '.join(choice or '(empty)' for choice in choices)}"
-            )
+            named = ", ".join(choice or "(empty)" for choice in choices)
+            raise UnfitValueError(value, f"is not one of {named}")
         return word
 
     return parse
@@ -138,7 +149,9 @@ def addresses(value: str) -> tuple[BrokerAddress, ...]:
 
 
 def _address(entry: str) -> BrokerAddress:
+    if "@" in entry:
+        raise ValueError("an address is host:port, without a user or a password before it")
     match = _ADDRESS.fullmatch(entry)
     if match is None or not 0 < int(match["port"]) < 65_536:
-        raise ValueError(f"{entry!r} is not host:port")
+        raise UnfitValueError(entry, "is not host:port")
     return BrokerAddress(match["host"], int(match["port"]))

@@ -13,6 +13,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError
 from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
+from headwater.enumerators.kafka.client.msk_iam import MskIam
 from headwater.enumerators.kafka.client.sasl_config import SaslConfig
 
 
@@ -73,7 +74,9 @@ def _exchange(ask: Callable[[Any], Any], mechanism: Any, login: str, config: Sas
 def _mechanism(config: SaslConfig) -> Any:
     make = get_sasl_mechanism(config.mechanism)
     if config.mechanism == "OAUTHBEARER":
-        return make(sasl_oauth_token_provider=_TokenProvider(config))
+        return make(
+            sasl_oauth_token_provider=_MskTokens(config.msk) if config.msk else _TokenProvider(config)
+        )
     username = config.username
     if config.mechanism.startswith("SCRAM"):
         username = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, saslname
@@ -106,6 +109,16 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # kafka-pytho
 
     def extensions(self) -> dict[str, str]:
         return dict(self._config.extensions)
+
+
+class _MskTokens(AbstractTokenProvider):  # type: ignore[misc] # kafka-python has no types
+    """AWS's signed tokens as kafka-python asks for them."""
+
+    def __init__(self, signing: MskIam) -> None:
+        self._signing = signing
+
+    def token(self) -> str:
+        return self._signing.token()
 
 
 def _load(config: SaslConfig) -> Callable[[], object]:

@@ -11,18 +11,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.core.errors import OptionError
+from headwater.enumerators.kafka.client import msk_iam
+from headwater.enumerators.kafka.client.msk_iam import MskIam
 
 _MODULES = {
     "PLAIN": "PlainLoginModule",
     "SCRAM-SHA-256": "ScramLoginModule",
     "SCRAM-SHA-512": "ScramLoginModule",
     "OAUTHBEARER": "OAuthBearerLoginModule",
+    msk_iam.MECHANISM: "IAMLoginModule",
 }
 _REFUSED = {
     "GSSAPI": "Kerberos needs a ticket cache and a native library on every executor; "
     "use SCRAM, OAUTHBEARER or client certificates",
-    "AWS_MSK_IAM": "use OAUTHBEARER, with AWS's token signer in kafka.sasl.oauthbearer.token.provider",
 }
+_KNOWN_MODULES = frozenset({*_MODULES.values(), "Krb5LoginModule"})
+"""Other names are not shown: they may be secrets in the wrong place."""
+
+_IAM_OAUTH = msk_iam.CALLBACK_HANDLERS[1]
 _JAAS_OPTION = "kafka.sasl.jaas.config"
 _JAAS_FLAGS = ("required", "requisite", "sufficient", "optional")
 _JAAS_TOKEN = re.compile(r"""
@@ -46,6 +52,7 @@ class SaslConfig:
         password: for PLAIN and SCRAM.
         token_provider: ``package.module:function``, for OAUTHBEARER.
         extensions: SASL extensions (KIP-342), for OAUTHBEARER.
+        msk: how to sign tokens for Amazon MSK, for OAUTHBEARER instead of a token provider.
         option: the option that holds the credentials, for messages.
     """
 
@@ -54,6 +61,7 @@ class SaslConfig:
     password: str = field(default="", repr=False)
     token_provider: str = ""
     extensions: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    msk: MskIam | None = None
     option: str = _JAAS_OPTION
 
 
@@ -69,9 +77,34 @@ def sasl_config(values: Mapping[str, Any], protocol: str) -> SaslConfig:
     """
     mechanism = _mechanism(values["sasl.mechanism"], protocol)
     entry = _jaas_entry(values["sasl.jaas.config"], mechanism)
+    if mechanism == msk_iam.MECHANISM or _IAM_OAUTH in _handlers(values):
+        return _msk_config(values, protocol, entry)
+    if _handlers(values):
+        raise OptionError(
+            f"{msk_iam.CALLBACK_HANDLERS[0]} goes with kafka.sasl.mechanism={msk_iam.MECHANISM}",
+            option="kafka.sasl.client.callback.handler.class",
+        )
     if mechanism == "OAUTHBEARER":
         return _oauth_config(values["sasl.oauthbearer.token.provider"], entry)
     return _password_config(mechanism, values["sasl.username"], values["sasl.password"], entry)
+
+
+def _handlers(values: Mapping[str, Any]) -> set[str]:
+    named = {values[f"sasl.{side}.callback.handler.class"] for side in ("client", "login")}
+    return named - {None}
+
+
+def _msk_config(values: Mapping[str, Any], protocol: str, entry: JaasEntry | None) -> SaslConfig:
+    if protocol != "SASL_SSL":
+        raise OptionError("Amazon MSK takes IAM with SASL_SSL only", option="kafka.security.protocol")
+    if values["sasl.oauthbearer.token.provider"]:
+        raise OptionError(
+            f"clashes with {msk_iam.MECHANISM}, which signs tokens by itself",
+            option="kafka.sasl.oauthbearer.token.provider",
+        )
+    options = entry.options if entry else {}
+    signing = msk_iam.msk_iam(values["sasl.msk.region"], values["bootstrap.servers"], options, _JAAS_OPTION)
+    return SaslConfig("OAUTHBEARER", msk=signing)
 
 
 def _mechanism(given: str | None, protocol: str) -> str:
@@ -82,8 +115,10 @@ def _mechanism(given: str | None, protocol: str) -> str:
             option="kafka.sasl.mechanism",
         )
     if given.upper() not in _MODULES:
-        reason = _REFUSED.get(given.upper(), f"offered are {offered}")
-        raise OptionError(f"{given!r} is refused: {reason}", option="kafka.sasl.mechanism")
+        # What is none of Kafka's names is not shown: it may be a secret in the wrong place.
+        refused = _REFUSED.get(given.upper())
+        said = f"{given.upper()} is refused: {refused}" if refused else f"is not known; offered are {offered}"
+        raise OptionError(said, option="kafka.sasl.mechanism")
     return given.upper()
 
 
@@ -140,9 +175,9 @@ def _jaas_entry(written: str | None, mechanism: str) -> JaasEntry | None:
     except ValueError as error:
         raise OptionError(str(error), option=_JAAS_OPTION) from None
     if entry.module_name != _MODULES[mechanism]:
+        named = entry.module_name if entry.module_name in _KNOWN_MODULES else "a module that is not known"
         raise OptionError(
-            f"names {entry.module_name}, "
-            f"but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}",
+            f"names {named}, but kafka.sasl.mechanism={mechanism} goes with {_MODULES[mechanism]}",
             option=_JAAS_OPTION,
         )
     return entry

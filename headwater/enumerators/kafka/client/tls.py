@@ -60,6 +60,12 @@ def check_stores(given: Mapping[str, str]) -> None:
     for store, convert in (("truststore", _convert_truststore), ("keystore", _convert_keystore)):
         kind = given.get(f"ssl.{store}.type", "JKS").strip().upper()
         location = given.get(f"ssl.{store}.location", "").strip()
+        if "-----BEGIN" in location:
+            inline = "certificates" if store == "truststore" else "key"
+            raise OptionError(
+                f"is the path of a file; PEM itself belongs into kafka.ssl.{store}.{inline}",
+                option=f"kafka.ssl.{store}.location",
+            )
         if not location or kind == "PEM":
             continue
         pem = str(PurePath(location).with_suffix(".pem"))

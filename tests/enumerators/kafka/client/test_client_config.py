@@ -180,7 +180,6 @@ def test_oauthbearer_takes_a_function_and_the_extensions_of_jaas() -> None:
     [
         ({}, "'kafka.sasl.mechanism': is required"),
         ({"sasl_mechanism": "GSSAPI"}, "Kerberos needs"),
-        ({"sasl_mechanism": "AWS_MSK_IAM"}, "OAUTHBEARER"),
         ({"sasl_mechanism": "EXTERNAL"}, "offered are PLAIN"),
         ({"sasl_mechanism": "PLAIN"}, "needs a user and a password"),
         ({"sasl_mechanism": "PLAIN", "sasl_username": "alice"}, "needs a user and a password"),
@@ -203,6 +202,37 @@ def test_oauthbearer_takes_a_function_and_the_extensions_of_jaas() -> None:
 )
 def test_credentials_that_are_missing_or_clash_are_refused(sasl: dict[str, str], message: str) -> None:
     assert message in refusal(security_protocol="SASL_PLAINTEXT", **sasl)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sasl_mechanism": "hunter2"},
+        {"security_protocol": "hunter2"},
+        {"sasl_mechanism": "PLAIN", "sasl_jaas_config": "hunter2"},
+        {"sasl_mechanism": "PLAIN", "sasl_jaas_config": "hunter2;"},
+        {"sasl_mechanism": "PLAIN", "sasl_jaas_config": "hunter2 required;"},
+        {"sasl_mechanism": "PLAIN", "sasl_jaas_config": "a required b=c hunter2;"},
+        {"sasl_mechanism": "PLAIN", "sasl_password": "hunter2"},
+        {"sasl_mechanism": "PLAIN", "sasl_passwort": "hunter2"},
+        {"sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token_provider": "hunter2"},
+        {"sasl_mechanism": "PLAIN", "sasl_client_callback_handler_class": "hunter2"},
+        {"ssl_endpoint_identification_algorithm": "hunter2"},
+        {"ssl_enabled_protocols": "hunter2"},
+        {"ssl_protocol": "hunter2"},
+        {"ssl_keystore_type": "hunter2"},
+        {"ssl_truststore_password": "hunter2"},
+        {"ssl_keystore_type": "PEM", "ssl_keystore_key": "hunter2"},
+        {"ssl_keystore_location": "-----BEGIN PRIVATE KEY----- hunter2 -----END PRIVATE KEY-----"},
+        {"ssl_secret": "hunter2"},
+        {"bootstrap_servers": "alice:hunter2@broker:9092"},
+        {"oauth_token": "hunter2"},
+    ],
+)
+def test_no_error_shows_a_secret_that_stands_in_the_wrong_place(given: dict[str, str]) -> None:
+    said = refusal(**{"security_protocol": "SASL_SSL"} | given)
+    assert "option 'kafka." in said
+    assert "hunter2" not in said.lower()
 
 
 def test_sasl_and_tls_count_only_where_the_protocol_says_so() -> None:

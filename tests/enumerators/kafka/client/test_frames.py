@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
+import kafka
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +14,7 @@ from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from headwater.core.errors import CorruptRecordError
+from headwater.enumerators.kafka.client import frames
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer, Reply
 
 VERSIONS = range(4, FetchResponse.max_version + 1)
@@ -52,6 +57,57 @@ def test_record_sets_are_views_of_the_frame_in_every_version(version: int) -> No
     view = partitions[0].records
     received.body[:] = bytes(len(received.body))
     assert not any(view), "the record set was copied"
+
+
+class Unknown:
+    """Decoders of a kafka-python that is not known here."""
+
+    @staticmethod
+    def gone(*_args: Any, **_kwargs: Any) -> Any:
+        raise AttributeError("compiled_decode_from")
+
+    @staticmethod
+    def without_bytes(response_class: Any, version: int) -> Any:
+        class Renamed:
+            _struct = SimpleNamespace(compiled_decode_from=lambda *_, **__: lambda body, _: (body, len(body)))
+            flexible_version_q = response_class.flexible_version_q
+
+            def __class_getitem__(cls, _: None) -> None:
+                return None
+
+        return frames._view_decoder.__wrapped__(Renamed, version)
+
+    @staticmethod
+    def other(response_class: Any, version: int) -> Any:
+        known = frames._view_decoder.__wrapped__(response_class, version)
+
+        def decode(body: memoryview, position: int) -> tuple[Any, int]:
+            response, end = known(body, position)
+            response.responses[0].partitions[0].high_watermark += 1
+            return response, end
+
+        return decode
+
+
+@pytest.fixture
+def views_forgotten() -> Iterator[None]:
+    frames._views_are_right.clear()
+    yield
+    frames._views_are_right.clear()
+
+
+@pytest.mark.parametrize("unknown", [Unknown.gone, Unknown.without_bytes, Unknown.other])
+def test_a_kafka_python_that_decodes_otherwise_is_named_once_and_record_sets_are_copied(
+    unknown: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, views_forgotten: None
+) -> None:
+    monkeypatch.setattr(frames, "_view_decoder", unknown)
+    for _ in range(2):
+        partitions = reply(fetch_response(12, b"x" * 5000)).decode_views().responses[0].partitions
+        assert partitions[0].records == b"x" * 5000
+        assert isinstance(partitions[0].records, bytes)
+    assert (
+        caplog.text.count(f"kafka-python {kafka.__version__} decodes FetchResponse in a way that is not") == 1
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)

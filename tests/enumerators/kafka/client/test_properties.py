@@ -11,7 +11,7 @@ from headwater.enumerators.kafka.client.property_kinds import Harmless, Mapped, 
 from local_kafka_jars import classpath, java
 
 ROOT = Path(__file__).parents[4]
-OURS = {"sasl.oauthbearer.token.provider", "sasl.username", "sasl.password"}
+OURS = {"sasl.msk.region", "sasl.oauthbearer.token.provider", "sasl.username", "sasl.password"}
 OLDER = {"auto.include.jmx.reporter", "config.providers", "rebalance.timeout.ms"}
 
 LIST = """
