@@ -298,12 +298,12 @@ options = {
 }
 ```
 
-The last two may be left out. The log-in is a token of AWS's own signer, sent with OAUTHBEARER, which MSK takes at
-the same port; the form with `OAUTHBEARER` and `IAMOAuthBearerLoginCallbackHandler` is the same. Credentials are
-those that boto3 finds in each process; `awsProfileName` or `awsRoleArn` with `awsRoleSessionName` in the login
-module chooses others, and anything else there is refused. The region is read from the names of the brokers, or
-given by `kafka.sasl.msk.region`. The tests check the signature of the token by AWS's rules; they have no MSK
-cluster to log in to.
+The last two may be left out. The log-in is a token of AWS's own signer, sent with OAUTHBEARER, which MSK
+takes at the same port; the form with `OAUTHBEARER` and `IAMOAuthBearerLoginCallbackHandler` is the same.
+Credentials are those that boto3 finds in each process; `awsProfileName` or `awsRoleArn` with
+`awsRoleSessionName` in the login module chooses others, and anything else there is refused. The region is
+read from the names of the brokers, or given by `kafka.sasl.msk.region`. The tests check the signature of the
+token by AWS's rules; they have no MSK cluster to log in to.
 """
 
 
