@@ -35,7 +35,7 @@ _BATCH: Final = Boundedness.BOUNDED
 _JAVA_BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
 _GROUP: Final = "group:"
 _WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
-_MOST_OFFSET: Final = 2**63 - 1
+_MOST_LONG: Final = 2**63 - 1
 _MOST_PARTITION: Final = 2**31 - 1
 
 
@@ -53,6 +53,13 @@ def _topics(raw: str) -> frozenset[str]:
     if not found:
         raise ValueError(f"must name topics, with commas between them, not {raw!r}")
     return found
+
+
+def _timestamp_ms(raw: str) -> int:
+    timestamp_ms = integer()(raw)
+    if timestamp_ms > _MOST_LONG:
+        raise ValueError(f"must be a whole number of 64 bits, not {raw!r}")
+    return timestamp_ms
 
 
 _SUBSCRIBE: Final = Option(
@@ -92,7 +99,7 @@ _STARTING_FALLBACK: Final[Option[NoMatch | None]] = Option(
 )
 _STARTING_TIMESTAMP: Final = Option(
     "startingTimestamp",
-    integer(),
+    _timestamp_ms,
     None,
     "Begin at the first record at or after this time (milliseconds since 1970), in all partitions. Beats the "
     "next one and startingOffsets.",
@@ -121,7 +128,7 @@ _ENDING_OFFSETS: Final = Option(
 )
 _ENDING_TIMESTAMP: Final = Option(
     "endingTimestamp",
-    integer(),
+    _timestamp_ms,
     None,
     "End before the first record at or after this time. Beats the next one and endingOffsets.",
     only=_BATCH,
@@ -293,7 +300,7 @@ def _by_partition(option: Option[Any], parsed: Mapping[str, Any], *, least: int)
                 f'must name the partitions of topic {topic!r}: {{"{topic}":{{"0":...}}}}', option=option.name
             )
         for partition, value in partitions.items():
-            if not partition.isdecimal() or not _is_integer(value, least, _MOST_OFFSET):
+            if not partition.isdecimal() or not _is_integer(value, least, _MOST_LONG):
                 raise OptionError(
                     f"topic {topic!r}, partition {partition!r}: {json.dumps(value)} is not a valid value",
                     option=option.name,

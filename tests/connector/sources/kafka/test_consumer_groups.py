@@ -51,6 +51,8 @@ def orders(kafka: LocalKafka, topic: str) -> str:
     kafka.create_topic(topic, 3)
     for partition, count in ((0, 10), (1, 3)):
         kafka.produce(topic, [b"%d/%d" % (partition, i) for i in range(count)], partition=partition)
+    # With the first group of a cluster the coordinator comes into being, which may take seconds.
+    commit(kafka, f"{topic}-first", topic, {2: 0})
     return topic
 
 

@@ -255,6 +255,7 @@ class TestWhereReadingBegins:
         ("name", "given", "message"),
         [
             ("startingTimestamp", "-1", "must be a whole number of at least 0, not '-1'"),
+            ("startingTimestamp", "9223372036854775808", "must be a whole number of 64 bits"),
             ("startingTimestamp", "2024-01-01", "must be a whole number of at least 0, not '2024-01-01'"),
             (
                 "startingOffsetsByTimestamp",
