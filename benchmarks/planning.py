@@ -12,8 +12,8 @@ from benchmarks.bench import Bench, BenchmarkError, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target, median_of, percentile
 from benchmarks.subjects import HEADWATER
-from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.kafka.source import configure_kafka
+from headwater.connector.spark.stream_reader import StreamReader
 from headwater.core.source import Boundedness
 from headwater.enumerators.kafka import lookup
 from headwater.enumerators.kafka.client.metadata import (
@@ -76,29 +76,27 @@ def run(bench: Bench) -> Section:
 def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
     """In a process of its own.
 
-    Yield the milliseconds of `PlannedCoordinator.plan_next` and of `PlannedCoordinator.tasks` for batch after
-    batch.
+    Yield the milliseconds of `StreamReader.latestOffset` and of `StreamReader.partitions` for batch after batch.
     """
     options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": TOPIC, "startingoffsets": "earliest"}
     configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
     cluster = MemoryCluster(partitions)
     with patch.object(lookup, "Cluster", lambda _: cluster):
-        coordinator = PlannedCoordinator(
-            configured.source, configured.limits, configured.hints, configured.backoff
-        )
-        start = coordinator.plan_next(coordinator.initial_offset(), limited=True)
+        reader = StreamReader(configured)
+        limit = reader.getDefaultReadLimit()
+        start = reader.latestOffset(reader.initialOffset(), limit)
         for _ in range(rounds):
             cluster.produce(_NEW_ROWS)
             began = time.perf_counter()
-            end = coordinator.plan_next(start, limited=True)
+            end = reader.latestOffset(start, limit)
             planned = time.perf_counter()
-            tasks = coordinator.tasks(start, end)
+            tasks = reader.partitions(start, end)
             done = time.perf_counter()
-            if sum(len(task.ranges) for task in tasks) < partitions:
+            if sum(len(task.value.ranges) for task in tasks) < partitions:
                 raise BenchmarkError(f"the plan leaves out some of {partitions} partitions")
             yield (planned - began) * 1000, (done - planned) * 1000
             start = json.loads(json.dumps(end))  # as Spark gives it back
-        coordinator.close()
+        reader.stop()
 
 
 class MemoryCluster:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
@@ -15,7 +15,6 @@ from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
 from headwater.connector.planned.kept_splits import within_limits
-from headwater.connector.planned.loss_listener import LossListener
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.task_count import TaskCounts
@@ -29,7 +28,11 @@ from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
-from headwater.readers.runtime.loss_reports import LossAddress, LossReport
+
+if TYPE_CHECKING:
+    # The readers' runtime is loaded by the first batch of a stream, and not by a batch read.
+    from headwater.connector.planned.loss_listener import LossListener
+    from headwater.readers.runtime.loss_reports import LossAddress, LossReport
 
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
@@ -208,6 +211,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if not source.counts_losses or source.boundedness is Boundedness.BOUNDED:
             return None
         if self._loss_listener is None:
+            from headwater.connector.planned.loss_listener import LossListener
+
             self._loss_listener = LossListener(self._take_report)
         return self._loss_listener.address
 

@@ -11,12 +11,15 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from headwater.connector.cpus import available_cpus
 from headwater.core.planned_source import PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
-from headwater.readers.runtime.loss_reports import LossAddress
+
+if TYPE_CHECKING:
+    # The driver need not load the readers' runtime to plan.
+    from headwater.readers.runtime.loss_reports import LossAddress
 
 SMALL_TASK_BYTES = 4 << 20
 """Below this a second task costs more than it brings."""

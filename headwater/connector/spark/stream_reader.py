@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, configured: ConfiguredSource) -> None:
         self._configured = configured
         self._coordinator: SourceCoordinator[Any] | None = None
+        self._planned = False
 
     def initialOffset(self) -> JsonObject:  # noqa: N802 - Spark's name
         """Return the genesis: a constant.
@@ -55,7 +57,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Called at every trigger.
         """
-        return self._get_coordinator().plan_next(start, limited=not isinstance(limit, ReadAllAvailable))
+        end = self._get_coordinator().plan_next(start, limited=not isinstance(limit, ReadAllAvailable))
+        if not self._planned:
+            # What is loaded now stays for the life of this process, which Spark made for this query alone.
+            # Without this, a batch over thousands of splits makes the collector look at all of it again.
+            gc.freeze()
+            self._planned = True
+        return end
 
     def reportLatestOffset(self) -> JsonObject | None:  # noqa: N802 - Spark's name
         """Return the heads as of the last look, for the query's progress. Called at every trigger: no I/O."""
