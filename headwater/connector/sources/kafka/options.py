@@ -159,7 +159,8 @@ _INTRODUCTION = """\
 <!-- Written by `python -m headwater.connector.sources.kafka.options`. -->
 
 `spark.read` and `spark.readStream` with `.format("headwater").option("source", "kafka")` take the options of
-Spark's own Kafka source, with the same names and meanings. Only these are different:
+Spark's own Kafka source, with the same names and meanings. What differs, each with its reason and its test,
+is in [kafka-differences.md](kafka-differences.md). Of options only these are different:
 
 - `columns`, `maxBytesPerTrigger`, `maxInflatedBatchBytes`, `parallelism`, the strategy `earliest`,
   `startingOffsets=group:NAME` with `startingOffsetsFallback`, and `commitOffsetsToGroup` are ours.

@@ -51,13 +51,6 @@ def upto(*counts: int) -> list[tuple[int, int]]:
 
 
 class TestWhatIsRead:
-    def test_named_topics(self, kafka: LocalKafka, topic: str) -> None:
-        for name in (topic, f"{topic}-b", f"{topic}-c"):
-            kafka.create_topic(name)
-            kafka.produce(name, [name.encode()])
-        found = batch(kafka.bootstrap_servers, subscribe=f"{topic}, {topic}-c, {topic},")
-        assert values(found) == [topic.encode(), f"{topic}-c".encode()]
-
     def test_a_pattern_is_searched_in_names_and_finds_topics_that_are_created_later(
         self, kafka: LocalKafka, topic: str, query: Callable[..., Query]
     ) -> None:
@@ -70,13 +63,6 @@ class TestWhatIsRead:
         kafka.produce(f"{topic}-later", [b"late"])
         assert values(reading.step()) == [b"late"]
         assert values(reading.replay()) == [b"late"]
-
-    def test_assigned_partitions_and_no_others(self, kafka: LocalKafka, timed: str) -> None:
-        assert places(batch(kafka.bootstrap_servers, assign=f'{{"{timed}":[1,2]}}')) == [
-            (1, 0),
-            (1, 1),
-            (1, 2),
-        ]
 
     def test_unknown_names_and_partitions(self, kafka: LocalKafka, timed: str) -> None:
         for options, message in (
@@ -94,22 +80,12 @@ class TestWhatIsRead:
 
 
 class TestWhereReadingBegins:
-    def test_a_batch_at_the_earliest(self, kafka: LocalKafka, timed: str) -> None:
-        assert places(batch(kafka.bootstrap_servers, subscribe=timed)) == upto(10, 3)
-
     def test_a_stream_at_the_latest(self, kafka: LocalKafka, timed: str, query: Callable[..., Query]) -> None:
         reading = query(subscribe=timed)
         assert values(reading.step()) == []
         assert reading.step() is None
         kafka.produce(timed, [b"new"], partition=2)
         assert values(reading.step()) == [b"new"]
-
-    def test_or_at_the_earliest(self, timed: str, query: Callable[..., Query]) -> None:
-        assert places(query(subscribe=timed, startingOffsets="earliest").step()) == upto(10, 3)
-
-    def test_json_by_partition(self, timed: str, query: Callable[..., Query]) -> None:
-        reading = query(subscribe=timed, startingOffsets=f'{{"{timed}":{{"0":8,"1":-2,"2":-1}}}}')
-        assert places(reading.step()) == [(0, 8), (0, 9), (1, 0), (1, 1), (1, 2)]
 
     def test_a_word_for_a_whole_topic(
         self, kafka: LocalKafka, timed: str, query: Callable[..., Query]
@@ -160,22 +136,6 @@ class TestWhereReadingBegins:
         kafka.produce(timed, [b"new"], partition=1)
         assert values(reading.step()) == [b"new"]
 
-    def test_one_timestamp_for_all(self, kafka: LocalKafka, timed: str) -> None:
-        found = batch(
-            kafka.bootstrap_servers,
-            assign=f'{{"{timed}":[0,1]}}',
-            startingTimestamp=str(NOON_MS + 1_001),
-            startingOffsets="soon",
-        )
-        assert places(found) == [*((0, i) for i in range(2, 10)), (1, 2)]
-
-    def test_a_timestamp_by_partition(self, kafka: LocalKafka, timed: str) -> None:
-        given = f'{{"{timed}":{{"0":{NOON_MS + 9_000},"1":{NOON_MS}}}}}'
-        found = batch(
-            kafka.bootstrap_servers, assign=f'{{"{timed}":[0,1]}}', startingOffsetsByTimestamp=given
-        )
-        assert places(found) == [(0, 9), (1, 0), (1, 1), (1, 2)]
-
     @pytest.mark.parametrize(
         ("strategy", "expected"),
         [("latest", [(0, 5), (0, 6)]), ("earliest", [(0, 5), (0, 6), (1, 0), (1, 1), (1, 2)])],
@@ -221,28 +181,6 @@ class TestWhereReadingBegins:
 
 
 class TestWhereABatchEnds:
-    @pytest.mark.parametrize(
-        ("option", "given", "expected"),
-        [
-            ("endingOffsets", "latest", upto(10, 3)),
-            ("endingOffsets", '{"TOPIC":{"0":4,"1":-1,"2":0}}', upto(4, 3)),
-            ("endingTimestamp", str(NOON_MS + 2_000), upto(2, 2)),
-            ("endingTimestamp", str(NOON_MS + 2_001), upto(3, 3)),
-            (
-                "endingOffsetsByTimestamp",
-                f'{{"TOPIC":{{"0":{NOON_MS + 2_000},"1":{NOON_MS + 60_000},"2":0}}}}',
-                upto(2, 3),
-            ),
-        ],
-    )
-    def test_it_ends_before(
-        self, kafka: LocalKafka, timed: str, option: str, given: str, expected: list[tuple[int, int]]
-    ) -> None:
-        assert (
-            places(batch(kafka.bootstrap_servers, subscribe=timed, **{option: given.replace("TOPIC", timed)}))
-            == expected
-        )
-
     def test_json_must_name_every_partition(self, kafka: LocalKafka, timed: str) -> None:
         for option in ("endingOffsets", "endingOffsetsByTimestamp"):
             with pytest.raises(
@@ -463,14 +401,6 @@ class TestFailOnDataLoss:
         losses: Any = reading.log[-1]["losses"]
         assert (losses["rows"], losses["at_least_rows"]) == (0, 7)
         assert reading.step() is None
-
-    def test_a_batch_read_of_what_is_gone(self, kafka: LocalKafka, topic: str, lost: Query) -> None:
-        given = {"subscribe": topic, "startingOffsets": f'{{"{topic}":{{"0":5}}}}'}
-        with pytest.raises(DataLossError, match="offsets 5 to 9 were lost"):
-            batch(kafka.bootstrap_servers, **given)
-        assert places(batch(kafka.bootstrap_servers, **given, failOnDataLoss="false")) == [
-            (0, i) for i in range(10, 20)
-        ]
 
 
 class TestTopicsThatGo:

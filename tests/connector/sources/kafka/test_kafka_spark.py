@@ -1,4 +1,4 @@
-"""What Spark makes of it: the schema and the rows of its own Kafka source, batch and stream."""
+"""What Spark makes of it, batch and stream. That it is what Spark's own source gives: tests/parity/."""
 
 from __future__ import annotations
 
@@ -13,31 +13,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import unix_millis
 
 from local_kafka import LocalKafka
-from tests.scripted_kafka import batch as record_batch
 
 FOREVER = {"retention.ms": "-1"}
 STAMPS_MS = [1_700_000_000_123, 0, -62_135_596_799_000, -1]
 """2023, the beginning of Unix time, the year 1, and what Kafka takes for no time at all."""
-SCHEMA = {
-    "key": "binary",
-    "value": "binary",
-    "topic": "string",
-    "partition": "integer",
-    "offset": "long",
-    "timestamp": "timestamp",
-    "timestampType": "integer",
-}
-HEADERS = {
-    "type": "array",
-    "elementType": {
-        "type": "struct",
-        "fields": [
-            {"name": "key", "type": "string", "nullable": True, "metadata": {}},
-            {"name": "value", "type": "binary", "nullable": True, "metadata": {}},
-        ],
-    },
-    "containsNull": True,
-}
 Load = Callable[..., DataFrame]
 
 
@@ -56,18 +35,6 @@ def load(spark: SparkSession, kafka: LocalKafka) -> Load:
         return reader.load()
 
     return loading
-
-
-def fields(df: DataFrame) -> list[tuple[str, Any, bool]]:
-    return [
-        (field["name"], field["type"], field["nullable"]) for field in json.loads(df.schema.json())["fields"]
-    ]
-
-
-def test_the_schema_is_that_of_sparks_own_source(load: Load) -> None:
-    expected = [(name, kind, True) for name, kind in SCHEMA.items()]
-    assert fields(load(subscribe="any")) == expected
-    assert fields(load(subscribe="any", includeHeaders="true")) == [*expected, ("headers", HEADERS, True)]
 
 
 def test_rows_with_and_without_everything(kafka: LocalKafka, topic: str, load: Load) -> None:
@@ -95,32 +62,12 @@ def test_rows_with_and_without_everything(kafka: LocalKafka, topic: str, load: L
     assert df.first().timestamp == in_utc  # type: ignore[union-attr]
 
 
-def test_times_of_the_broker_and_no_time_at_all(kafka: LocalKafka, topic: str, load: Load) -> None:
-    kafka.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
-    kafka.produce(topic, [b"x"], timestamps_ms=[1_000])
-    (stamped,) = load(subscribe=topic).collect()
-    assert stamped.timestampType == 1
-    assert stamped.timestamp.year > 2023
-    kafka.create_topic(f"{topic}-none", 1, FOREVER)
-    kafka.append(f"{topic}-none", 0, record_batch(0, b"x", timestamp_ms=-1))
-    (unstamped,) = load(subscribe=f"{topic}-none").withColumn("timestamp", unix_millis("timestamp")).collect()
-    assert (unstamped.timestampType, unstamped.timestamp) == (0, -1)
-
-
 def test_some_columns_in_another_order(kafka: LocalKafka, topic: str, load: Load) -> None:
     kafka.create_topic(topic)
     kafka.produce(topic, [b"v"], headers=[[("a", b"b")]])
     df = load(subscribe=topic, columns="offset,Headers,VALUE")
     assert df.columns == ["offset", "headers", "value"]
     assert df.collect() == [Row(offset=0, headers=[Row(key="a", value=b"b")], value=b"v")]
-
-
-def test_only_committed_records(kafka: LocalKafka, topic: str, load: Load) -> None:
-    kafka.create_topic(topic)
-    kafka.produce_transaction(topic, [b"yes"], commit=True)
-    kafka.produce_transaction(topic, [b"no"], commit=False)
-    df = load(subscribe=topic, kafka_isolation_level="read_committed", columns="value")
-    assert [row.value for row in df.collect()] == [b"yes"]
 
 
 def test_tasks_as_many_as_asked_for(kafka: LocalKafka, topic: str, load: Load) -> None:

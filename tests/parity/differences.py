@@ -1,0 +1,120 @@
+"""Every difference from Spark's own Kafka source that is meant, with its reason.
+
+A test shows each one with `Parity.differs`, which fails when the difference is no more. Any other difference
+fails the test that meets it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["DIFFERENCES", "Difference", "Reason"]
+
+
+class Reason(StrEnum):
+    """The only reasons for which a difference may stand in the list."""
+
+    BUG = "Spark's result is a fault of its source"
+    JVM = "depends on what only code inside of the JVM has"
+    VARIES = "Spark's result differs from run to run"
+    REFUSED = "headwater refuses it with an error"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+        behaviour: what is done.
+        spark: what Spark's own source does then.
+        headwater: what this one does.
+        reason: why it may differ.
+    """
+
+    behaviour: str
+    spark: str
+    headwater: str
+    reason: Reason
+
+
+DIFFERENCES: dict[str, Difference] = {
+    "unknown-option": Difference(
+        "An option that does not exist, such as `startingOffset`",
+        "takes it and does nothing",
+        "an error that names the nearest option",
+        Reason.REFUSED,
+    ),
+    "unknown-kafka-property": Difference(
+        "A `kafka.*` property that does not exist, such as `kafka.isolation.levle`",
+        "takes it, and Kafka's client logs a warning",
+        "an error that names the nearest property",
+        Reason.REFUSED,
+    ),
+    "ending-timestamp-of-a-stream": Difference(
+        "`endingTimestamp` in a stream",
+        "takes it and does nothing; its two sisters are errors",
+        "an error, as for `endingOffsets` and `endingOffsetsByTimestamp`",
+        Reason.REFUSED,
+    ),
+    "negative-timestamp": Difference(
+        "A negative time in `startingTimestamp`",
+        "asks Kafka for it, where -1 and -2 mean the latest and the earliest record",
+        "an error: offsets have their own options",
+        Reason.REFUSED,
+    ),
+    "untranslatable-pattern": Difference(
+        r"A `subscribePattern` that Python's regular expressions cannot say, such as `\p{IsThai}`",
+        "reads the topics in whose name it is found",
+        "an error that names what cannot be said",
+        Reason.REFUSED,
+    ),
+    "assigned-partition-missing": Difference(
+        "`assign` names a partition that does not exist",
+        "reads the others and says nothing",
+        "an error that names the partition",
+        Reason.REFUSED,
+    ),
+    "longer-topic-created-anew": Difference(
+        "A topic was deleted and created anew under the same name, and is longer than before",
+        "goes on at the old offset: the first records of the new topic are skipped, and nothing is said",
+        "a data loss error; with `failOnDataLoss=false` a warning, and all records of the new topic",
+        Reason.BUG,
+    ),
+    "shorter-topic-created-anew": Difference(
+        "The same, shorter than before, with `failOnDataLoss=false`",
+        "goes on at its end: all records that it has are skipped",
+        "a warning, and all records of the new topic",
+        Reason.BUG,
+    ),
+    "narrowed-subscription": Difference(
+        "A query is started again with fewer topics in `subscribe`",
+        "a data loss error: it takes the user's choice for partitions that are gone",
+        "goes on with the topics that are left",
+        Reason.BUG,
+    ),
+    "timestamp-before-1582": Difference(
+        "A record with a timestamp before 15 October 1582",
+        "shifts it by days: it takes the old calendar's date for the new one's",
+        "keeps it",
+        Reason.BUG,
+    ),
+    "most-records-of-a-batch-task": Difference(
+        "`maxRecordsPerPartition` in a batch read, without `minPartitions`",
+        "takes it and does nothing: a task for each partition",
+        "no task is planned for more records",
+        Reason.BUG,
+    ),
+    "continuous-trigger": Difference(
+        "`trigger(continuous=...)`",
+        "reads continuously, at least once",
+        "Spark's error that the source has no continuous processing",
+        Reason.REFUSED,
+    ),
+    "metrics": Difference(
+        "`metrics` of a source in a query's progress",
+        "has minOffsetsBehindLatest, maxOffsetsBehindLatest and avgOffsetsBehindLatest",
+        "is empty, because Spark asks sources in Python for none; `hw.LagListener` has the lag by partition",
+        Reason.JVM,
+    ),
+}
