@@ -45,6 +45,7 @@ ACCEPT_NEW_TOPIC_IDS: Final = Option(
     False,
     "For one start, after a move to a mirrored cluster that keeps the offsets of records: a topic that has "
     "another id than in the checkpoint is the same one, and goes on at its positions.",
+    only=_STREAM,
 )
 MAX_RECORDS_PER_PARTITION: Final = Option(
     "maxRecordsPerPartition", integer(1), None, "No task is planned for more records than this."
