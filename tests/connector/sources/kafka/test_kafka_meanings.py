@@ -127,7 +127,8 @@ class TestWhereReadingBegins:
     ) -> None:
         given = {"assign": f'{{"{timed}":[1]}}', "startingOffsets": f'{{"{timed}":{{"1":50}}}}'}
         with pytest.raises(
-            DataLossError, match=rf"topic '{timed}', partition 1: the log ends at offset 3: .*position 50\]"
+            DataLossError,
+            match=rf"topic '{timed}', partition 1, offset 50: the log ends at offset 3: .*position 50\]",
         ):
             query(**given).step()
         reading = query(**given, failOnDataLoss="false")
