@@ -54,8 +54,8 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
             "they are."
         ),
         epilog=(
-            "Exit status: 0 if the checkpoint is in the wanted form now, 1 if it is not (the message says why "
-            "and what to do), 2 for a mistake in this command line."
+            "Exit status: 0 if the checkpoint is in the wanted form now, 1 if it is not (the message says "
+            "why and what to do), 2 for a mistake in this command line."
         ),
     )
     parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
