@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import mmap
 import struct
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +18,7 @@ from headwater.enumerators.kafka.client.metadata import BrokerAddress
 
 log = logging.getLogger(__name__)
 _SMALLEST_BYTES = 1 << 16
+_HUGE_PAGE_BYTES = 2 << 20
 _MOST_HANDSHAKE_BYTES = 1 << 19
 _VIEW_BYTES = 1 << 12
 """Fields of bytes that are longer stay views of the frame in `Reply.decode_views`.
@@ -77,8 +80,24 @@ class ReceiveBuffer:
     def take(self, size: int) -> memoryview:
         """Return the first ``size`` bytes, to be overwritten."""
         if size > len(self._memory):
-            self._memory = memoryview(bytearray(max(_SMALLEST_BYTES, 1 << (size - 1).bit_length())))
+            self._memory = _memory(size)
         return self._memory[:size]
+
+
+def _memory(size: int) -> memoryview:
+    """Return fresh memory for a frame of this size, with room for larger ones.
+
+    A large frame lies in huge pages, where the system has them: receiving and reading it is cheaper then. Its
+    last, incomplete one is left out, so that no more memory is used than the frame needs.
+    """
+    room = max(_SMALLEST_BYTES, 1 << (size - 1).bit_length())
+    if size < _HUGE_PAGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return memoryview(bytearray(room))
+    # Private: a process that is forked of this one must not share it.
+    memory = mmap.mmap(-1, room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # the kernel was built without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE, 0, size // _HUGE_PAGE_BYTES * _HUGE_PAGE_BYTES)
+    return memoryview(memory)
 
 
 _views_are_right: dict[tuple[Any, int], bool] = {}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import uuid
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -180,6 +181,23 @@ def test_a_buffer_is_used_again_and_grows_by_powers_of_two() -> None:
     assert (len(larger), memoryview(larger.obj).nbytes) == ((1 << 16) + 1, 1 << 17)
     assert buffer.take(3).obj is larger.obj
     assert len(buffer.take(0)) == 0
+
+
+@pytest.mark.parametrize("has_huge_pages", [True, False])
+def test_a_large_frame_has_memory_on_every_system(
+    monkeypatch: pytest.MonkeyPatch, has_huge_pages: bool
+) -> None:
+    if not has_huge_pages:
+        monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
+    buffer = ReceiveBuffer()
+    frame = buffer.take((4 << 20) + 100)
+    assert memoryview(frame.obj).nbytes == 8 << 20
+    frame[-3:] = b"end"
+    assert bytes(buffer.take(len(frame))[-3:]) == b"end"
+    kept = frame[:1]
+    kept[:] = b"a"
+    buffer.take(9 << 20)[:1] = b"b"
+    assert bytes(kept) == b"a"
 
 
 def test_views_survive_the_growth_of_their_buffer() -> None:
