@@ -15,10 +15,10 @@ from local_kafka import LocalKafka
 from tests.exactly_once.pipeline import Pipeline
 from tests.exactly_once.processes import Program
 from tests.exactly_once.producing import produce
+from tests.patience import PATIENCE_S
 
-pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(360)]
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(900)]
 
-FINISH_S = 240
 LOCAL_CLUSTER = {
     "SPARK_HOME": str(Path(pyspark.__file__).parent),
     "SPARK_SCALA_VERSION": "2.13",
@@ -49,7 +49,7 @@ def test_on_executors_in_processes_of_their_own(
     conf = {**spark_conf, "spark.executor.memory": "512m"}
     job = {**replaying.job(conf), "master": "local-cluster[2,1,1024]", "trigger": {"availableNow": True}}
     with Program("driver.py", job, tmp_path / "driver.log", LOCAL_CLUSTER) as driver:
-        driver.finish(FINISH_S)
+        driver.finish(PATIENCE_S)
     assert counted(replaying) == (0, 12)
 
 
