@@ -195,8 +195,8 @@ def _section(rounds: Mapping[str, Sequence[Round]], scale: Scale) -> Section:
         "Micro-batch latency, milliseconds",
         f"From `send` in the producer to the end of an action in `foreachBatch`: {RATE:,} records a second "
         f"over {PARTITIONS} partitions, no trigger interval, each query in a Spark of its own, "
-        f"{scale.latency_s} s after {scale.latency_warm_s} s of warm-up. Both take turns until the p50 of the "
-        f"JVM source repeats within {REPEATED:.0%} ({scale.latency_rounds} rounds at most); the last two "
+        f"{scale.latency_s} s after {scale.latency_warm_s} s of warm-up. Both take turns until the p50 of "
+        f"the JVM source repeats within {REPEATED:.0%} ({scale.latency_rounds} rounds at most); the last two "
         "rounds count.",
         ("settings", JVM, HEADWATER, "ratio", f"{JVM}, p50 of each round"),
         rows,

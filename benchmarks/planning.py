@@ -74,9 +74,9 @@ def run(bench: Bench) -> Section:
 
 
 def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
-    """In a process of its own.
+    """Yield the milliseconds of `StreamReader.latestOffset` and of `partitions`, batch after batch.
 
-    Yield the milliseconds of `StreamReader.latestOffset` and of `StreamReader.partitions` for batch after batch.
+    In a process of its own.
     """
     options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": TOPIC, "startingoffsets": "earliest"}
     configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)

@@ -155,8 +155,8 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
         "`spark.read` of a topic with 4 partitions into the `noop` sink, `local[2]`, broker on the same two "
         f"cores, all seven columns unless the row says otherwise; median of {scale.rounds} rounds in turn in "
         "one Spark with `hw.recommended_conf()`. The ceiling fetches the same bytes, decodes nothing and "
-        "hands over a batch that was made before. The spread is that of the rounds, for the three in this order: "
-        "half of what lies between the slowest and the fastest, of the median.",
+        "hands over a batch that was made before. The spread is that of the rounds, for the three in this "
+        "order: half of what lies between the slowest and the fastest, of the median.",
         ("records", JVM, HEADWATER, "ratio", CEILING, "of the ceiling", "spread"),
         rows,
         figures,

@@ -4,8 +4,8 @@
     python examples/postgres_source.py 'host=localhost user=postgres' [local[2]]
 
 Keys of a sequence are taken before the transaction commits: of two writers the one with the larger key may be
-the first to commit, so "everything below max(id) is there" is not true. Transactions below the oldest one that
-still runs have all ended. So rows are read in the order of their transactions, up to that one. It needs
+the first to commit, so "everything below max(id) is there" is not true. Transactions below the oldest one
+that still runs have all ended. So rows are read in the order of their transactions, up to that one. It needs
 PostgreSQL 13 or newer, and a column that only its default fills::
 
     CREATE TABLE orders (
@@ -15,7 +15,8 @@ PostgreSQL 13 or newer, and a column that only its default fills::
     );
     CREATE INDEX ON orders (xid);
 
-A transaction that stays open for an hour holds rows back for an hour; none is lost. Limits count transactions.
+A transaction that stays open for an hour holds rows back for an hour; none is lost. Limits count
+transactions.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """An incremental SQLite table by key range: it is read as a stream, grows, and is read on.
 
 SQLite lets one writer in at a time and gives the key inside that writer's transaction, so keys become visible
-in their order, if writers leave the key to SQLite. With ``AUTOINCREMENT`` the key of a row that was deleted is
-not given again: the row that got it would never be read. Databases with several writers at once need more: see
-``examples/postgres_source.py``.
+in their order, if writers leave the key to SQLite. With ``AUTOINCREMENT`` the key of a row that was deleted
+is not given again: the row that got it would never be read. Databases with several writers at once need more:
+see ``examples/postgres_source.py``.
 """
 
 import sqlite3

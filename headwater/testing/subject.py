@@ -62,8 +62,8 @@ class Subject:
         commits; yield; the first one commits.
         """
         raise unittest.SkipTest(
-            f"{type(self).__name__} has no method arrive_late: that rows become visible in another order than "
-            "that of their positions is not tested"
+            f"{type(self).__name__} has no method arrive_late: that rows become visible in another order "
+            "than that of their positions is not tested"
         )
 
     def many_splits(self, count: int) -> Mapping[str, str]:

@@ -142,7 +142,8 @@ def test_latency_is_measured_until_the_jvm_source_repeats_itself(
 
 def test_the_readme_gets_the_table_between_its_marks() -> None:
     section = Section("throughput", "Rows", "About.", ("records", "rows"), [("a", "2.00")], [], [])
-    page = "Before.\n\n<!-- throughput -->\nold\n<!-- /throughput -->\n\n<!-- latency -->\nkept\n<!-- /latency -->\n"
+    page = "Before.\n\n<!-- throughput -->\nold\n<!-- /throughput -->\n\n"
+    page += "<!-- latency -->\nkept\n<!-- /latency -->\n"
     new = renew(page, [section], ENVIRONMENT)
     assert "old" not in new
     assert "| a | 2.00 |" in new

@@ -99,8 +99,8 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
                 self._config.max_partition_fetch_bytes,
                 open=left_open,
             )
-        # What this process remembers of a topic may be of an earlier incarnation of it. But many tasks may run
-        # one after the other, and the metadata of a topic with thousands of partitions is large.
+        # What this process remembers of a topic may be of an earlier incarnation of it. But many tasks may
+        # run one after the other, and the metadata of a topic with thousands of partitions is large.
         self._leaders.forget(
             {piece.split.topic for piece in added if isinstance(piece, OpenRange)}, older_than_ms=_FRESH_MS
         )

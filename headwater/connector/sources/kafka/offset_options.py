@@ -72,8 +72,8 @@ _SUBSCRIBE_PATTERN: Final = Option(
     "subscribePattern",
     _pattern,
     None,
-    "Read all topics in whose name this regular expression of Java is found, also those that are created later. "
-    "`^orders$` is the topic `orders` alone.",
+    "Read all topics in whose name this regular expression of Java is found, also those that are created "
+    "later. `^orders$` is the topic `orders` alone.",
 )
 _ASSIGN: Final = Option(
     "assign", json_object, None, 'Read exactly these partitions: `{"topicA":[0,1],"topicB":[2]}`.'

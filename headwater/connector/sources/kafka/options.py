@@ -170,8 +170,8 @@ is in [kafka-differences.md](kafka-differences.md). Of options only these are di
 - Durations may have a unit: `500ms`, `10s`, `15m`, `1h`, `1d`. A number alone is milliseconds.
 - `subscribePattern` is a regular expression of Java, and is searched in the names of topics, as Spark does. A
   few constructs are refused with an error that names them: look-behinds whose width is not fixed,
-  back-references with a quantifier around them, and rare properties (`\\p{IsThai}`). A pattern that matches no
-  topic is a warning, once a minute.
+  back-references with a quantifier around them, and rare properties (`\\p{IsThai}`). A pattern that matches
+  no topic is a warning, once a minute.
 - Topics that are named in `subscribe` or `assign` must exist when a query starts, as must the partitions in
   `assign`. Partitions that go out of sight later keep their positions
   ([guarantees.md](guarantees.md#what-is-out-of-sight)).

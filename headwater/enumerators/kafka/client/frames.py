@@ -157,8 +157,8 @@ class Reply:
         if views_are_right:
             return viewed
         log.warning(
-            "kafka-python %s decodes %s in a way that is not known here: record sets are copied, which is slower; "
-            "install a version that headwater[kafka] names",
+            "kafka-python %s decodes %s in a way that is not known here: record sets are copied, which is "
+            "slower; install a version that headwater[kafka] names",
             kafka.__version__,
             self.response_class.name,
         )

@@ -1,6 +1,7 @@
-"""AWS's IAM as a log-in to Amazon MSK: a signed token, sent with OAUTHBEARER, as MSK takes it from all languages.
+"""AWS's IAM as a log-in to Amazon MSK: a signed token, sent with OAUTHBEARER.
 
-The options are those of the Java library ``aws-msk-iam-auth``; the token comes from AWS's own signer for Python.
+The options are those of the Java library ``aws-msk-iam-auth``; the token comes from AWS's own signer for
+Python.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _SESSION_NAME: Final = "headwater"
 class MskIam:
     """Whose credentials sign the token, and for which region.
 
-    Without profile and role: what boto3 finds by itself, in the environment, in ``~/.aws``, or from the role of
-    the container or the machine; on the driver and on each executor.
+    Without profile and role: what boto3 finds by itself, in the environment, in ``~/.aws``, or from the role
+    of the container or the machine; on the driver and on each executor.
 
     Attributes:
         region: of the cluster.
@@ -69,8 +70,9 @@ class MskIam:
         except Exception as error:
             # Its message is left out: it may hold what was signed with.
             raise AuthenticationError(
-                f"{MECHANISM}: no AWS credentials to sign with ({type(error).__name__}): boto3 looks for them in "
-                "the environment, in ~/.aws, and at the role of the container or machine, in this process",
+                f"{MECHANISM}: no AWS credentials to sign with ({type(error).__name__}): boto3 looks "
+                "for them in the environment, in ~/.aws, and at the role of the container or machine, "
+                "in this process",
                 source="kafka",
             ) from error
         return str(token)

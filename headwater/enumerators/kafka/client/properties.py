@@ -124,8 +124,8 @@ PROPERTIES: Mapping[str, Property] = {
     "sasl.client.callback.handler.class": _CALLBACK_HANDLER,
     "sasl.jaas.config": Mapped(
         verbatim,
-        note="PlainLoginModule, ScramLoginModule, IAMLoginModule, and extensions of OAuthBearerLoginModule are "
-        "understood",
+        note="PlainLoginModule, ScramLoginModule, IAMLoginModule, and extensions of OAuthBearerLoginModule "
+        "are understood",
     ),
     "sasl.kerberos.kinit.cmd": Harmless(_KERBEROS),
     "sasl.kerberos.min.time.before.relogin": Harmless(_KERBEROS),

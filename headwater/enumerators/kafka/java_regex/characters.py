@@ -1,8 +1,8 @@
 """What one character of a Java pattern means where only names of topics are searched.
 
-Kafka allows 65 characters in the name of a topic: ASCII letters, digits, ``.``, ``_`` and ``-``. Whatever a
-pattern says about one character (a literal, an escape, a property, a class) is therefore a subset of these 65,
-and is written as this subset. What Java and Python see differently beyond them, such as letters of other
+Kafka allows 65 characters in the name of a topic: ASCII letters, digits, ``.``, ``_`` and ``-``. What a
+pattern says about one character (a literal, an escape, a property, a class) is therefore a subset of these
+65, and is written as this subset. What Java and Python see differently beyond them, such as letters of other
 scripts or the ends of lines, cannot be in a name.
 
 Source: the documentation of ``java.util.regex.Pattern`` (JDK 17, the oldest that Spark 4 runs on).

@@ -151,7 +151,7 @@ class PatternText:
         return self._octal() if mark == "0" else self._hexadecimal(mark)
 
     def predefined(self, *, in_class: bool) -> NameCharacters | None:
-        r"""Read what follows a backslash if it stands for a set of characters, such as ``\d`` or ``\p{L}``."""
+        r"""Read what follows a backslash if it stands for characters, such as ``\d`` or ``\p{L}``."""
         mark = self.peek()
         if mark in ("p", "P"):
             self._at += 1

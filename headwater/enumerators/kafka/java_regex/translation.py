@@ -1,10 +1,10 @@
 r"""Java's regular expressions, translated to Python's for the search in names of topics.
 
 Spark's ``subscribePattern`` is a ``java.util.regex.Pattern``. The two languages look alike and differ in what
-they mean: ``[a-z&&[^b]]`` is valid in both, and matches nothing in Python. So a pattern is parsed as Java does,
-and written anew: each character as the set of name characters that it means
-(`headwater.enumerators.kafka.java_regex.characters`), flags resolved, groups and quantifiers as they are. What has no
-faithful translation is refused.
+they mean: ``[a-z&&[^b]]`` is valid in both, and matches nothing in Python. So a pattern is parsed as Java
+does, and written anew: each character as the set of name characters that it means
+(`headwater.enumerators.kafka.java_regex.characters`), flags resolved, groups and quantifiers as they are.
+What has no faithful translation is refused.
 
 For the same name, ``java_regex(pattern).search(name)`` finds a match exactly if Java's ``Matcher.find`` does.
 """
@@ -232,7 +232,7 @@ class _Translation:
         return self._flags(), None
 
     def _flags(self) -> str | None:
-        """Read flags; return the opening of the group that they are for, None if they are for what follows."""
+        """Read flags; return the opening of the group they are for, None if they are for what follows."""
         text = self._text
         on = text.read_while(_FLAGS)
         off = text.read_while(_FLAGS) if text.take("-") else ""

@@ -1,7 +1,7 @@
 """MSK IAM: what options come to, and a token that holds against AWS's rules of signing.
 
-The broker of these tests is a verifier written from AWS's documentation ("Signature Version 4, query string");
-the signer is AWS's own. No MSK cluster is asked.
+The broker of these tests is a verifier written from AWS's documentation ("Signature Version 4, query
+string"); the signer is AWS's own. No MSK cluster is asked.
 """
 
 from __future__ import annotations
