@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from headwater.connector.cpus import available_cpus
+from headwater.connector.planned.cutting import cut_to_most_rows, shares_of_tasks
 from headwater.core.planned_source import PlannedSource
 from headwater.core.split import PositionT, SplitRange, SplitT
 
@@ -48,8 +49,7 @@ class PlanningHints:
     Attributes:
         parallelism: how many tasks the cluster runs at once; None if that is not known. Then a batch may have
             a task for each split, as Spark's own Kafka source has.
-        min_tasks: cut large ranges until there are about so many tasks (``minPartitions``); a share of a task
-            is rounded, as in Spark.
+        min_tasks: cut large ranges until there are about so many tasks (``minPartitions``).
         max_rows_per_task: no task is planned for more records than this (``maxRecordsPerPartition``).
     """
 
@@ -83,37 +83,62 @@ def plan_tasks(
     """
     if not ranges:
         return []
-    rows = [source.rows_between(piece.start, piece.stop) for piece in ranges]
-    sizes = [count * size for count, size in zip(rows, row_bytes, strict=True)]
-    fewest = _fewest_tasks(sum(sizes), hints)
-    most = max(fewest, min(len(ranges), hints.parallelism or len(ranges)))
+    asked, asked_bytes = _cut_as_asked(source, ranges, row_bytes, hints)
+    rows = [source.rows_between(piece.start, piece.stop) for piece in asked]
+    sizes = [count * size for count, size in zip(rows, asked_bytes, strict=True)]
+    by_bytes = _tasks_for(sum(sizes), hints)
+    # The pieces that the user asked for are tasks, as in Spark: also where rounding made more than that many.
+    fewest = max(by_bytes, len(asked) if len(asked) > len(ranges) else min(hints.min_tasks, len(asked)))
+    most = max(fewest, min(len(asked), hints.parallelism or len(asked)))
     wanted = choose(sum(rows), fewest, most) if choose is not None else most
-    pieces, piece_sizes = _cut(source, list(zip(ranges, rows, sizes, strict=True)), fewest, hints)
+    pieces, piece_sizes = _cut_by_bytes(source, asked, sizes, by_bytes)
     if hints.max_rows_per_task is not None or len(pieces) <= wanted:
         return [ReadTask((piece,)) for piece in pieces]
     return _pack(pieces, piece_sizes, wanted)
 
 
-def _fewest_tasks(total_bytes: int, hints: PlanningHints) -> int:
+def _tasks_for(total_bytes: int, hints: PlanningHints) -> int:
     """Return how many tasks the bytes of a batch need, however cheap its rows are."""
     by_bytes = min(hints.parallelism or available_cpus(), max(1, total_bytes // SMALL_TASK_BYTES))
-    return max(hints.min_tasks, by_bytes, -(-total_bytes // LARGE_TASK_BYTES))
+    return max(by_bytes, -(-total_bytes // LARGE_TASK_BYTES))
 
 
-def _cut(
+def _cut_as_asked(
     source: PlannedSource[Any, SplitT, PositionT],
-    sized: Sequence[tuple[SplitRange[SplitT, PositionT], int, int]],
-    tasks: int,
+    ranges: Sequence[SplitRange[SplitT, PositionT]],
+    row_bytes: Sequence[int],
     hints: PlanningHints,
+) -> tuple[Sequence[SplitRange[SplitT, PositionT]], Sequence[int]]:
+    """Cut ranges as the user asks; return the pieces, and how many bytes a record of each has."""
+    if hints.max_rows_per_task is None and hints.min_tasks <= len(ranges):
+        return ranges, row_bytes
+    small = [
+        (piece, size)
+        for whole, size in zip(ranges, row_bytes, strict=True)
+        for piece in cut_to_most_rows(source, whole, hints.max_rows_per_task)
+    ]
+    rows = [source.rows_between(piece.start, piece.stop) for piece, _ in small]
+    shares = shares_of_tasks(rows, hints.min_tasks)
+    cut = [
+        (piece, size)
+        for (whole, size), share in zip(small, shares, strict=True)
+        for piece in (source.cut(whole, share) if share > 1 else [whole])
+    ]
+    return [piece for piece, _ in cut], [size for _, size in cut]
+
+
+def _cut_by_bytes(
+    source: PlannedSource[Any, SplitT, PositionT],
+    ranges: Sequence[SplitRange[SplitT, PositionT]],
+    sizes: Sequence[int],
+    tasks: int,
 ) -> tuple[list[SplitRange[SplitT, PositionT]], list[int]]:
     """Cut what is larger than an even share of the bytes among so many tasks; return the pieces and sizes."""
-    total_bytes = sum(size for _, _, size in sized)
+    total_bytes = sum(sizes)
     pieces: list[SplitRange[SplitT, PositionT]] = []
     piece_sizes = []
-    for whole, count, size in sized:
+    for whole, size in zip(ranges, sizes, strict=True):
         parts = round(tasks * size / total_bytes) if total_bytes else 1
-        if hints.max_rows_per_task is not None:
-            parts = max(parts, -(-count // hints.max_rows_per_task))
         if parts > 1:
             cut = source.cut(whole, parts)
             pieces += cut

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,19 @@ def test_a_large_split_is_cut_by_bytes() -> None:
 
 def test_min_partitions_cuts_small_splits_too() -> None:
     assert len(plan([100, 100], 10, PlanningHints(parallelism=2, min_tasks=10))) >= 10
+
+
+@pytest.mark.parametrize(
+    ("sizes", "min_tasks", "pieces"),
+    [
+        ([10, 10, 1], 6, [3, 3, 4, 3, 3, 4, 1]),
+        ([1, 1000], 4, [1, 333, 333, 334]),
+        ([3, 3], 1, [3, 3]),
+    ],
+)
+def test_min_partitions_cuts_as_spark_does(sizes: list[int], min_tasks: int, pieces: list[int]) -> None:
+    tasks = plan(sizes, 10, PlanningHints(parallelism=2, min_tasks=min_tasks))
+    assert [[p.stop - p.start for p in task.ranges] for task in tasks] == [[piece] for piece in pieces]
 
 
 def test_no_task_gets_more_records_than_the_limit() -> None:
