@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,6 +33,7 @@ class LocalPostgres:
         self._programs = _programs()
         self._folder = Path(tempfile.mkdtemp(prefix="headwater-postgres-"))
         self._user = UNPRIVILEGED if os.geteuid() == 0 else None
+        self._server: subprocess.Popen[bytes] | None = None
         if self._user is not None:
             shutil.chown(self._folder, self._user)
 
@@ -43,17 +46,36 @@ class LocalPostgres:
         """Start it, and return when it answers."""
         initdb = ["--no-sync", "--auth=trust", f"--username={UNPRIVILEGED}", "--encoding=UTF8", "--locale=C"]
         self._run("initdb", "-D", "data", *initdb)
-        self._run(
-            "pg_ctl", "-D", "data", "-w", "-l", "log", "-o", SETTINGS.format(folder=self._folder), "start"
-        )
+        # A child, not a daemon of pg_ctl: what ends this process's group ends the server too.
+        with (self._folder / "log").open("w") as log:
+            self._server = subprocess.Popen(
+                [self._programs / "postgres", "-D", "data", *SETTINGS.format(folder=self._folder).split()],
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self._user,
+            )
+        self._wait_until_it_answers(self._server)
 
     def stop(self) -> None:
         """End it at once, and delete what it holds."""
-        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+        if self._server is not None:
+            self._server.send_signal(signal.SIGQUIT)
+            self._server.wait(TIMEOUT_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def _wait_until_it_answers(self, server: subprocess.Popen[bytes]) -> None:
+        give_up_at = time.monotonic() + TIMEOUT_S
+        asking = [str(self._programs / "pg_isready"), "-q", "-h", str(self._folder)]
+        while subprocess.run(asking, check=False).returncode:
+            if server.poll() is not None or time.monotonic() > give_up_at:
+                raise RuntimeError(
+                    f"PostgreSQL does not answer: {(self._folder / 'log').read_text()[-2000:]}"
+                )
+            time.sleep(0.05)
+
     def _run(self, program: str, *arguments: str) -> None:
-        # The server keeps what it inherits: a pipe would never end.
         with (self._folder / "output").open("a+") as output:
             done = subprocess.run(
                 [self._programs / program, *arguments],

@@ -1,8 +1,8 @@
 """The division of a batch for which the user asks: ``maxRecordsPerPartition`` and ``minPartitions``.
 
 It is that of Spark's own Kafka source (``KafkaOffsetRangeCalculator``), its rounding included. Ranges with
-too many records are cut first. If there are fewer pieces than ``minPartitions`` then, the larger ones are cut in
-proportion to their records, until there are about so many.
+too many records are cut first. If there are fewer pieces than ``minPartitions`` then, the larger ones are cut
+in proportion to their records, until there are about so many.
 """
 
 from __future__ import annotations
