@@ -66,7 +66,12 @@ FILES_OPTIONS: Final = OptionTable(
         _RECURSIVE_FILE_LOOKUP,
         *DISCOVERY_OPTIONS,
         *READ_OPTIONS,
-        replace(PARALLELISM, shown_default="CPUs of the driver"),
+        replace(
+            PARALLELISM,
+            help="How many tasks the cluster runs at once: a batch has no more, unless its bytes or "
+            "`minPartitions` ask for more.",
+            shown_default="`HEADWATER_PARALLELISM`, else CPUs of the driver",
+        ),
         replace(MIN_PARTITIONS, help="Cut large files until a batch has about so many tasks."),
         STORAGE_OPTIONS,
     ]
