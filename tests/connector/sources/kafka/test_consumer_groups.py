@@ -305,7 +305,9 @@ class TestAStartAtAGroupsOffsets:
         self, kafka: LocalKafka, orders: str, query: Callable[..., Query]
     ) -> None:
         commit(kafka, orders, orders, {0: 10, 1: 9, 2: 0})
-        with pytest.raises(DataLossError, match=f"topic '{orders}', partition 1: the log ends at offset 3"):
+        with pytest.raises(
+            DataLossError, match=f"topic '{orders}', partition 1, offset 9: the log ends at offset 3"
+        ):
             query(subscribe=orders, startingOffsets=f"group:{orders}").step()
         reading = query(subscribe=orders, startingOffsets=f"group:{orders}", failOnDataLoss="false")
         assert values(reading.step()) == []
