@@ -76,7 +76,7 @@ def test_every_record_of_a_steady_stream_has_a_latency(kafka: LocalKafka, topic:
 
 def test_a_worker_that_reads_needs_more_memory_than_one_that_does_not(kafka: LocalKafka, topic: str) -> None:
     kafka.create_topic(topic)
-    kafka.produce(topic, [b"x"] * 10)
+    kafka.produce(topic, [bytes(1_000)] * 10_000)
     idle, reading = (
         max(next(run_in_child(memory.worker_mib, bootstrap=kafka.bootstrap_servers, topic=topic, idle=idle)))
         for idle in (True, False)

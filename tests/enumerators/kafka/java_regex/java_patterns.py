@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from py4j import java_gateway
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, get_return_value
 
 
 class JavaNames:
@@ -51,9 +52,13 @@ def java_process() -> Iterator[Any]:
         jarpath=str(next(jars.glob("py4j-*.jar"))), die_on_exit=True, return_proc=True
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    # PySpark puts a function of its own here, which asks Spark's JVM about the errors of any JVM.
+    pysparks = java_gateway.get_return_value
+    java_gateway.get_return_value = get_return_value
     try:
         yield gateway.jvm
     finally:
+        java_gateway.get_return_value = pysparks
         gateway.shutdown()
         process.stdin.close()
         process.wait()
