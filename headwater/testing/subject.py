@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
@@ -162,8 +163,13 @@ class Subject:
         return [row for row in options_of(self.source).rows if row.name in own]
 
     def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
-        """Return what a batch read reads, split by split."""
+        """Return what a batch reads, split by split."""
         with closing(configured.create_coordinator()) as coordinator:
+            if isinstance(coordinator, PlannedCoordinator):
+                # As a stream plans it: a batch read leaves ends open, and then finds more each time.
+                start = coordinator.initial_offset()
+                planned = coordinator.tasks(start, coordinator.plan_next(start, limited=False))
+                return [piece for task in planned for piece in task.ranges]
             return [piece for task in coordinator.plan_all() for piece in task.ranges]
 
     def some_range(self, configured: ConfiguredSource) -> SplitRange[Any, Any]:

@@ -23,6 +23,7 @@ version: str = hw.__version__
 class Lines(
     hw.SimpleSource,
     hw.Heads,
+    hw.Retires,
     hw.FindsTimestamps,
     hw.EstimatesSizes,
     hw.Acknowledges,
@@ -48,6 +49,9 @@ class Lines(
 
     def head(self, split: hw.NamedSplit) -> int:
         return 3
+
+    def retire(self, split: hw.NamedSplit) -> bool:
+        return split.name == "closed"
 
     def position_at(self, split: hw.NamedSplit, timestamp_ms: int) -> int:
         return timestamp_ms
@@ -210,8 +214,9 @@ class Shelf(hw.contracts.Split):
 class Enumerator(hw.contracts.PlannedSplitEnumerator[Shelf, int]):
     """Which shelves there are."""
 
-    def __init__(self, context: hw.contracts.SplitEnumeratorContext[Shelf, int]) -> None:
-        self.context = context
+    def __init__(self, context: hw.contracts.PlannedSplitEnumeratorContext[Shelf, int]) -> None:
+        self.context: hw.contracts.SplitEnumeratorContext[Shelf, int] = context
+        self.keep_splits = context.keep_splits
 
     def start(self) -> None:
         self.context.call_async(lambda: [Shelf("a")], self.found, what="shelves")
@@ -221,6 +226,10 @@ class Enumerator(hw.contracts.PlannedSplitEnumerator[Shelf, int]):
 
     def refresh(self, checkpoint: hw.contracts.Checkpoint[Shelf, int] | None) -> None:
         print(checkpoint.positions if checkpoint else "new")
+        kept: Mapping[hw.contracts.SplitPath, hw.contracts.KeptSplit[Shelf, int]] = (
+            checkpoint.kept if checkpoint else {}
+        )
+        self.keep_splits(list(kept), "out of sight")
 
     def heads(self) -> Mapping[hw.contracts.SplitPath, int]:
         return {("a",): 3}
@@ -234,6 +243,9 @@ class Reader(hw.contracts.SplitReader[range, Shelf, int]):
 
     def __init__(self) -> None:
         self.open: list[hw.contracts.SplitRange[Shelf, int]] = []
+
+    def report_losses_to(self, report: hw.contracts.LossReporter) -> None:
+        report(Shelf("a"), 1, 3, "were lost: torn out")
 
     def handle_splits_changes(self, added: Sequence[hw.contracts.SplitRange[Shelf, int]]) -> None:
         self.open += added
@@ -273,12 +285,14 @@ class Shelves(hw.contracts.PlannedSource[range, Shelf, int], hw.contracts.FromOp
     def schema(self) -> pa.Schema:
         return SCHEMA
 
-    def create_enumerator(self, context: hw.contracts.SplitEnumeratorContext[Shelf, int]) -> Enumerator:
+    def create_enumerator(
+        self, context: hw.contracts.PlannedSplitEnumeratorContext[Shelf, int]
+    ) -> Enumerator:
         return Enumerator(context)
 
     def restore_enumerator(
         self,
-        context: hw.contracts.SplitEnumeratorContext[Shelf, int],
+        context: hw.contracts.PlannedSplitEnumeratorContext[Shelf, int],
         checkpoint: hw.contracts.Checkpoint[Shelf, int],
     ) -> Enumerator:
         return Enumerator(context)

@@ -20,7 +20,7 @@ hw.register(spark)  # call-arg
 hw.register("spark", hw.SimpleSource)  # arg-type
 hw.options_of("kafka")  # arg-type
 conf: dict[str, int] = hw.recommended_conf()  # assignment
-hw.recommended_environment("python")  # call-arg
+hw.recommended_environment("python")  # call-arg, arg-type
 hw.LagListener().queries().total()  # attr-defined
 
 hw.NamedSplit(7)  # arg-type
