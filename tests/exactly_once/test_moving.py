@@ -76,6 +76,7 @@ def convert(query: WindowPipeline, to: str) -> None:
     assert main(["checkpoint", "convert", str(query.checkpoint), "--to", to]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.crash
 @pytest.mark.slow
 def test_a_query_moves_to_headwater_with_a_pending_batch_and_back(
