@@ -15,17 +15,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwater.readers.kafka import kernel_cache
-from headwater.readers.kafka.kernel_cache import cache_folder, kernel
+from headwater.readers.kafka import kernel_code
+from headwater.readers.kafka.kernel_code import kernel
 from headwater.readers.kafka.kernel_entry import compile_kernel
 from headwater.readers.kafka.layout import BATCH
+from headwater.readers.kernels.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from headwater.readers.kafka.kernel_cache import kernel
+from headwater.readers.kafka.kernel_code import kernel
 kernel()
 print("compiled" if "numba" in sys.modules else "loaded")
 """
@@ -98,25 +99,22 @@ def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(warm: Path
 
 
 def test_the_key_covers_every_module_that_becomes_machine_code() -> None:
-    package = ROOT / "headwater" / "readers" / "kafka"
     found: set[str] = set()
-    waiting = ["kernel_entry"]
+    waiting = [kernel_code.SOURCE.entry]
     while waiting:
         name = waiting.pop()
-        found.add(f"{name}.py")
-        imported = re.findall(
-            r"^from headwater\.(\S+) import", (package / f"{name}.py").read_text(), re.MULTILINE
-        )
-        modules = {module.removeprefix("readers.kafka.") for module in imported} - {"readers.kafka"}
-        waiting += [module for module in modules if f"{module}.py" not in found]
-    assert found == set(kernel_cache._SOURCES)
+        found.add(name)
+        text = (ROOT / f"{name.replace('.', '/')}.py").read_text()
+        imported = set(re.findall(r"^from (headwater\.\S+) import", text, re.MULTILINE))
+        waiting += imported - found - {"headwater.readers.kafka"}
+    assert found == set(kernel_code.SOURCE.modules)
 
 
 def test_another_processor_has_machine_code_of_its_own(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set((warm / "cache" / "headwater").iterdir())
-    kernel_code = importlib.import_module("headwater.readers.kafka.kernel_code")
-    monkeypatch.setattr(kernel_code, "processor", lambda: "a processor that can do less")
-    kernel_cache.kernel.__wrapped__()
+    machine_code = importlib.import_module("headwater.readers.kernels.machine_code")
+    monkeypatch.setattr(machine_code, "processor", lambda: "a processor that can do less")
+    kernel.__wrapped__()
     assert len(set((warm / "cache" / "headwater").iterdir()) - before) == 1
 
 
@@ -159,7 +157,7 @@ def test_without_any_folder_the_kernel_is_compiled_for_this_process(
         (home / name).rmdir() if (home / name).exists() else None
         (home / name).write_text("a file stands where a folder should be")
     with caplog.at_level(logging.WARNING):
-        found = kernel_cache.kernel.__wrapped__()
+        found = kernel.__wrapped__()
     assert found.scan(np.zeros(100, np.uint8), np.empty(0, BATCH)) == 1
     assert "compiles it anew" in caplog.text
 

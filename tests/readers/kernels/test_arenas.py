@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.kafka.arenas import ArenaPool, Scratch
+from headwater.readers.kernels.arenas import ArenaPool, Scratch
 
 MIB = 1 << 20
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwater.readers.kafka.layout import ByteArray
+from headwater.readers.kernels.arrays import ByteArray
 
 _MIB = 1 << 20
 _MOST_UNASKED_BYTES = 32 * _MIB

@@ -1,4 +1,4 @@
-"""Compiles the kernel once per host, and loads its machine code from then on.
+"""Compiles each kernel once per host, and loads its machine code from then on.
 
 The machine code is kept as a file, whose name is a digest of the kernel's source and the processor. So it is
 found again wherever headwater was unpacked: Spark puts ``--py-files`` and ``--archives`` into a new folder
@@ -9,66 +9,86 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import gc
 import hashlib
+import importlib
 import importlib.resources
 import logging
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.core.imports import importing
 
 if TYPE_CHECKING:
-    from headwater.readers.kafka.kernel_code import Kernel
+    from headwater.readers.kernels.machine_code import CompiledFunction
 
 log = logging.getLogger(__name__)
-_SOURCES = ("kernel.py", "kernel_entry.py", "layout.py")
 
 
-@functools.cache
-def kernel() -> Kernel:
-    """Return the compiled kernel.
+@dataclass(frozen=True, kw_only=True)
+class KernelSource:
+    """A kernel before it is compiled.
 
-    Called on executors, with the first record set of a process. The first call in a process takes 0.05 s, on
-    a host without the machine code some seconds. Processes that start together wait for the one that
-    compiles. If there is no folder to keep the result in, each process compiles for itself, after a warning.
+    Attributes:
+        modules: dotted names of all modules of which the machine code depends. Their text is part of the key
+            under which the machine code is kept.
+        entry: the module, one of ``modules``, whose ``compile_kernel()`` returns the name of the function and
+            the object file. Imported only where the kernel has to be compiled.
+        arguments: how many arguments the function takes.
+        needed_for: what needs the kernel, for example ``the kafka source``.
+        extra: the extra of this package that installs numba for it.
+    """
+
+    modules: tuple[str, ...]
+    entry: str
+    arguments: int
+    needed_for: str
+    extra: str
+
+
+def load_kernel(source: KernelSource) -> CompiledFunction:
+    """Return the compiled kernel. Callers keep it: each call loads it again.
+
+    Called on executors, with the first data of a process. It takes 0.05 s, on a host without the machine code
+    some seconds. Processes that start together wait for the one that compiles. If there is no folder to keep
+    the result in, each process compiles for itself, after a warning.
 
     Raises:
         MissingDependencyError: numba is not installed in this process.
     """
-    loaded = _load()
+    loaded = _load(source)
     # Spark's Python daemon collects garbage after every task. Frozen objects, of which the imports made many,
     # are left out of that.
     gc.freeze()
     return loaded
 
 
-def _load() -> Kernel:
-    with importing("the kafka source", extra="kafka"):
-        from headwater.readers.kafka.kernel_code import Kernel, processor
+def _load(source: KernelSource) -> CompiledFunction:
+    with importing(source.needed_for, extra=source.extra):
+        from headwater.readers.kernels.machine_code import CompiledFunction, processor
     folder = cache_folder()
     if folder is not None:
         try:
-            return Kernel(*_cached_in(folder, processor()))
+            return CompiledFunction(*_cached_in(folder, source, processor()), source.arguments)
         except OSError as error:
             log.warning("%s cannot hold the compiled kernel: %s", folder, error)
     log.warning(
         "there is no place to keep the compiled kernel; "
         "every Python worker compiles it anew, which takes seconds"
     )
-    return Kernel(*_compile())
+    return CompiledFunction(*_compile(source), source.arguments)
 
 
-def _cached_in(folder: Path, processor: str) -> tuple[str, bytes]:
-    package = importlib.resources.files("headwater.readers.kafka")
+def _cached_in(folder: Path, source: KernelSource, processor: str) -> tuple[str, bytes]:
     digest = hashlib.sha256(processor.encode())
-    for source in _SOURCES:
-        digest.update((package / source).read_bytes())
+    for module in source.modules:
+        package, _, name = module.rpartition(".")
+        digest.update((importlib.resources.files(package) / f"{name}.py").read_bytes())
     path = folder / f"kernel-{digest.hexdigest()[:32]}"
     if found := _read(path):
         return found
@@ -76,15 +96,16 @@ def _cached_in(folder: Path, processor: str) -> tuple[str, bytes]:
         # Again, under the lock: another process may have compiled it while this one waited.
         if found := _read(path):
             return found
-        made = _compile()
+        made = _compile(source)
         _write(path, *made)
         return made
 
 
-def _compile() -> tuple[str, bytes]:
-    with importing("the kafka source", extra="kafka"):
-        from headwater.readers.kafka.kernel_entry import compile_kernel
-    return compile_kernel()
+def _compile(source: KernelSource) -> tuple[str, bytes]:
+    with importing(source.needed_for, extra=source.extra):
+        entry = importlib.import_module(source.entry)
+    name, machine_code = entry.compile_kernel()
+    return name, machine_code
 
 
 def _read(path: Path) -> tuple[str, bytes] | None:
