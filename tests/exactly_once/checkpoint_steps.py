@@ -83,8 +83,10 @@ class Disk:
             if found > batch_id or (found == batch_id and number >= step.value)
         ]
         for entry in late:
-            entry.unlink()
-            (entry.parent / f".{entry.name}.crc").unlink(missing_ok=True)
+            # Each tenth entry of the sink's log holds those before it, too, and is called so.
+            for name in (entry.name, f"{entry.name}.compact"):
+                (entry.parent / name).unlink(missing_ok=True)
+                (entry.parent / f".{name}.crc").unlink(missing_ok=True)
         return bool(late)
 
     def __str__(self) -> str:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from tests.patience import PATIENCE_S
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["Pipeline", "logged", "logged_ids"]
-
-TIMEOUT_S = 120
 
 
 def logged_ids(folder: Path) -> list[int]:
@@ -98,7 +98,7 @@ class Pipeline:
     def finish(self, query: StreamingQuery) -> list[int]:
         """Wait for a query that ends by itself; return how many rows each of its batches had."""
         try:
-            assert query.awaitTermination(TIMEOUT_S), "the query does not end"
+            assert query.awaitTermination(PATIENCE_S), "the query does not end"
         finally:
             query.stop()
         return [progress["numInputRows"] for progress in query.recentProgress]

@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 
+from tests.patience import PATIENCE_S
+
 __all__ = ["until"]
 
 
-def until(condition: Callable[[], object], what: str, timeout_s: float = 120) -> None:
+def until(condition: Callable[[], object], what: str, timeout_s: float = PATIENCE_S) -> None:
     """Return as soon as the condition holds.
 
     Raises:

@@ -21,7 +21,7 @@ __all__ = ["HEADWATER", "SPARK", "NumberedRecords", "WindowPipeline"]
 SPARK = "kafka"
 HEADWATER = "headwater"
 
-FIRST_MS = 1_795_000_020_000
+FIRST_MS = 1_700_000_040_000
 SPACING_MS = 1_000
 WINDOW_MS = 60_000
 KEYS = 3

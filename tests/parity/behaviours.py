@@ -66,6 +66,7 @@ SUITES: dict[str, tuple[Behaviour, ...]] = {
         shown(
             "maxOffsetsPerTrigger",
             "test_the_most_offsets_are_shared_as_the_backlog_is",
+            "test_another_most_after_a_restart",
             "test_once_knows_no_limit",
         ),
         shown(

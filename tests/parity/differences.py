@@ -75,6 +75,19 @@ DIFFERENCES: dict[str, Difference] = {
         "an error that names the partition",
         Reason.REFUSED,
     ),
+    "internal-topic": Difference(
+        "A topic of Kafka itself, such as `__consumer_offsets`, is named in `subscribe` or `assign`",
+        "reads nothing of it, and says nothing",
+        "reads it (a pattern selects no such topic, in both)",
+        Reason.BUG,
+    ),
+    "bent-json": Difference(
+        "JSON that is not what it should be: `null` or `1.5` as an offset, more than 64 bits, a name twice, "
+        "`+0` as a partition, a topic without partitions, `assign` with nothing in it, text after the end",
+        "takes it for something else: 0 for `null`, 1 for `1.5`, the lower 64 bits, one of the two, nothing",
+        "an error that names what is wrong",
+        Reason.REFUSED,
+    ),
     "longer-topic-created-anew": Difference(
         "A topic was deleted and created anew under the same name, and is longer than before",
         "goes on at the old offset: the first records of the new topic are skipped, and nothing is said",
@@ -93,9 +106,45 @@ DIFFERENCES: dict[str, Difference] = {
         "goes on with the topics that are left",
         Reason.BUG,
     ),
+    "aged-topic": Difference(
+        "A topic that is new to a running query has lost its first records",
+        "a data loss error at every start, for records of before the query knew the topic; only "
+        "`failOnDataLoss=false` ends that",
+        "a warning, and what the topic has (a partition that a known topic has got is a data loss error, in "
+        "both)",
+        Reason.BUG,
+    ),
+    "end-before-the-beginning": Difference(
+        "A partition that would end before it begins (at `endingOffsets` before the first record that is "
+        "left, at an `endingTimestamp` before the `startingTimestamp`), with `minPartitions`",
+        "reads nothing of it, without a word; an error without `minPartitions`",
+        "an error, with and without it",
+        Reason.REFUSED,
+    ),
+    "available-now-with-a-minimum": Difference(
+        "`minOffsetsPerTrigger` with `trigger(availableNow=True)`",
+        "ends with fewer unread than the minimum, though more than one batch was needed",
+        "reads all that was there when it started",
+        Reason.BUG,
+    ),
+    "planned-once": Difference(
+        "A DataFrame that was loaded once is read again after its topics have got partitions, or with "
+        "`startingTimestamp` and its sisters after records were written",
+        "looks again for partitions, and for the offsets of timestamps",
+        "keeps those of the first time, because Spark plans what a source in Python reads once for a "
+        "DataFrame; ends at `earliest` and `latest` are looked up each time",
+        Reason.JVM,
+    ),
     "timestamp-before-1582": Difference(
         "A record with a timestamp before 15 October 1582",
         "shifts it by days: it takes the old calendar's date for the new one's",
+        "keeps it",
+        Reason.BUG,
+    ),
+    "timestamp-of-local-mean-time": Difference(
+        "A record with a timestamp of before time zones had whole offsets (about 1900), where the JVM's "
+        "default zone is another than UTC",
+        "shifts it by minutes: it takes the sun's time at the zone's place for the zone's",
         "keeps it",
         Reason.BUG,
     ),

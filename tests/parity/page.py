@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.parity.behaviours import NOT_SUITES_OF_THE_SOURCE, SUITES
@@ -42,12 +42,15 @@ is none.
 """
 
 
-def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+@cache
+def functions() -> list[tuple[str, ast.FunctionDef]]:
     """Return the tests of this folder, with the names of their files."""
-    for file in sorted(HERE.glob("test_*.py")):
-        for node in ast.parse(file.read_text()).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                yield file.name, node
+    return [
+        (file.name, node)
+        for file in sorted(HERE.glob("test_*.py"))
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
 
 
 def files_of_tests() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from pprint import pformat
@@ -41,10 +42,7 @@ class Parity:
         """Return what both gave, which must be the same."""
         ours, sparks = (scenario(source) for source in reversed(self._sources))
         if ours != sparks:
-            raise AssertionError(
-                f"headwater's result is not that of Spark's source.\nSpark's: {_shown(sparks)}\n"
-                f"headwater's: {_shown(ours)}"
-            )
+            raise AssertionError(_difference(sparks, ours))
         return ours
 
     def differs(self, difference: str, scenario: Callable[[Source], T]) -> tuple[T, T]:
@@ -60,5 +58,12 @@ class Parity:
             source.close()
 
 
-def _shown(result: object) -> str:
-    return pformat(result, width=110, compact=True)
+def _difference(sparks: object, ours: object) -> str:
+    lines = difflib.unified_diff(
+        _shown(sparks), _shown(ours), "Spark's source", "headwater", lineterm="", n=1
+    )
+    return "\n".join(["headwater's result is not that of Spark's source.", *lines])
+
+
+def _shown(result: object) -> list[str]:
+    return pformat(result, width=110, compact=True).splitlines()

@@ -135,8 +135,9 @@ KINDS: dict[str, tuple[str, ...]] = {
         r"No offset matched from request",
     ),
     "start after end": (
-        r"begins at offset \d+, but",
-        r"start offset \d+ is greater than the (resolved )?end offset",
+        r"begins at (offset|the timestamp) \d+, but",
+        r"start (offset|timestamp) \d+ is greater than the (resolved )?end (offset|timestamp)",
+        r"Beginning offset \d+ is after the ending offset \d+",
     ),
     "malformed timestamp": (
         r"Spark has no such timestamps",
@@ -168,6 +169,7 @@ _OPTIONS: dict[str, str] = {
     r'Expected e\.g\. \{"topicA":\{"0":23': "startingOffsets",
     r"No value found for 'GUESS'": "startingOffsetsByTimestampStrategy",
     r'For input string: "(a|1\.0)"': "minPartitions",
+    r'For input string: "\d+"|Expected a single long value': "startingTimestamp",
     r"(?i)starting ?offsets?( for .*)? can't be latest": "startingOffsets",
     r"(?i)ending ?offsets?( for .*)? can't be earliest": "endingOffsets",
     r"ending offset not valid in streaming": "endingOffsets",

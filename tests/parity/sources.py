@@ -17,11 +17,17 @@ from local_kafka_admin import until
 from tests.parity.results import Failure, Positions, Row, Step, failure_of, logged_positions, rows_of
 from tests.patience import PATIENCE_S
 
-__all__ = ["NOON_MS", "Query", "Source"]
+__all__ = ["ANY_TIME", "NOON_MS", "Query", "Source"]
 
 NOON_MS = 1_700_000_000_000
 """When the records of scenarios were made: the same for both sources."""
 FOREVER = {"retention.ms": "-1"}  # records of 2023 are not deleted at once
+ANY_TIME = {
+    **FOREVER,
+    "message.timestamp.after.max.ms": str((1 << 63) - 1),
+    "message.timestamp.before.max.ms": str((1 << 63) - 1),
+}
+"""What a topic needs whose records are of other times than this one's."""
 
 QUICK = {
     "fetchOffset.retryIntervalMs": "50",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.parity.parity import Parity, mostly_long
-from tests.parity.results import Row, values
+from tests.parity.parity import Parity
+from tests.parity.results import Row, failure_of, values
 from tests.parity.sources import Source
 
 
@@ -22,6 +22,7 @@ def test_latest_is_the_latest_of_each_run(parity: Parity) -> None:
     assert [len(rows) for rows in parity.same(scenario)] == [21, 30]
 
 
+@pytest.mark.long
 def test_earliest_is_the_earliest_of_each_run(parity: Parity) -> None:
     def scenario(source: Source) -> list[list[Row]]:
         topic = source.filled(10)
@@ -53,9 +54,8 @@ def test_a_given_end_stays(parity: Parity) -> None:
     assert b"beyond the end" not in values(after)
 
 
-@pytest.mark.parametrize(
-    "cut", mostly_long([{"minPartitions": 6}, {"maxRecordsPerPartition": 4}, {}], {"minPartitions": 6})
-)
+@pytest.mark.long
+@pytest.mark.parametrize("cut", [{"minPartitions": 6}, {"maxRecordsPerPartition": 4}, {}])
 def test_an_rdd_of_pieces_too(parity: Parity, cut: dict[str, Any]) -> None:
     def scenario(source: Source) -> list[list[Row]]:
         topic = source.filled(10, 10, 1)
@@ -106,3 +106,37 @@ def test_transactions_that_end_between_two_runs(parity: Parity) -> None:
 
     committed = parity.same(lambda source: scenario(source, "read_committed"))
     assert [len(rows) for rows in committed] == [0, 5, 5, 5, 5, 10]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("given", [{}, {"endingTimestamp": 1 << 50}])
+def test_partitions_and_timestamps_are_those_of_the_first_run(parity: Parity, given: dict[str, Any]) -> None:
+    def scenario(source: Source) -> list[int]:
+        topic = source.filled(3)
+        df = source.load(subscribe=topic, **given)
+        before = source.rows(df)
+        if given:
+            source.produce(topic, [b"later"] * 4)
+        else:
+            source.kafka.add_partitions(topic, 2)
+            source.produce(topic, [b"added"] * 4, partition=1)
+        return [len(before), len(source.rows(df))]
+
+    assert parity.differs("planned-once", scenario) == ([3, 7], [3, 3])
+
+
+@pytest.mark.long
+def test_a_topic_that_was_deleted_after_the_first_run(parity: Parity) -> None:
+    def scenario(source: Source) -> bool:
+        topic = source.filled(3)
+        df = source.load(subscribe=topic, kafkaConsumer_pollTimeoutMs=2000)
+        assert len(source.rows(df)) == 3
+        source.kafka.delete_topic(topic)
+        try:
+            source.rows(df)
+        except Exception as error:  # noqa: BLE001 - the error is the result
+            print(failure_of(error))
+            return True
+        return False
+
+    assert parity.same(scenario)

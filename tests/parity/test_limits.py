@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.parity.parity import Parity
-from tests.parity.results import Row, Step
+from tests.parity.results import Row, Step, rows
 from tests.parity.sources import Source
 
 
@@ -15,7 +15,20 @@ def places(batches: list[list[Row]]) -> list[list[tuple[Any, ...]]]:
     return [[(row[3], row[4]) for row in rows] for rows in batches]
 
 
+@pytest.mark.long
 def test_the_most_offsets_are_shared_as_the_backlog_is(parity: Parity) -> None:
+    def scenario(source: Source) -> list[Any]:
+        topic = source.filled(101, 11, 1)
+        query = source.stream(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=60)
+        return [query.available_now(), places(query.batches)]
+
+    step, batches = parity.same(scenario)
+    assert len(step.rows) == 113
+    assert [len({partition for partition, _ in rows}) for rows in batches] == [3, 2]
+
+
+@pytest.mark.long
+def test_another_most_after_a_restart(parity: Parity) -> None:
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(101, 11, 1)
         query = source.stream(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=10)
@@ -155,3 +168,18 @@ def test_available_now_reads_what_is_there_when_it_starts(parity: Parity) -> Non
     step, batches = parity.same(scenario)
     assert isinstance(step, Step)
     assert [len(rows) for rows in batches] == [5, 5, 5]
+
+
+@pytest.mark.long
+def test_available_now_reads_all_whatever_the_minimum_is(parity: Parity) -> None:
+    def scenario(source: Source) -> int:
+        query = source.stream(
+            subscribe=source.filled(42),
+            startingOffsets="earliest",
+            minOffsetsPerTrigger=15,
+            maxOffsetsPerTrigger=20,
+            maxTriggerDelay="1h",
+        )
+        return len(rows(query.available_now()))
+
+    assert parity.differs("available-now-with-a-minimum", scenario) == (40, 42)

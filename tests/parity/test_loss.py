@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.parity.parity import Parity
+from local_kafka import LocalKafka
+from tests.parity.parity import Parity, mostly_long
 from tests.parity.results import Failure, Row, Step, rows, values
 from tests.parity.sources import Query, Source
 
 Found = list[Step | Failure]
 LOSS = Failure("data loss")
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="secret";'
 EITHER = pytest.mark.parametrize("fail", ["true", "false"])
+MOSTLY_TRUE = pytest.mark.parametrize("fail", mostly_long(["true", "false"], "true"))
 
 
 def pattern(source: Source) -> str:
@@ -30,6 +35,7 @@ def read_three_of_twenty(source: Source, **options: Any) -> tuple[str, Query]:
     return topic, query
 
 
+@pytest.mark.long
 @EITHER
 def test_records_that_retention_deleted(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Step | Failure:
@@ -44,6 +50,7 @@ def test_records_that_retention_deleted(parity: Parity, fail: str) -> None:
         assert [row[4] for row in rows(found)] == list(range(10, 20))
 
 
+@pytest.mark.long
 @EITHER
 def test_a_batch_read_of_records_that_are_gone(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> list[Row] | Failure:
@@ -71,7 +78,7 @@ def test_a_batch_that_ends_beyond_the_log(parity: Parity, fail: str) -> None:
     assert found == LOSS if fail == "true" else len(found) == 3  # type: ignore[arg-type]
 
 
-@EITHER
+@MOSTLY_TRUE
 def test_a_partition_that_was_added_and_has_lost_its_first_records(parity: Parity, fail: str) -> None:
     def scenario(source: Source) -> Step | Failure:
         topic = source.filled(3)
@@ -123,6 +130,7 @@ def read_three_then_anew(source: Source, records: int, fail: str) -> int | Failu
     return len(step.rows) if isinstance(step, Step) else step
 
 
+@pytest.mark.long
 def test_a_topic_that_was_created_anew_and_is_shorter(parity: Parity) -> None:
     assert parity.same(lambda source: read_three_then_anew(source, 1, "true")) == LOSS
 
@@ -268,3 +276,88 @@ def test_a_subscription_that_was_narrowed(parity: Parity) -> None:
         return step if isinstance(step, Failure) else values(step.rows)
 
     assert parity.differs("narrowed-subscription", scenario) == (LOSS, [b"more"])
+
+
+@pytest.mark.long
+@EITHER
+def test_a_topic_that_is_new_and_has_lost_its_first_records(parity: Parity, fail: str) -> None:
+    def scenario(source: Source) -> Step | Failure:
+        source.filled(3, short="old")
+        query = source.stream(
+            subscribePattern=pattern(source), startingOffsets="earliest", failOnDataLoss=fail
+        )
+        query.step()
+        query.stop()
+        aged = source.filled(10, short="aged")
+        source.kafka.delete_records(aged, {0: 7})
+        return query.step()
+
+    if fail == "false":
+        assert [row[4] for row in rows(parity.same(scenario))] == [7, 8, 9]
+    else:
+        sparks, ours = parity.differs("aged-topic", scenario)
+        assert sparks == LOSS
+        assert [row[4] for row in rows(ours)] == [7, 8, 9]
+
+
+@pytest.mark.long
+def test_available_now_again_after_a_failed_batch_and_an_empty_new_partition(parity: Parity) -> None:
+    def scenario(source: Source) -> list[Any]:
+        topic = source.filled(7)
+        query = source.stream(subscribe=topic, startingOffsets="earliest")
+
+        def fail(batch_id: int) -> None:
+            raise ValueError("error of the sink")
+
+        works = query.before_batch
+        query.before_batch = fail
+        found: list[Any] = [query.available_now(), query.positions]
+        source.kafka.add_partitions(topic, 2)
+        query.before_batch = works
+        found.append(query.available_now())
+        source.produce(topic, [b"later"], partition=1)
+        return [*found, query.available_now()]
+
+    first, positions, second, third = parity.same(scenario)
+    assert first == Failure("the sink")
+    assert positions == {"t": {"0": 7}}
+    assert len(rows(second)) == 7
+    assert values(rows(third)) == [b"later"]
+
+
+@pytest.mark.long
+@EITHER
+def test_a_permission_that_goes_and_comes_back(
+    spark: SparkSession, topic: str, tmp_path: Path, fail: str
+) -> None:
+    """SPARK-41375: what was read is not read again."""
+    listener = "SASL_PLAINTEXT"
+    with LocalKafka(users={"ann": "secret"}, authorize=True) as kafka:
+        parity = Parity(spark, kafka, topic, tmp_path)
+
+        def scenario(source: Source) -> list[Any]:
+            name = source.filled(5)
+            kafka.allow("ann", "READ", topic=name)
+            kafka.allow("ann", "DESCRIBE", topic=name)
+            query = source.stream(
+                subscribePattern=pattern(source),
+                startingOffsets="earliest",
+                failOnDataLoss=fail,
+                kafka_bootstrap_servers=kafka.bootstrap(listener),
+                kafka_security_protocol=listener,
+                kafka_sasl_mechanism="PLAIN",
+                kafka_sasl_jaas_config=JAAS,
+            )
+            found: list[Any] = [query.step()]
+            for operation in ("READ", "DESCRIBE"):
+                kafka.disallow("ann", operation, topic=name)
+            found.append(query.step())
+            for operation in ("READ", "DESCRIBE"):
+                kafka.allow("ann", operation, topic=name)
+            source.produce(name, [b"later"])
+            found.append(query.until(lambda positions: positions["t"]["0"] == 6))
+            return found
+
+        before, away, after = parity.same(scenario)
+        parity.close()
+    assert (len(rows(before)), rows(away), values(rows(after))) == (5, [], [b"later"])

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from local_kafka import LocalKafka
 from tests.parity.parity import Parity, mostly_long
-from tests.parity.results import Failure, Row, Step
-from tests.parity.sources import Source
+from tests.parity.results import Failure, Step
+from tests.parity.sources import FOREVER, NOON_MS, Source
 
 NOWHERE = {
     "kafka.bootstrap.servers": "127.0.0.1:1",
@@ -90,53 +91,98 @@ STREAMS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", mostly_long([*BOTH, *BATCHES], *list(BOTH)[::2], *BATCHES))
+@pytest.mark.parametrize(
+    "name", mostly_long([*BOTH, *BATCHES], "an assignment that is no JSON", "minPartitions 0")
+)
 def test_of_a_batch(parity: Parity, name: str) -> None:
     given, kind = {**BOTH, **BATCHES}[name]
     assert parity.same(lambda source: source.batch(**{**NOWHERE, **given})) == Failure(kind)
 
 
-@pytest.mark.parametrize("name", mostly_long([*BOTH, *STREAMS], *STREAMS))
+@pytest.mark.parametrize("name", mostly_long([*BOTH, *STREAMS], "a minimum above the maximum"))
 def test_of_a_stream(parity: Parity, name: str) -> None:
     given, kind = {**BOTH, **STREAMS}[name]
     assert parity.same(lambda source: source.stream(**{**NOWHERE, **given}).step()) == Failure(kind)
 
 
-def test_an_isolation_level_that_is_none(parity: Parity) -> None:
-    def scenario(source: Source) -> list[Row] | Failure:
-        return source.batch(subscribe=source.filled(1), kafka_isolation_level="intentionally_invalid")
+@pytest.fixture(scope="module")
+def three(kafka: LocalKafka) -> str:
+    """A topic of three records, which both sources read."""
+    topic = kafka.create_topic("three-records", 1, FOREVER)
+    kafka.produce(topic, [b"1", b"2", b"3"], timestamps_ms=[NOON_MS] * 3)
+    return topic
 
-    assert parity.same(scenario) == Failure("option kafka.isolation.level")
+
+def count_of(source: Source, **options: Any) -> int | Failure:
+    """Return how many rows a batch read gives."""
+    found = source.batch(**options)
+    return found if isinstance(found, Failure) else len(found)
 
 
-def test_an_option_that_does_not_exist(parity: Parity) -> None:
+def test_an_isolation_level_that_is_none(parity: Parity, three: str) -> None:
+    found = parity.same(
+        lambda source: count_of(source, subscribe=three, kafka_isolation_level="intentionally_invalid")
+    )
+    assert found == Failure("option kafka.isolation.level")
+
+
+def test_an_option_that_does_not_exist(parity: Parity, three: str) -> None:
+    assert parity.differs(
+        "unknown-option", lambda source: count_of(source, subscribe=three, startingOffset="latest")
+    ) == (3, Failure("option startingoffset"))
+
+
+def test_a_kafka_property_that_does_not_exist(parity: Parity, three: str) -> None:
+    assert parity.differs(
+        "unknown-kafka-property",
+        lambda source: count_of(source, subscribe=three, kafka_isolation_levle="read_committed"),
+    ) == (3, Failure("option kafka.isolation.levle"))
+
+
+def test_an_ending_timestamp_of_a_stream(parity: Parity, three: str) -> None:
     def scenario(source: Source) -> int | Failure:
-        found = source.batch(subscribe=source.filled(3), startingOffset="latest")
-        return found if isinstance(found, Failure) else len(found)
-
-    assert parity.differs("unknown-option", scenario) == (3, Failure("option startingoffset"))
-
-
-def test_a_kafka_property_that_does_not_exist(parity: Parity) -> None:
-    def scenario(source: Source) -> int | Failure:
-        found = source.batch(subscribe=source.filled(3), kafka_isolation_levle="read_committed")
-        return found if isinstance(found, Failure) else len(found)
-
-    assert parity.differs("unknown-kafka-property", scenario) == (3, Failure("option kafka.isolation.levle"))
-
-
-def test_an_ending_timestamp_of_a_stream(parity: Parity) -> None:
-    def scenario(source: Source) -> int | Failure:
-        topic = source.filled(3)
-        step = source.stream(subscribe=topic, startingOffsets="earliest", endingTimestamp=1000).step()
+        step = source.stream(subscribe=three, startingOffsets="earliest", endingTimestamp=1000).step()
         return len(step.rows) if isinstance(step, Step) else step
 
     assert parity.differs("ending-timestamp-of-a-stream", scenario) == (3, Failure("option endingtimestamp"))
 
 
-def test_a_negative_timestamp(parity: Parity) -> None:
-    def scenario(source: Source) -> int | Failure:
-        found = source.batch(subscribe=source.filled(3), startingTimestamp=-2)
-        return found if isinstance(found, Failure) else len(found)
+def test_a_negative_timestamp(parity: Parity, three: str) -> None:
+    assert parity.differs(
+        "negative-timestamp", lambda source: count_of(source, subscribe=three, startingTimestamp=-2)
+    ) == (3, Failure("option startingtimestamp"))
 
-    assert parity.differs("negative-timestamp", scenario) == (3, Failure("option startingtimestamp"))
+
+BENT: dict[str, dict[str, str | None]] = {
+    "null": {"startingOffsets": '{"TOPIC":{"0":null}}'},
+    "a fraction": {"startingOffsets": '{"TOPIC":{"0":1.5}}'},
+    "more than 64 bits": {"startingOffsets": '{"TOPIC":{"0":18446744073709551617}}'},
+    "a partition twice": {"startingOffsets": '{"TOPIC":{"0":0,"0":2}}'},
+    "a topic twice": {"startingOffsets": '{"TOPIC":{"0":0},"TOPIC":{"0":1}}'},
+    "text after it": {"startingOffsets": '{"TOPIC":{"0":1}} and more'},
+    "a sign at a partition": {"startingOffsets": '{"TOPIC":{"+0":1}}'},
+    "a topic without partitions": {"startingOffsets": '{"TOPIC":{"0":1},"other":{}}'},
+    "a timestamp of more than 64 bits": {
+        "startingOffsetsByTimestamp": '{"TOPIC":{"0":18446744073709551617}}'
+    },
+    "an assignment of nothing": {"subscribe": None, "assign": "{}"},
+    "an assignment of a topic without partitions": {"subscribe": None, "assign": '{"TOPIC":[]}'},
+    "an assignment with a fraction": {"subscribe": None, "assign": '{"TOPIC":[0.5]}'},
+}
+
+
+@pytest.mark.parametrize("name", mostly_long(BENT, "a fraction"))
+def test_json_that_is_bent(parity: Parity, three: str, name: str) -> None:
+    given = {option: raw and raw.replace("TOPIC", three) for option, raw in BENT[name].items()}
+    sparks, ours = parity.differs(
+        "bent-json", lambda source: count_of(source, **{"subscribe": three, **given})
+    )
+    assert isinstance(sparks, int)
+    assert isinstance(ours, Failure)
+    assert ours.kind.startswith("option ")
+
+
+@pytest.mark.long
+def test_one_timestamp_of_more_than_64_bits(parity: Parity, three: str) -> None:
+    found = parity.same(lambda source: count_of(source, subscribe=three, startingTimestamp=1 << 64))
+    assert found == Failure("option startingtimestamp")

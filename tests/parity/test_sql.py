@@ -113,6 +113,7 @@ def test_continuous_processing(parity: Parity) -> None:
     assert "does not support continuous processing" in ours
 
 
+@pytest.mark.long
 def test_a_stream_that_starts_where_nothing_is_logs_a_batch_without_rows(parity: Parity) -> None:
     def scenario(source: Source) -> int:
         query = source.stream(subscribe=source.filled(3), startingOffsets="latest")

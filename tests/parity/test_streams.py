@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.results import Failure, Positions, Step, rows, values
 from tests.parity.sources import NOON_MS, Source
 
@@ -55,7 +55,6 @@ def starts(topic: str) -> dict[str, dict[str, Any]]:
 
 
 EXPECTED = {"latest": 0, "earliest": 15, "offsets": 9, "timestamps": 9, "one timestamp or the latest": 6}
-QUICK = ("subscribe", "offsets", True)
 ALL = [(named, start, fail) for named in NAMED for start in EXPECTED for fail in (True, False)]
 
 
@@ -82,7 +81,8 @@ def life_of_a_stream(source: Source, named: str, start: str, *, fail: bool) -> l
     return found
 
 
-@pytest.mark.parametrize("case", mostly_long(ALL, QUICK), ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("case", ALL, ids=str)
 def test_from_its_start_over_restarts(parity: Parity, case: tuple[str, str, bool]) -> None:
     named, start, fail = case
     found = parity.same(lambda source: life_of_a_stream(source, named, start, fail=fail))
@@ -125,6 +125,7 @@ def test_a_start_that_no_record_reaches_at_the_latest_goes_on_there(parity: Pari
     assert [len(rows(step)) for step in parity.same(scenario)] == [6, 2]
 
 
+@pytest.mark.long
 def test_starts_must_name_the_partitions_that_are_read(parity: Parity) -> None:
     def scenario(source: Source) -> Step | Failure:
         topic = source.filled(1, 1)
@@ -133,6 +134,7 @@ def test_starts_must_name_the_partitions_that_are_read(parity: Parity) -> None:
     assert parity.same(scenario) == Failure("partitions that are not those that are read")
 
 
+@pytest.mark.long
 def test_nothing_there_yet(parity: Parity) -> None:
     def scenario(source: Source) -> list[Step | Failure]:
         topic = source.topic("t", 2)
@@ -146,6 +148,7 @@ def test_nothing_there_yet(parity: Parity) -> None:
     assert [values(rows(step)) for step in steps] == [[], [b"first"]]
 
 
+@pytest.mark.long
 def test_rows_that_are_written_while_a_batch_is_planned_come_in_the_next_one(parity: Parity) -> None:
     """Spark's consumer fetches ahead of its batch (SPARK-25495)."""
 

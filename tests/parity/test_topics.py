@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterable
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from local_kafka import LocalKafka
-from tests.parity.parity import Parity
+from tests.parity.parity import Parity, mostly_long
 from tests.parity.results import Failure, Row
+from tests.parity.sources import Source
 
 PREFIX = "which-topics"
+INTERNAL = "__consumer_offsets"
 NAMES = ("a1", "a2", "b-a1", "B", "_x.y", "b1")
 
 
@@ -39,45 +42,43 @@ def named(*names: str) -> str:
     return ",".join(f"{PREFIX}-{name}" for name in names)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (named("a1"), both("a1")),
-        (named("a1", "B"), both("a1", "B")),
-        (f" {named('a1')} , {named('b1')} ", both("a1", "b1")),
-        (named("a1", "a1"), both("a1")),
-        (named("a1") + ",", both("a1")),
-        ("," + named("a1") + ",," + named("b1"), both("a1", "b1")),
-    ],
-)
-def test_names(parity: Parity, topics: None, given: str, expected: set[tuple[str, int]]) -> None:
-    assert parity.same(lambda source: read(source.batch(subscribe=given))) == expected
+NAMED: dict[str, set[tuple[str, int]]] = {
+    named("a1"): both("a1"),
+    named("a1", "B"): both("a1", "B"),
+    f" {named('a1')} , {named('b1')} ": both("a1", "b1"),
+    named("a1", "a1"): both("a1"),
+    named("a1") + ",": both("a1"),
+    "," + named("a1", "a1") + ",," + named("b1"): both("a1", "b1"),
+}
+PATTERNS: dict[str, Iterable[str]] = {
+    f"{PREFIX}-.*": NAMES,
+    f"{PREFIX}-a1": ("a1",),
+    f"{PREFIX}-a": ("a1", "a2"),
+    f"^{PREFIX}-a.$": ("a1", "a2"),
+    r"topics-[ab]\d$": ("a1", "a2", "b1"),
+    r"which-topics.*a1": ("a1", "b-a1"),
+    f"(?i){PREFIX}-b$": ("B",),
+    rf"{PREFIX}-_x\.y": ("_x.y",),
+    rf"{PREFIX}-(?!a|b)": ("_x.y", "B"),
+    rf"{PREFIX}-(?:a1|b1)\b": ("a1", "b1"),
+    rf"{PREFIX}-a{{1}}1": ("a1",),
+    rf"(?<={PREFIX}-)[a-b][0-1]": ("a1", "b1"),
+    rf"{PREFIX}-[a-z&&[^b]]\d": ("a1", "a2"),
+    rf"{PREFIX}-\p{{Lower}}1": ("a1", "b1"),
+    rf"{PREFIX}-\Qb-a\E": ("b-a1",),
+}
 
 
-@pytest.mark.parametrize(
-    ("pattern", "expected"),
-    [
-        (f"{PREFIX}-.*", NAMES),
-        (f"{PREFIX}-a1", ("a1",)),
-        (f"{PREFIX}-a", ("a1", "a2")),
-        (f"^{PREFIX}-a.$", ("a1", "a2")),
-        (r"topics-[ab]\d$", ("a1", "a2", "b1")),
-        (r"which-topics.*a1", ("a1", "b-a1")),
-        (f"(?i){PREFIX}-b$", ("B",)),
-        (rf"{PREFIX}-_x\.y", ("_x.y",)),
-        (rf"{PREFIX}-(?!a|b)", ("_x.y", "B")),
-        (rf"{PREFIX}-(?:a1|b1)\b", ("a1", "b1")),
-        (rf"{PREFIX}-a{{1}}1", ("a1",)),
-        (rf"(?<={PREFIX}-)[a-b][0-1]", ("a1", "b1")),
-        (rf"{PREFIX}-[a-z&&[^b]]\d", ("a1", "a2")),
-        (rf"{PREFIX}-\p{{Lower}}1", ("a1", "b1")),
-        (rf"{PREFIX}-\Qb-a\E", ("b-a1",)),
-    ],
-)
-def test_a_pattern_is_searched_in_the_name(
-    parity: Parity, topics: None, pattern: str, expected: Iterable[str]
-) -> None:
-    assert parity.same(lambda source: read(source.batch(subscribePattern=pattern))) == both(*expected)
+@pytest.mark.parametrize("given", mostly_long(NAMED, list(NAMED)[-1]))
+def test_names(parity: Parity, topics: None, given: str) -> None:
+    assert parity.same(lambda source: read(source.batch(subscribe=given))) == NAMED[given]
+
+
+@pytest.mark.parametrize("pattern", mostly_long(PATTERNS, r"topics-[ab]\d$", rf"{PREFIX}-[a-z&&[^b]]\d"))
+def test_a_pattern_is_searched_in_the_name(parity: Parity, topics: None, pattern: str) -> None:
+    assert parity.same(lambda source: read(source.batch(subscribePattern=pattern))) == both(
+        *PATTERNS[pattern]
+    )
 
 
 def test_a_pattern_that_python_cannot_say(parity: Parity, topics: None) -> None:
@@ -86,10 +87,12 @@ def test_a_pattern_that_python_cannot_say(parity: Parity, topics: None) -> None:
     ) == ([], Failure("option subscribepattern"))
 
 
+@pytest.mark.long
 def test_a_pattern_that_matches_nothing(parity: Parity, topics: None) -> None:
     assert parity.same(lambda source: source.batch(subscribePattern="no-such-topic-anywhere")) == []
 
 
+@pytest.mark.long
 def test_assigned_partitions(parity: Parity, topics: None) -> None:
     given = json.dumps({f"{PREFIX}-a1": [1], f"{PREFIX}-b1": [0, 1]})
     assert parity.same(lambda source: read(source.batch(assign=given))) == {("a1", 1), ("b1", 0), ("b1", 1)}
@@ -101,6 +104,7 @@ def test_a_topic_that_does_not_exist(parity: Parity) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_stream_of_a_topic_that_does_not_exist(parity: Parity) -> None:
     assert parity.same(lambda source: source.stream(subscribe="no-such-topic").step()) == Failure(
         "unknown topic or partition"
@@ -113,3 +117,17 @@ def test_an_assigned_partition_that_does_not_exist(parity: Parity, topics: None)
         {("a1", 1)},
         Failure("unknown topic or partition"),
     )
+
+
+@pytest.mark.parametrize("option", mostly_long(["subscribe", "assign"], "subscribe"))
+def test_a_topic_of_kafka_itself(parity: Parity, topics: None, option: str) -> None:
+    group = Consumer({"bootstrap.servers": parity.kafka.bootstrap_servers, "group.id": PREFIX})
+    group.commit(offsets=[TopicPartition(f"{PREFIX}-a1", 0, 1)], asynchronous=False)
+    group.close()
+    given = INTERNAL if option == "subscribe" else json.dumps({INTERNAL: [0]})
+
+    def scenario(source: Source) -> bool | Failure:
+        found = source.batch(**{option: given})
+        return found if isinstance(found, Failure) else bool(found)
+
+    assert parity.differs("internal-topic", scenario) == (False, True)

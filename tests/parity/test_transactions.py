@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local_kafka_client import Transaction
-from tests.parity.parity import Parity, mostly_long
+from tests.parity.parity import Parity
 from tests.parity.results import Failure, Step
 from tests.parity.sources import Source
 
@@ -27,7 +27,8 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("level", mostly_long(READ, "read_committed"))
+@pytest.mark.long
+@pytest.mark.parametrize("level", READ)
 def test_what_a_stream_sees_of_transactions(parity: Parity, level: str) -> None:
     def scenario(source: Source) -> list[Step | Failure | list[list[int]]]:
         topic = source.topic()

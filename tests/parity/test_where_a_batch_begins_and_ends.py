@@ -9,7 +9,7 @@ import pytest
 
 from local_kafka import LocalKafka
 from tests.parity.parity import Parity, mostly_long
-from tests.parity.results import Failure, Row
+from tests.parity.results import Failure, Row, rows_read
 from tests.parity.sources import FOREVER, NOON_MS
 
 TOPIC = "where-a-batch-begins-and-ends"
@@ -104,7 +104,7 @@ RANGES: dict[str, tuple[dict[str, Any], set[int]]] = {
         {i for i in range(10, 30) if i % 3 != 1},
     ),
     "the strategy in other cases": ({"startingTimestamp": THIRD_MS, STRATEGY: "eRRor"}, set(range(20, 30))),
-    "limits of a stream do not count": ({"maxOffsetsPerTrigger": 1, "minOffsetsPerTrigger": 99}, ALL),
+    "limits of a stream do not count": ({"maxOffsetsPerTrigger": 2, "minOffsetsPerTrigger": 1}, ALL),
     "assigned partitions": ({"assign": f'{{"{TOPIC}":[0,2]}}'}, {i for i in ALL if i % 3 != 1}),
     "assigned partitions and their offsets": (
         {"assign": f'{{"{TOPIC}":[2]}}', START: f'{{"{TOPIC}":{{"2":8}}}}'},
@@ -146,23 +146,37 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         {START: each(9, 9, 9), END_AT: each(*[SECOND_MS] * 3)},
         "start after end",
     ),
+    "limits of a stream that contradict each other": (
+        {"maxOffsetsPerTrigger": 1, "minOffsetsPerTrigger": 99},
+        "option minoffsetspertrigger",
+    ),
+    "an end before the first record": ({END: each(1, -1, -1)}, "start after end"),
+    "a time after the end": (
+        {START_AT: each(NOON_MS, THIRD_MS, NOON_MS), END_AT: each(*[SECOND_MS] * 3)},
+        "start after end",
+    ),
+    "one time after the end": (
+        {"startingTimestamp": THIRD_MS, "endingTimestamp": SECOND_MS},
+        "start after end",
+    ),
+    "one time after the end of each": (
+        {"startingTimestamp": THIRD_MS, END_AT: each(*[SECOND_MS] * 3)},
+        "start after end",
+    ),
+    "times after the one at the end": (
+        {START_AT: each(*[THIRD_MS] * 3), "endingTimestamp": SECOND_MS},
+        "start after end",
+    ),
     "offsets that are gone": ({START: each(0, 0, 0)}, "data loss"),
 }
 
 
 QUICK = (
-    "by default from the earliest to the latest",
     "-2 and -1 in JSON",
-    "timestamps to offsets",
-    "one timestamp for all to another",
     "one timestamp beats the others, and these beat offsets",
-    "an end that no record reaches is the latest",
-    "a start that no record reaches may be the latest",
     "offsets that are gone, without failing",
     "a start that no record reaches",
-    "partitions without a start",
     "a start after the end",
-    "offsets that are gone",
 )
 """What runs without ``--long`` too."""
 
@@ -183,6 +197,25 @@ def test_rows(parity: Parity, timed: str, name: str) -> None:
 def test_errors(parity: Parity, timed: str, name: str) -> None:
     given, kind = REFUSALS[name]
     assert parity.same(lambda source: source.batch(**options(timed, given))) == Failure(kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({END: each(1, -1, -1)}, {i for i in range(30) if i % 3}),
+        ({"startingTimestamp": THIRD_MS, "endingTimestamp": SECOND_MS}, set()),
+    ],
+)
+def test_an_end_before_the_beginning_of_a_range_that_is_divided(
+    parity: Parity, timed: str, given: dict[str, Any], expected: set[int]
+) -> None:
+    sparks, ours = parity.differs(
+        "end-before-the-beginning",
+        lambda source: source.batch(**options(timed, {**given, "minPartitions": 5})),
+    )
+    assert {number(row) for row in rows_read(sparks)} == expected
+    assert ours == Failure("start after end")
 
 
 def number(row: Row) -> int:

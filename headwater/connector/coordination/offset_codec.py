@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonObject, JsonValue, canonical, dumps
+from headwater.core.memo import Memo
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json
 from headwater.core.split import PositionT, Split, SplitPath
 
@@ -61,6 +62,7 @@ class OffsetCodec(ABC, Generic[OffsetT]):
 
     def __init__(self, source: SplitSerializer) -> None:
         self._source = source
+        self._definitions = Memo(self._define)
         self._recent: deque[tuple[JsonObject, OffsetT]] = deque(maxlen=_RECENT)
 
     def genesis(self) -> JsonObject:
@@ -84,7 +86,7 @@ class OffsetCodec(ABC, Generic[OffsetT]):
             MOST_ENUMERATOR_STATE_BYTES,
         )
         fields: JsonObject = {**self.genesis(), **self._to_json(offset)}
-        definitions = self._source.serialize_splits([offset.splits[path] for path in sorted(offset.splits)])
+        definitions = self._definitions(offset.splits)
         if definitions is not None:
             fields["splits"] = definitions
         if offset.state is not None:
@@ -134,6 +136,9 @@ class OffsetCodec(ABC, Generic[OffsetT]):
             TypeError, AttributeError, KeyError, ValueError: a field is missing or is something else.
         """
 
+    def _define(self, splits: Mapping[SplitPath, Split]) -> JsonValue:
+        return self._source.serialize_splits([splits[path] for path in sorted(splits)])
+
     def _adopt(self, raw: JsonValue) -> OffsetT:
         """Return the offset that something else than headwater logged. The default knows none.
 
@@ -170,10 +175,14 @@ def _is_headwaters(raw: JsonValue) -> bool:
 def nest(flat: Mapping[SplitPath, PositionT]) -> JsonObject:
     """``{("orders", "0"): 5}`` -> ``{"orders": {"0": 5}}``."""
     nested: JsonObject = {}
+    above: SplitPath = ()
+    node = nested
     for path, value in flat.items():
-        node = nested
-        for name in path[:-1]:
-            node = cast("JsonObject", node.setdefault(name, {}))
+        if path[:-1] != above:  # most often they come one after the other
+            above = path[:-1]
+            node = nested
+            for name in above:
+                node = cast("JsonObject", node.setdefault(name, {}))
         node[path[-1]] = value
     return nested
 

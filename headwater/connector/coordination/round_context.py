@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
@@ -68,22 +69,27 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
 
     def live(
         self, before: Checkpoint[SplitT, PositionT] | None
-    ) -> tuple[dict[SplitPath, SplitT], dict[SplitPath, PositionT]]:
+    ) -> tuple[Mapping[SplitPath, SplitT], dict[SplitPath, PositionT]]:
         """Return the splits of the next offset, and their positions before its batch.
+
+        As long as no split comes or goes, the splits are the very mapping of the offset before: what is made
+        of it need not be made again for each batch.
 
         Args:
             before: what the query has committed; None for nothing.
         """
-        splits = (
-            {path: split for path, split in before.splits.items() if path not in self._retired}
-            if before
-            else {}
-        )
+        splits: Mapping[SplitPath, SplitT] = before.splits if before else {}
+        if left := splits.keys() & self._left():
+            splits = {path: split for path, split in splits.items() if path not in left}
         positions = {path: before.positions[path] for path in splits} if before else {}
-        for path, (split, start) in self._assigned.items():
-            splits[path] = split
-            positions[path] = start
+        if self._assigned:
+            splits = {**splits, **{path: split for path, (split, _) in self._assigned.items()}}
+            positions.update(self.starts())
         return splits, positions
+
+    def _left(self) -> AbstractSet[SplitPath]:
+        """Return the splits that are not read any more."""
+        return self._retired
 
     def changes(self, before: Checkpoint[SplitT, PositionT]) -> bool:
         """Whether a split of a checkpoint leaves, is replaced, or begins elsewhere.
@@ -129,18 +135,12 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
     def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
         self._losses += [(path, first, until) for path, (first, until) in losses.items()]
 
+    def _left(self) -> AbstractSet[SplitPath]:
+        return self._retired | self._out_of_sight
+
     def losses(self) -> Sequence[tuple[SplitPath, PositionT, PositionT]]:
         """Return what this round reported as lost: the split, the first record, and the first after them."""
         return self._losses
-
-    def live(
-        self, before: Checkpoint[SplitT, PositionT] | None
-    ) -> tuple[dict[SplitPath, SplitT], dict[SplitPath, PositionT]]:
-        splits, positions = super().live(before)
-        for path in self._out_of_sight & splits.keys():
-            del splits[path]
-            del positions[path]
-        return splits, positions
 
     def kept(
         self, before: Checkpoint[SplitT, PositionT] | None, now_ms: int
@@ -161,6 +161,10 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         for path in self._out_of_sight & before.splits.keys():
             kept[path] = KeptSplit(before.splits[path], before.positions[path], now_ms)
         return kept
+
+    def finds(self, before: Checkpoint[SplitT, PositionT]) -> bool:
+        """Whether there is a split that a checkpoint does not know."""
+        return not self._assigned.keys() <= before.splits.keys() | before.kept.keys()
 
     def changes(self, before: Checkpoint[SplitT, PositionT]) -> bool:
         """Also whether a kept split leaves, is replaced or begins elsewhere, or whether something is lost.

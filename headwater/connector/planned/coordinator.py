@@ -15,6 +15,7 @@ from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
 from headwater.connector.planned.kept_splits import within_limits
+from headwater.connector.planned.logged_schema import check_logged_schema
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.task_count import TaskCounts
@@ -24,6 +25,7 @@ from headwater.core.enumerator import KeptSplit, PlannedSplitEnumerator, SplitRe
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.losses import NO_LOSSES, Losses, LostRange
+from headwater.core.memo import Memo
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
@@ -86,6 +88,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         )
         self._admission = Admission(limits, clock)
         self._task_counts = TaskCounts(clock)
+        self._in_order: Memo[[Mapping[SplitPath, SplitT]], list[SplitPath]] = Memo(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._available_now = False
         self._target: dict[SplitT, PositionT] | None = None
@@ -101,12 +104,13 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
 
-        Nothing to do: no record to read, no split that leaves, is replaced or begins elsewhere, and no loss.
-        What else is new waits for the next batch: a split that is out of sight, or back (the next look finds
-        the same).
+        Nothing to do: no record to read, no split that is new, leaves, is replaced or begins elsewhere, and
+        no loss. A new split without records is logged, since what it loses from now on is a loss; but one
+        that is read once and whole is not, since it has no positions. What else has changed waits for the
+        next batch: a split that is out of sight, or back (the next look finds the same).
         """
         self._task_counts.committed(start)
-        before = self._codec.decode(start)
+        before = self._decoded(start)
         task_losses = self._task_losses.waiting(start)
         self._look(start, before, SplitRequest(limited, ends=self._available_now or not limited))
         offset, rows = self._driver.ask(
@@ -123,11 +127,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             and not before.adopted
             and losses == before.losses
             and not self._context.changes(before.checkpoint())
+            and (self._source.bounded_splits or not self._context.finds(before.checkpoint()))
         ):
             if self._available_now:
                 self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
-        offset = replace(offset, kept=self._kept(before), losses=losses)
+        offset = replace(offset, kept=self._kept(before), losses=losses, schema=self._source.logged_schema)
         end = self._codec.encode(offset)
         self._task_losses.planned(end, len(task_losses))
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
@@ -161,22 +166,21 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         ]
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[ReadTask[SplitT, PositionT]]:
-        after = self._codec.decode(end)
+        after = self._decoded(end)
         if after is None:
             return []
-        before = self._codec.decode(start)
+        before = self._decoded(start)
         if after.adopted:
             after = adopted_batch(self._source, before, after)
         ranges = after.ranges_since(before)
-        tasks = plan_tasks(
+        return plan_tasks(
             self._source,
             ranges,
             self._row_bytes(ranges, after.state),
             self._hints,
             partial(self._task_counts.choose, end),
+            losses_to=self._losses_to(),
         )
-        losses_to = self._losses_to()
-        return [replace(task, losses_to=losses_to) for task in tasks] if losses_to else tasks
 
     def add_task_losses(self, found: Iterable[LostRange]) -> None:
         """Take losses that tasks found (`LostRange.found` is ``task``). Any thread.
@@ -198,6 +202,17 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         if self._loss_listener is not None:
             self._loss_listener.close()
         self._driver.close()
+
+    def _decoded(self, raw: JsonObject) -> PlannedOffset[SplitT, PositionT] | None:
+        """Return the offset that Spark logged; None for the genesis.
+
+        Raises:
+            OffsetError: it cannot be read, or its schema is another than that of the query.
+        """
+        offset = self._codec.decode(raw)
+        if offset is not None:
+            check_logged_schema(self._source, offset.schema)
+        return offset
 
     def _row_bytes(self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue) -> list[int]:
         return [self._source.row_bytes(piece.split, state) for piece in ranges]
@@ -241,8 +256,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._heads = enumerator.heads()
         state = enumerator.snapshot_state()
         ends = self._ends(splits)
-        behind = [path for path in sorted(positions) if path in ends]
-        backlog = [self._source.rows_between(positions[path], ends[path]) for path in behind]
+        behind = [path for path in self._in_order(splits) if path in ends]
+        rows_between = self._source.rows_between
+        backlog = [rows_between(positions[path], ends[path]) for path in behind]
         taken = backlog
         if not self._source.bounded_splits:
             taken = self._admission.admit(
@@ -251,9 +267,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 limited=limited,
                 wait_for_more=wait_for_more,
             )
-        for path, rows in zip(behind, taken, strict=True):
+        for path, rows, all_rows in zip(behind, taken, backlog, strict=True):
             if rows:
-                positions[path] = self._advance(path, positions[path], rows, ends[path])
+                end = ends[path]
+                positions[path] = end if rows == all_rows else self._advance(path, positions[path], rows, end)
         return PlannedOffset(splits, positions, self._context.starts(), state), sum(taken)
 
     def _kept(

@@ -30,13 +30,15 @@ def cut_to_most_rows(
 def shares_of_tasks(rows: Sequence[int], min_tasks: int) -> list[int]:
     """Return into how many pieces each range is cut, so that there are about ``min_tasks``.
 
-    A range that would not be cut counts as one task, and its records do not count for the others.
+    A range that would not be cut counts as one task, and its records do not count for the others. One without
+    records, which a batch read has for an open end, counts for nothing.
     """
-    if len(rows) >= min_tasks:
+    if sum(count > 0 for count in rows) >= min_tasks:
         return [1] * len(rows)
     shares = [_share(count, sum(rows), min_tasks) for count in rows]
     cut_rows = sum(count for count, share in zip(rows, shares, strict=True) if share > 1)
-    cut_tasks = max(1, min_tasks - shares.count(1))
+    whole = sum(share == 1 and count > 0 for count, share in zip(rows, shares, strict=True))
+    cut_tasks = max(1, min_tasks - whole)
     return [
         _share(count, cut_rows, cut_tasks) if share > 1 else 1
         for count, share in zip(rows, shares, strict=True)

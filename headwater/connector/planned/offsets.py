@@ -15,6 +15,8 @@ A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``
 * ``kept``: of every split that is out of sight, the position at which it goes on when it is back, its own
   definition, and since when. Absent if there is none;
 * ``losses``: what the query has lost (`Losses`), up to this batch. Absent if that is nothing;
+* ``schema``: what the source says about the meaning of its rows (`PlannedSource.logged_schema`). Absent if
+  that is nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
 
 Version 1 had neither ``kept`` nor ``losses``.
@@ -54,6 +56,7 @@ class PlannedOffset(Generic[SplitT, PositionT]):
     state: JsonValue = None
     kept: Mapping[SplitPath, KeptSplit[SplitT, PositionT]] = field(default_factory=dict)
     losses: Losses = NO_LOSSES
+    schema: JsonValue = None
     adopted: bool = False
 
     def checkpoint(self) -> Checkpoint[SplitT, PositionT]:
@@ -70,15 +73,18 @@ class PlannedOffset(Generic[SplitT, PositionT]):
         Raises:
             OffsetError: a split has no start in either offset: the log was tampered with, or cut.
         """
-        starts = {**before.positions, **self.starts} if before is not None else self.starts
+        starts = self.starts
+        if before is not None:
+            starts = {**before.positions, **starts} if starts else before.positions
         splits = self.splits
         ranges = []
         for path, stop in sorted(self.positions.items(), key=_path):
-            if path not in starts:
+            try:
+                start = starts[path]
+            except KeyError:
                 raise OffsetError(
                     f"the offset log does not say where the batch begins for split {'-'.join(path)}"
-                )
-            start = starts[path]
+                ) from None
             if start != stop:
                 ranges.append(SplitRange(splits[path], start, stop))
         return ranges
@@ -108,6 +114,8 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
             fields["kept"] = nest({path: self._kept_to_json(kept) for path, kept in offset.kept.items()})
         if offset.losses != NO_LOSSES:
             fields["losses"] = offset.losses.to_json()
+        if offset.schema is not None:
+            fields["schema"] = offset.schema
         return fields
 
     def _adopt(self, raw: JsonValue) -> PlannedOffset[SplitT, PositionT]:
@@ -127,7 +135,7 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
             for path, entry in flatten(raw.get("kept", {}), self._source).items()
         }
         losses = Losses.from_json(raw["losses"]) if "losses" in raw else NO_LOSSES
-        return PlannedOffset(splits, positions, starts, raw.get("state"), kept, losses)
+        return PlannedOffset(splits, positions, starts, raw.get("state"), kept, losses, raw.get("schema"))
 
     def _kept_to_json(self, kept: KeptSplit[SplitT, PositionT]) -> JsonObject:
         # Each with its own definition: two partitions of one topic may be kept of different incarnations.

@@ -70,6 +70,8 @@ def plan_tasks(
     row_bytes: Sequence[int],
     hints: PlanningHints,
     choose: ChooseTasks | None = None,
+    *,
+    losses_to: LossAddress | None = None,
 ) -> list[ReadTask[SplitT, PositionT]]:
     """Return the tasks of a batch; together they read exactly ``ranges``, each record once.
 
@@ -80,6 +82,7 @@ def plan_tasks(
         hints: the user's.
         choose: says how many tasks there are to be; without it the most, for what is done with the rows of a
             batch read is not known, and there is no batch before to learn from.
+        losses_to: where the tasks report records that are gone; None if nobody counts them.
     """
     if not ranges:
         return []
@@ -93,8 +96,8 @@ def plan_tasks(
     wanted = choose(sum(rows), fewest, most) if choose is not None else most
     pieces, piece_sizes = _cut_by_bytes(source, asked, sizes, by_bytes)
     if hints.max_rows_per_task is not None or len(pieces) <= wanted:
-        return [ReadTask((piece,)) for piece in pieces]
-    return _pack(pieces, piece_sizes, wanted)
+        return [ReadTask((piece,), losses_to) for piece in pieces]
+    return [ReadTask(tuple(packed), losses_to) for packed in _pack(pieces, piece_sizes, wanted)]
 
 
 def _tasks_for(total_bytes: int, hints: PlanningHints) -> int:
@@ -110,7 +113,7 @@ def _cut_as_asked(
     hints: PlanningHints,
 ) -> tuple[Sequence[SplitRange[SplitT, PositionT]], Sequence[int]]:
     """Cut ranges as the user asks; return the pieces, and how many bytes a record of each has."""
-    if hints.max_rows_per_task is None and hints.min_tasks <= len(ranges):
+    if hints.max_rows_per_task is None and hints.min_tasks <= 1:
         return ranges, row_bytes
     small = [
         (piece, size)
@@ -132,13 +135,15 @@ def _cut_by_bytes(
     ranges: Sequence[SplitRange[SplitT, PositionT]],
     sizes: Sequence[int],
     tasks: int,
-) -> tuple[list[SplitRange[SplitT, PositionT]], list[int]]:
+) -> tuple[Sequence[SplitRange[SplitT, PositionT]], Sequence[int]]:
     """Cut what is larger than an even share of the bytes among so many tasks; return the pieces and sizes."""
     total_bytes = sum(sizes)
+    if not total_bytes or round(tasks * max(sizes) / total_bytes) <= 1:
+        return ranges, sizes
     pieces: list[SplitRange[SplitT, PositionT]] = []
     piece_sizes = []
     for whole, size in zip(ranges, sizes, strict=True):
-        parts = round(tasks * size / total_bytes) if total_bytes else 1
+        parts = round(tasks * size / total_bytes)
         if parts > 1:
             cut = source.cut(whole, parts)
             pieces += cut
@@ -151,14 +156,14 @@ def _cut_by_bytes(
 
 def _pack(
     pieces: Sequence[SplitRange[SplitT, PositionT]], sizes: Sequence[int], bins: int
-) -> list[ReadTask[SplitT, PositionT]]:
+) -> list[Sequence[SplitRange[SplitT, PositionT]]]:
     """Put pieces into bins of about equal size: the largest first, each into the emptiest bin."""
     if bins == 1:
-        return [ReadTask(tuple(pieces))]
+        return [pieces]
     heap = [(0, at) for at in range(bins)]
     packed: list[list[int]] = [[] for _ in range(bins)]
     for at in sorted(range(len(pieces)), key=sizes.__getitem__, reverse=True):
         filled, emptiest = heap[0]
         packed[emptiest].append(at)
         heapq.heapreplace(heap, (filled + sizes[at] + 1, emptiest))
-    return [ReadTask(tuple(pieces[at] for at in sorted(members))) for members in packed if members]
+    return [[pieces[at] for at in sorted(members)] for members in packed if members]

@@ -18,7 +18,8 @@ class ClusterView:
         splits: the partitions that are selected and in sight. Empty: all are out of sight, or none matches.
         starts: the first position of each partition that the checkpoint does not know.
         heads: the end of each partition.
-        earliest: where the log begins, of each partition that has records to read.
+        earliest: where the log begins, of each partition of which that is after the position that was
+            reached, or the one at which reading was to begin; and of each in ``accepted``.
         short: the ends of the partitions whose log ends before the position that was reached, or before the
             one at which reading was to begin.
         row_bytes: the average bytes of a record, by topic.

@@ -161,8 +161,9 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         resumed = {
             path: (split, known.positions[path])
             for path, split in view.splits.items()
-            if path in known.splits
-            and (path not in live or (split.topic_id is not None and live[path] != split))
+            if (alive := live.get(path)) is not split
+            and path in known.splits
+            and (alive is None or (split.topic_id is not None and alive != split))
         }
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
         begins = {

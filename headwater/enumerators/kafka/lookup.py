@@ -16,6 +16,7 @@ from headwater.core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
+from headwater.core.memo import Memo
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
@@ -47,8 +48,9 @@ class KafkaLookup:
         self._record_sizes = RecordSizes(self._cluster, clock)
         self._new_topic_ids = NewTopicIds(accept=settings.accept_new_topic_ids)
         self._never = threading.Event()
-        self._named: Mapping[SplitPath, KafkaPartitionSplit] = {}
-        self._tps: Mapping[SplitPath, TopicPartition] = {}
+        # They are many, and stay the same from look to look.
+        self._tps_of = Memo(_tps_of)
+        self._new_among = Memo(_new_among)
         self._known_starts: dict[KafkaPartitionSplit, int] = {}
         self._refused = False
         self._first_asked_ms: int | None = None
@@ -129,34 +131,34 @@ class KafkaLookup:
         accepted = self._new_topic_ids.accepted(known, splits)
         # The starts are asked for before the heads: records may be written between the two requests, and a
         # start at "latest" must not lie after the head.
-        new = {
-            path: split
-            for path, split in splits.items()
-            if path not in accepted and not split.is_incarnation_of(known.get(path))
-        }
+        new = self._new_among(splits, known)
+        if accepted:
+            new = {path: split for path, split in new.items() if path not in accepted}
         starts = self._starts(new, first=first)
         heads = self._heads(tps)
-        row_bytes = self._record_sizes.row_bytes({tp: heads.get(path, 0) for path, tp in tps.items()})
+        row_bytes = self._record_sizes.row_bytes(lambda: {tp: heads.get(path, 0) for path, tp in tps.items()})
         if self._settings.ending is not None:
             _check_order(splits, starts, heads, self._settings)
             return ClusterView(splits, starts, heads, row_bytes=row_bytes)
-        reached = {path: position for path, position in positions.items() if path in splits} | starts
+        reached = {**positions, **starts} if starts else positions
+        # What is out of sight has no head.
         short = self._short(splits, reached, heads)
         # Only what is still to be read can be lost: a log that was read to its end is not asked.
-        unread = [path for path in reached if heads.get(path, 0) > reached[path] or path in accepted]
-        earliest = self._earliest({path: tps[path] for path in unread})
+        unread = {
+            path: tps[path]
+            for path, position in reached.items()
+            if heads.get(path, 0) > position or path in accepted
+        }
+        earliest = {
+            path: begins
+            for path, begins in self._earliest(unread).items()
+            if begins > reached[path] or path in accepted
+        }
         lost = [path for path, begins in earliest.items() if begins > reached[path]]
         self._check_incarnations(known, splits, [*short, *lost], first=first)
         return ClusterView(
             splits, starts, heads, short, row_bytes, earliest, self._list.cluster_id, frozenset(accepted)
         )
-
-    def _tps_of(self, splits: Mapping[SplitPath, KafkaPartitionSplit]) -> Mapping[SplitPath, TopicPartition]:
-        """Return how the client names these partitions. Made once for a list of partitions: they are many."""
-        if splits is not self._named:
-            self._named = splits
-            self._tps = {path: _tp(split) for path, split in splits.items()}
-        return self._tps
 
     def _heads(self, tps: Mapping[SplitPath, TopicPartition]) -> dict[SplitPath, int]:
         ending = self._settings.ending
@@ -205,9 +207,7 @@ class KafkaLookup:
         One such answer may be stale. It counts only after the leaders have repeated it several times.
         """
         ends = {
-            path: heads[path]
-            for path, position in reached.items()
-            if path in heads and heads[path] < position
+            path: head for path, position in reached.items() if (head := heads.get(path, position)) < position
         }
         for attempt in range(self._settings.num_retries + 1):
             if not ends:
@@ -264,6 +264,18 @@ class KafkaLookup:
 
 def _tp(split: KafkaPartitionSplit) -> TopicPartition:
     return TopicPartition(split.topic, split.partition)
+
+
+def _tps_of(splits: Mapping[SplitPath, KafkaPartitionSplit]) -> Mapping[SplitPath, TopicPartition]:
+    """Return how the client names these partitions."""
+    return {path: _tp(split) for path, split in splits.items()}
+
+
+def _new_among(
+    splits: Mapping[SplitPath, KafkaPartitionSplit], known: Mapping[SplitPath, KafkaPartitionSplit]
+) -> Mapping[SplitPath, KafkaPartitionSplit]:
+    """Return the partitions that a checkpoint does not know, or knows of another incarnation of the topic."""
+    return {path: split for path, split in splits.items() if not split.is_incarnation_of(known.get(path))}
 
 
 def _check_order(

@@ -48,6 +48,8 @@ class Known:
         if checkpoint is None:
             return Known({}, {})
         kept = checkpoint.kept
+        if not kept:
+            return Known(checkpoint.splits, checkpoint.positions)
         return Known(
             {**checkpoint.splits, **{path: each.split for path, each in kept.items()}},
             {**checkpoint.positions, **{path: each.position for path, each in kept.items()}},
@@ -71,7 +73,11 @@ def lost_records(view: ClusterView, known: Known, last: ClusterView) -> Iterator
         last: what the look before saw: how long the log of a topic was that does not exist any more.
     """
     topics = {split.topic for split in known.splits.values()} if view.starts else set()
-    changed = {path for path, split in known.splits.items() if view.splits.get(path) != split}
+    changed = {
+        path
+        for path, split in known.splits.items()
+        if (found := view.splits.get(path)) is not split and found != split
+    }
     removed = {path for path, begins in view.earliest.items() if begins > known.positions.get(path, begins)}
     incarnations = incarnations_of(view) if changed else {}
     for path in sorted(changed | removed | view.starts.keys() | view.short.keys()):

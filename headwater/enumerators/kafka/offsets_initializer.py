@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class AtTimestamp:
     """The first record whose timestamp is at or after this one, in milliseconds since 1970."""
 
@@ -182,6 +182,39 @@ class OffsetsInitializer:
             source="kafka",
             split=str(tp),
         )
+
+
+def check_timestamps(starting: OffsetsInitializer, ending: OffsetsInitializer) -> None:
+    """Return if no time at which a batch begins is after the one at which it ends.
+
+    Where the one names a time for all partitions and the other one for each, only what they come to counts.
+
+    Raises:
+        OptionError: it ends before it begins.
+    """
+    begins = starting.everywhere
+    ends = ending.everywhere
+    if isinstance(begins, AtTimestamp) and isinstance(ends, AtTimestamp) and begins > ends:
+        raise _ends_before("the batch", starting, ending, begins, ends)
+    for tp, begin in starting.partitions.items():
+        end = ending.partitions.get(tp)
+        if isinstance(begin, AtTimestamp) and isinstance(end, AtTimestamp) and begin > end:
+            what = f"topic {tp.topic!r}, partition {tp.partition}"
+            raise _ends_before(what, starting, ending, begin, end)
+
+
+def _ends_before(
+    what: str,
+    starting: OffsetsInitializer,
+    ending: OffsetsInitializer,
+    begin: AtTimestamp,
+    end: AtTimestamp,
+) -> OptionError:
+    return OptionError(
+        f"{what} begins at the timestamp {begin.timestamp_ms}, "
+        f"but {ending.option} ends it at {end.timestamp_ms}",
+        option=starting.option,
+    )
 
 
 def _text(names: Sequence[object]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 
 from headwater.core.clock import Clock
 from headwater.core.errors import UnknownSplitError
+from headwater.core.memo import Memo
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.cluster import Cluster
+from headwater.enumerators.kafka.client.metadata import TopicMetadata
 from headwater.enumerators.kafka.empty_selection import EmptySelection
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
@@ -33,11 +35,16 @@ class PartitionList:
         self._clock = clock
         self._empty_selection = EmptySelection(settings.subscription, clock)
         self._never = threading.Event()
-        self._splits: dict[SplitPath, KafkaPartitionSplit] = {}
+        self._topics: Mapping[str, TopicMetadata] = {}
+        self._selected: Mapping[SplitPath, KafkaPartitionSplit] = {}
+        self._splits: Mapping[SplitPath, KafkaPartitionSplit] = {}
         # Believed to be out of sight: not waited for again.
-        self._out_of_sight: set[SplitPath] = set()
+        self._out_of_sight: AbstractSet[SplitPath] = frozenset()
         # What the list has an answer for: in sight, out of sight, or not selected.
         self._accounted: AbstractSet[SplitPath] = frozenset()
+        self._known: Mapping[SplitPath, KafkaPartitionSplit] = {}
+        self._wanted = Memo(self._selected_of)
+        self._joined = Memo(_joined)
         self._listed_ms: int | None = None
         self._opened = False
         self._cluster_id: str | None = None
@@ -53,8 +60,8 @@ class PartitionList:
 
     def partitions(
         self, known: Mapping[SplitPath, KafkaPartitionSplit], *, first: bool
-    ) -> dict[SplitPath, KafkaPartitionSplit]:
-        """Return the partitions that are selected and in sight.
+    ) -> Mapping[SplitPath, KafkaPartitionSplit]:
+        """Return the partitions that are selected and in sight: the same mapping while nothing changes.
 
         Args:
             known: what the checkpoint holds.
@@ -63,16 +70,17 @@ class PartitionList:
         Raises:
             UnknownSplitError: at the first time of all, something that the user named does not exist.
         """
-        if not first and not self._is_old() and known.keys() <= self._accounted:
+        if not first and not self._is_old() and self._accounts_for(known):
             return self._splits
-        selects = self._settings.subscription.selects
-        wanted = [split for split in known.values() if selects(split.topic, split.partition)]
+        wanted = self._wanted(known)
         opening = not self._opened
         for attempt in range(self._settings.num_retries + 1):
             if attempt:
                 self._clock.wait(self._never, self._settings.retry_interval_ms)
-            splits, unknown = self._list(wanted)
-            if not self._missing(wanted, splits) and not (unknown and opening):
+            selected, unknown = self._list(wanted)
+            splits = self._joined(selected, known)
+            missing = wanted.keys() - splits.keys()
+            if missing <= self._out_of_sight and not (unknown and opening):
                 break
         if unknown and opening:
             raise UnknownSplitError(
@@ -81,21 +89,16 @@ class PartitionList:
                 source="kafka",
             )
         self._empty_selection.note(is_empty=not splits, waiting=len(wanted))
-        self._out_of_sight = {split.path for split in wanted if split.path not in splits}
+        self._out_of_sight = missing
         self._accounted = known.keys() | splits.keys()
+        self._known = known
         self._splits = splits
         self._listed_ms = self._clock.monotonic_ms()
         self._opened = True
         return splits
 
-    def _missing(
-        self, wanted: Sequence[KafkaPartitionSplit], splits: Collection[SplitPath]
-    ) -> list[SplitPath]:
-        return [
-            split.path
-            for split in wanted
-            if split.path not in splits and split.path not in self._out_of_sight
-        ]
+    def _accounts_for(self, known: Mapping[SplitPath, KafkaPartitionSplit]) -> bool:
+        return known is self._known or known.keys() <= self._accounted
 
     def _is_old(self) -> bool:
         return (
@@ -104,8 +107,8 @@ class PartitionList:
         )
 
     def _list(
-        self, wanted: Sequence[KafkaPartitionSplit]
-    ) -> tuple[dict[SplitPath, KafkaPartitionSplit], list[str]]:
+        self, wanted: Collection[SplitPath]
+    ) -> tuple[Mapping[SplitPath, KafkaPartitionSplit], list[str]]:
         """Return what is selected and in sight, and what the user named but the cluster lacks.
 
         A topic or partition in the checkpoint is left out of the latter: it did exist.
@@ -113,17 +116,35 @@ class PartitionList:
         subscription = self._settings.subscription
         metadata = self._cluster.metadata(subscription.topics)
         self._cluster_id = metadata.cluster_id
-        splits = subscription.select(metadata)
-        known = {split.topic for split in wanted} | {split.path for split in wanted}
+        if metadata.topics != self._topics:
+            self._topics = metadata.topics
+            self._selected = subscription.select(metadata)
+        splits = self._selected
         unknown = [
             f"topic {topic!r}"
             for topic in subscription.topics or ()
-            if topic not in metadata.topics and topic not in known
+            if topic not in metadata.topics and not any(path[0] == topic for path in wanted)
         ]
         unknown += [
             f"partition {partition} of topic {topic!r}"
             for topic in metadata.topics
             for partition in subscription.required(topic)
-            if (path := (topic, str(partition))) not in splits and path not in known
+            if (path := (topic, str(partition))) not in splits and path not in wanted
         ]
         return splits, unknown
+
+    def _selected_of(
+        self, known: Mapping[SplitPath, KafkaPartitionSplit]
+    ) -> Mapping[SplitPath, KafkaPartitionSplit]:
+        selects = self._settings.subscription.selects
+        return {path: split for path, split in known.items() if selects(split.topic, split.partition)}
+
+
+def _joined(
+    selected: Mapping[SplitPath, KafkaPartitionSplit], known: Mapping[SplitPath, KafkaPartitionSplit]
+) -> Mapping[SplitPath, KafkaPartitionSplit]:
+    """Return what is selected, with the checkpoint's own objects where they are equal.
+
+    To find that two are the same costs less than to compare them, which every look does.
+    """
+    return {path: mine if (mine := known.get(path)) == split else split for path, split in selected.items()}

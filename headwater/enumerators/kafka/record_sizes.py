@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from headwater.core.clock import Clock
 from headwater.core.errors import SourceError
@@ -28,20 +28,20 @@ class RecordSizes:
         self._row_bytes: dict[str, int] = {}
         self._asked_ms: int | None = None
 
-    def row_bytes(self, heads: Mapping[TopicPartition, int]) -> dict[str, int]:
+    def row_bytes(self, heads: Callable[[], Mapping[TopicPartition, int]]) -> dict[str, int]:
         """Return the average bytes of a record, by topic: the size of its logs over their span of offsets.
 
         Never fails, because an estimate is not worth a failure. Topics of unknown size are left out.
 
         Args:
-            heads: the end of each partition.
+            heads: returns the end of each partition; called when the sizes are asked for.
         """
         now_ms = self._clock.monotonic_ms()
         if self._asked_ms is not None and now_ms - self._asked_ms < _MOST_AGE_MS:
             return self._row_bytes
         self._asked_ms = now_ms
         try:
-            self._row_bytes = self._ask(heads)
+            self._row_bytes = self._ask(heads())
         except SourceError as error:
             log.info("record sizes are as before, or taken to be 1,000 bytes: %s", error)
         return self._row_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.client.metadata import ClusterMetadata
@@ -76,7 +77,13 @@ class TopicPattern(Subscription):
         return None
 
     def selects(self, topic: str, partition: int) -> bool:
-        return java_regex(self.pattern).search(topic) is not None
+        return _is_found(self.pattern, topic)
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_found(pattern: str, topic: str) -> bool:
+    # It is asked of each partition, whenever they are listed.
+    return java_regex(pattern).search(topic) is not None
 
 
 @dataclass(frozen=True, slots=True)

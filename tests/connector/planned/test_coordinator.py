@@ -104,8 +104,18 @@ def test_no_work_returns_the_start_byte_for_byte(harness: Harness) -> None:
     harness.outside.heads["a"] = 3
     coordinator = harness.coordinator()
     end = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
-    harness.outside.heads["new-but-empty"] = 0
     assert coordinator.plan_next(end, limited=True) is end
+
+
+def test_a_new_split_without_records_is_logged_once(harness: Harness) -> None:
+    harness.outside.heads["a"] = 3
+    coordinator = harness.coordinator()
+    end = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.heads["new-but-empty"] = 0
+    found = logged(coordinator.plan_next(end, limited=True))
+    assert found["positions"] == {"a": 3, "new-but-empty": 0}
+    assert coordinator.tasks(end, found) == []
+    assert coordinator.plan_next(found, limited=True) is found
 
 
 def test_a_split_found_later_logs_its_start_inside_the_end(harness: Harness) -> None:

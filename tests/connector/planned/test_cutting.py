@@ -34,3 +34,10 @@ def test_each_range_is_cut_as_spark_cuts_it(sizes: list[int], min_partitions: in
 
 def test_ranges_without_records_are_not_cut() -> None:
     assert shares_of_tasks([0, 0], 10) == [1, 1]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(1, 60))
+def test_ranges_without_records_do_not_count(sizes: list[int], min_partitions: int) -> None:
+    shares = shares_of_tasks(sizes, min_partitions)
+    filled = [share for size, share in zip(sizes, shares, strict=True) if size]
+    assert filled == spark_shares([size for size in sizes if size], min_partitions)

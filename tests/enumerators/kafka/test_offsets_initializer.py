@@ -6,7 +6,12 @@ import pytest
 
 from headwater.core.errors import OptionError, SourceError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
-from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, CommittedBy, OffsetsInitializer
+from headwater.enumerators.kafka.offsets_initializer import (
+    AtTimestamp,
+    CommittedBy,
+    OffsetsInitializer,
+    check_timestamps,
+)
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -124,3 +129,30 @@ def test_latest_is_asked_for_before_the_timestamp_so_that_no_record_falls_betwee
     cluster = Answers()
     resolve(OffsetsInitializer("startingTimestamp", AtTimestamp(500), no_match="latest"), cluster)
     assert cluster.asked == [{A: LATEST, B: LATEST}, {A: 500, B: 500}]
+
+
+START, END = "startingOffsetsByTimestamp", "endingOffsetsByTimestamp"
+
+
+def test_a_time_after_the_one_at_the_end_names_both_and_the_partition() -> None:
+    starting = OffsetsInitializer(START, partitions={A: AtTimestamp(1), B: AtTimestamp(3)})
+    ending = OffsetsInitializer(END, partitions={A: AtTimestamp(2), B: AtTimestamp(2)})
+    with pytest.raises(
+        OptionError, match=f"'{START}'.*'t', partition 1 begins at the timestamp 3, but {END} ends it at 2"
+    ):
+        check_timestamps(starting, ending)
+
+
+def test_one_time_after_the_one_at_the_end() -> None:
+    starting = OffsetsInitializer("startingTimestamp", AtTimestamp(3))
+    with pytest.raises(OptionError, match="the batch begins at the timestamp 3, but endingTimestamp ends it"):
+        check_timestamps(starting, OffsetsInitializer("endingTimestamp", AtTimestamp(2)))
+
+
+@pytest.mark.parametrize("end", [EARLIEST, LATEST, AtTimestamp(3), AtTimestamp(4)])
+def test_times_in_order_and_ends_that_are_no_times_are_let_through(end: int | AtTimestamp) -> None:
+    check_timestamps(OffsetsInitializer(START, AtTimestamp(3)), OffsetsInitializer(END, end))
+    check_timestamps(
+        OffsetsInitializer(START, partitions={A: AtTimestamp(3)}),
+        OffsetsInitializer(END, partitions={A: end}),
+    )

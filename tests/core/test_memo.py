@@ -1,0 +1,30 @@
+"""Tests for `headwater.core.memo`."""
+
+from __future__ import annotations
+
+from headwater.core.memo import Memo
+
+
+def test_the_same_objects_are_asked_for_once() -> None:
+    calls: list[tuple[list[int], list[int]]] = []
+
+    def joined(first: list[int], second: list[int]) -> list[int]:
+        calls.append((first, second))
+        return first + second
+
+    memo = Memo(joined)
+    one, two = [1], [2]
+    assert memo(one, two) is memo(one, two)
+    assert len(calls) == 1
+
+
+def test_equal_objects_that_are_not_the_same_are_asked_for_anew() -> None:
+    def copied(values: list[int]) -> list[int]:
+        return list(values)
+
+    memo = Memo(copied)
+    values = [1]
+    found = memo(values)
+    assert memo([1]) == found
+    assert memo([2]) == [2]
+    assert memo(values) == [1]
