@@ -26,6 +26,7 @@ class Scale:
         rounds: how often each thing is measured; medians are shown.
         warmups: how often it is run before that, unmeasured.
         topics: of `throughput`: how many records.
+        format_rows: of `formats`: how many records of each topic.
         latency_s: how long latency is measured, for each subject in each round.
         latency_rounds: in how many rounds at most.
         latency_warm_s: how long each subject runs before it counts.
@@ -39,6 +40,7 @@ class Scale:
     rounds: int
     warmups: int
     topics: Mapping[str, int]
+    format_rows: int
     latency_s: int
     latency_rounds: int
     latency_warm_s: int
@@ -53,6 +55,7 @@ FULL = Scale(
     rounds=5,
     warmups=2,
     topics={"100 B": 12_000_000, "1 KB": 4_000_000, "zstd 100 B": 12_000_000},
+    format_rows=4_000_000,
     latency_s=30,
     latency_rounds=6,
     latency_warm_s=15,
@@ -63,6 +66,7 @@ QUICK = Scale(
     rounds=3,
     warmups=1,
     topics={"100 B": 2_000_000, "1 KB": 600_000, "zstd 100 B": 2_000_000},
+    format_rows=400_000,
     latency_s=10,
     latency_rounds=3,
     latency_warm_s=8,

@@ -13,9 +13,10 @@ __all__ = ["draw"]
 _COLOURS = ("#8c8c8c", "#0072b2", "#d9d9d9")
 _SHOWN = {
     "throughput": (1e-6, "million rows a second, more is better"),
+    "formats": (1e-6, "million rows a second, more is better"),
     "latency": (1.0, "milliseconds, less is better"),
 }
-"""What is drawn: by benchmark, the factor and the axis."""
+"""What is drawn: by benchmark, the factor and the axis, both of the unit of its first figure."""
 
 
 def draw(sections: Sequence[Section], path: Path) -> bool:
@@ -40,17 +41,18 @@ def draw(sections: Sequence[Section], path: Path) -> bool:
 
 def _bars(axis: Any, section: Section) -> None:
     factor, label = _SHOWN[section.name]
+    figures = [figure for figure in section.figures if figure.unit == section.figures[0].unit]
     cases, subjects = (
-        list(dict.fromkeys(getattr(figure, what) for figure in section.figures))
-        for what in ("case", "subject")
+        list(dict.fromkeys(getattr(figure, what) for figure in figures)) for what in ("case", "subject")
     )
-    medians = {(figure.case, figure.subject): figure.median * factor for figure in section.figures}
+    medians = {(figure.case, figure.subject): figure.median * factor for figure in figures}
     width = 0.8 / len(subjects)
     for i, subject in enumerate(subjects):
-        places = [place + (i - (len(subjects) - 1) / 2) * width for place in range(len(cases))]
+        shift = (i - (len(subjects) - 1) / 2) * width
+        measured = [place for place, case in enumerate(cases) if (case, subject) in medians]
         bars = axis.bar(
-            places,
-            [medians[case, subject] for case in cases],
+            [place + shift for place in measured],
+            [medians[cases[place], subject] for place in measured],
             width * 0.94,
             label=subject,
             color=_COLOURS[i % len(_COLOURS)],

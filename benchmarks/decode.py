@@ -16,23 +16,34 @@ import statistics
 import struct
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import cramjam
 import crc32c
+import pyarrow as pa
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from benchmarks import orders
 from headwater.core.emitter import SplitState
 from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.formats.avro.avro_format import AvroValueFormat
+from headwater.readers.formats.decoded_part import DecodedPart
+from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.json.json_format import JsonValueFormat
+from headwater.readers.formats.protobuf.format import ProtobufFormat
 from headwater.readers.kafka.columns import KAFKA_COLUMNS
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
-from headwater.readers.kafka.kernel_cache import kernel
+from headwater.readers.kafka.kernel_code import kernel
 from headwater.readers.kafka.record_set import RecordSet
+
+if TYPE_CHECKING:
+    from headwater.readers.formats.format import Format
 
 __all__ = ["main", "record_sets"]
 
@@ -43,20 +54,32 @@ _SET_BYTES = 1 << 20
 _SETS = 16
 _ZSTD = 4
 _HEADER_BYTES = 61
+_DISTINCT = 5_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """One way of decoding one kind of records."""
+    """One way of decoding one kind of records.
+
+    Attributes:
+        name: of the row.
+        sets: record sets, one following the other.
+        columns: of the rows.
+        check_crcs: whether checksums are checked.
+        parts: what has a format.
+        wanted: millions of rows a second that are to be reached; None: nothing is promised.
+    """
 
     name: str
     sets: Sequence[bytes]
     columns: Sequence[str]
     check_crcs: bool = True
+    parts: Mapping[str, DecodedPart] = field(default_factory=dict)
+    wanted: float | None = None
 
     def run(self) -> tuple[int, float]:
         """Decode everything once; return rows and seconds."""
-        emitter = KafkaRecordEmitter(self.columns, check_crcs=self.check_crcs)
+        emitter = KafkaRecordEmitter(self.columns, parts=self.parts, check_crcs=self.check_crcs)
         state = SplitState(SplitRange(_SPLIT, 0, 1 << 62))
         rows = 0
         began = time.thread_time()
@@ -72,23 +95,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print rows/s and MB/s of each case."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args(arguments).rounds
+    parser.add_argument("--only", choices=["formats"], help="decode values that have a format, and no others")
+    args = parser.parse_args(arguments)
+    rounds = args.rounds
     began = time.perf_counter()
     kernel()
     print(f"kernel ready after {time.perf_counter() - began:.2f} s")
-    cases = _cases(random.Random(1))
+    cases = [*([] if args.only else _cases(random.Random(1))), *_typed_cases()]
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
     rows = {case.name: case.run()[0] for case in cases}
     for _ in range(rounds):
         for case in cases:
             samples[case.name].append(case.run()[1])
-    print(f"{'':34}{'M rows/s':>10}{'ns/row':>8}{'MB/s in':>9}{'us/set':>8}")
+    print(f"{'':34}{'M rows/s':>10}{'ns/row':>8}{'MB/s in':>9}{'us/set':>8}{'wanted':>10}")
     for case in cases:
         seconds = statistics.median(samples[case.name])
         count = rows[case.name]
         size = sum(map(len, case.sets))
         rates = f"{count / seconds / 1e6:10.1f}{seconds / count * 1e9:8.0f}{size / seconds / 1e6:9.0f}"
-        print(f"{case.name:34}{rates}{seconds / len(case.sets) * 1e6:8.0f}")
+        wanted = "" if case.wanted is None else f"{f'>= {case.wanted:g}':>10}"
+        print(f"{case.name:34}{rates}{seconds / len(case.sets) * 1e6:8.0f}{wanted}")
     return 0
 
 
@@ -110,6 +136,45 @@ def _cases(rng: random.Random) -> list[Case]:
         Case("zstd 100 B, value", packed, ["value"]),
         Case("trickle: sets of 9 rows, 100 B", trickle, _SEVEN),
     ]
+
+
+def _typed_cases() -> list[Case]:
+    """Return the same rows in every format, six columns of a value."""
+    rows = orders.orders(_DISTINCT)
+    texts = [orders.json_text(row) for row in rows]
+    some_bad = [
+        orders.mismatched(row) if number % 10 == 0 else text
+        for number, (row, text) in enumerate(zip(rows, texts, strict=True))
+    ]
+    address: dict[str, pa.DataType] = {
+        "city": pa.string(),
+        "zip": pa.string(),
+        "lat": pa.float64(),
+        "lon": pa.float64(),
+    }
+    columns: dict[str, pa.DataType] = {
+        "id": pa.int64(),
+        "amount": pa.float64(),
+        "user": pa.string(),
+        "at": pa.timestamp("us", tz="UTC"),
+        "ok": pa.bool_(),
+        "address": pa.struct(list(address.items())),
+    }
+    as_json = JsonValueFormat(pa.schema(columns).serialize().to_pybytes(), FormatOptions())
+    as_protobuf = ProtobufFormat(descriptor_set=orders.descriptor_set(), message=orders.MESSAGE)
+    return [
+        _typed_case("JSON, 6 columns", texts, as_json, 3),
+        _typed_case("JSON, 10 % have a wrong type", some_bad, as_json, 1.5),
+        _typed_case(
+            "Avro, 6 columns", [orders.avro(row) for row in rows], AvroValueFormat(orders.AVRO_SCHEMA), 7
+        ),
+        _typed_case("Protobuf, 6 columns", [orders.protobuf(row) for row in rows], as_protobuf, 7),
+    ]
+
+
+def _typed_case(name: str, values: Sequence[bytes], made_by: Format, wanted: float) -> Case:
+    sets = record_sets(lambda n: values[n % len(values)], _SET_BYTES)
+    return Case(name, sets, ["value.*"], parts={"value": DecodedPart(format=made_by)}, wanted=wanted)
 
 
 def _order(n: int, rng: random.Random) -> bytes:

@@ -13,7 +13,7 @@ from local_kafka_jars import LocalKafkaError, classpath, java
 
 __all__ = ["Broker"]
 
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 240
 STOP_TIMEOUT_S = 30
 STARTED = "Kafka Server started"
 LOGGING = (

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaProducer
+from kafka.errors import NotLeaderForPartitionError
 from kafka.protocol.producer import ProduceRequest
 
 from local_kafka_admin import RECONNECT, UNTIL_S, KafkaAdmin, until
@@ -94,11 +95,19 @@ class KafkaCluster(KafkaAdmin):
             topic_data=[kind(name=topic, partition_data=[part])],
             max_version=9,
         )
-        leader = self.leaders(topic)[partition]
-        with self.admin() as admin:
-            manager = admin._manager  # noqa: SLF001 - the only way to send a request of one's own
-            answer = manager.run(manager.send, request, leader)
-        written = answer.responses[0].partition_responses[0]
+        written: Any = None
+
+        def known_to_its_leader() -> bool:
+            """A broker learns that it leads a new partition a moment after the controller says so."""
+            nonlocal written
+            leader = self.leaders(topic)[partition]
+            with self.admin() as admin:
+                manager = admin._manager  # noqa: SLF001 - the only way to send a request of one's own
+                answer = manager.run(manager.send, request, leader)
+            written = answer.responses[0].partition_responses[0]
+            return bool(written.error_code != NotLeaderForPartitionError.errno)
+
+        until(known_to_its_leader, f"the leader of {topic}-{partition}")
         if written.error_code:
             raise LocalKafkaError(
                 f"{topic}-{partition} refused {len(record_set)} bytes: "

@@ -31,7 +31,7 @@ SMALL = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     # Tests wait for these: deleted records and topics are gone at once, and compaction comes soon.
-    "log.segment.delete.delay.ms": "0",
+    "log.segment.delete.delay.ms": "50",
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "500",

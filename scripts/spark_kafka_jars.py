@@ -8,13 +8,15 @@ from pathlib import Path
 
 from local_kafka_jars import LocalKafkaError, cache_dir, locked, resolve
 
-__all__ = ["spark_kafka_jars"]
+__all__ = ["AVRO", "PROTOBUF", "spark_format_jar", "spark_kafka_jars"]
 
 VERSION = "4.2.0"
 SOURCE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
 TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1"
 CLIENT = "org.apache.kafka:kafka-clients:3.9.1"
 POOL = "org.apache.commons:commons-pool2:2.12.0"
+AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
+PROTOBUF = "org.apache.spark:spark-protobuf_2.13:4.1.1"
 
 SPARK_HAS = (
     "at.yawk.lz4:*",
@@ -49,10 +51,30 @@ def spark_kafka_jars() -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
+def spark_format_jar(artifact: str) -> Path:
+    """Return the jar of ``from_avro`` (`AVRO`) or ``from_protobuf`` (`PROTOBUF`); the first call loads it.
+
+    Raises:
+        LocalKafkaError: the download failed; not every mirror has both.
+    """
+    _, name, version = artifact.split(":")
+    folder = cache_dir() / f"{name}-{version}"
+    jar = folder / f"{name}-{version}.jar"
+    if not jar.exists():
+        with locked():
+            if not jar.exists():
+                (_get if shutil.which("mvn") else _resolve_alone)(artifact, folder)
+    return jar
+
+
 def _with_maven(folder: Path) -> None:
     for artifact in (SOURCE, TOKENS, CLIENT, POOL):
-        _maven("dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
-        _maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}")
+        _get(artifact, folder)
+
+
+def _get(artifact: str, folder: Path) -> None:
+    _maven("dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
+    _maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}")
 
 
 def _maven(*arguments: str) -> None:
@@ -70,6 +92,13 @@ def _with_spark(folder: Path) -> None:
         resolve([package], [*SPARK_HAS, other.rpartition(":")[0]], ivy)
         for jar in (ivy / "jars").glob("*.jar"):
             shutil.copy(jar, folder)
+
+
+def _resolve_alone(artifact: str, folder: Path) -> None:
+    group, name, version = artifact.split(":")
+    # The jar brings its own protobuf; Avro and what else it needs is Spark's.
+    resolve([artifact], [*SPARK_HAS, "com.google.protobuf:*", "org.tukaani:*"], folder / "ivy")
+    shutil.copy(folder / "ivy" / "jars" / f"{group}_{name}-{version}.jar", folder / f"{name}-{version}.jar")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import pytest
 import headwater as hw
 from local_kafka import LocalKafka
 from local_postgres import LocalPostgres
+from local_registry import LocalRegistry
 from spark_kafka_jars import spark_kafka_jars
 from tests.installing import Distributions, build, install
 
@@ -103,6 +104,13 @@ def topic(request: pytest.FixtureRequest, _numbers: itertools.count[int]) -> str
     The test creates the topic: it knows how many partitions it wants.
     """
     return f"{re.sub('[^a-z0-9]+', '-', request.node.name.lower()).strip('-')[:80]}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def schema_registry() -> Iterator[LocalRegistry]:
+    """One schema registry for all tests, each of which has subjects of its own."""
+    with LocalRegistry() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

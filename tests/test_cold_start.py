@@ -100,7 +100,9 @@ NOT_LOADED = {
         "numpy",
         "pandas",
         "pyarrow",
-        "headwater.readers",
+        "headwater.readers.kafka",
+        "headwater.readers.kernels",
+        "headwater.readers.runtime",
     },
     "make readers": {
         *ALWAYS,

@@ -40,7 +40,13 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("lookup",),
         ("enumerator",),
     ],
-    "headwater.readers": [("async_io",), ("runtime",), SYSTEMS],
+    "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), SYSTEMS],
+    "headwater.readers.formats": [
+        ("format", "format_options", "table_layout", "bad_records_location"),
+        ("column_table", "corrupt_column", "decoded_part", "kernel_columns", "registry"),
+        ("wire_format",),
+        ("avro", "confluent_json", "json", "protobuf", "text"),
+    ],
     "headwater.readers.runtime": [
         ("batch_schema", "loss_reports", "partitions"),
         ("fetchers", "source_reader", "staging"),
@@ -48,7 +54,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     ],
     "headwater.connector": [
         ("cpus", "options"),
-        ("coordination", "async_io"),
+        ("coordination", "async_io", "formats"),
         ("planned", "barrier"),
         ("sources",),
         ("spark",),
@@ -72,7 +78,12 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
 
 SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
-KAFKA_ROOMS = ("headwater.enumerators.kafka", "headwater.readers.kafka")
+KAFKA_ROOMS = (
+    "headwater.enumerators.kafka",
+    "headwater.readers.formats",
+    "headwater.readers.kafka",
+    "headwater.readers.kernels",
+)
 
 
 @dataclass(frozen=True)
@@ -229,7 +240,7 @@ for library in {sorted(KAFKA)}:
 
 def test_what_is_not_kafkas_can_be_imported_without_kafkas_libraries() -> None:
     """As where headwater is installed without extras."""
-    names = ["headwater", "pyspark_headwater", *(name for name in MODULES if "kafka" not in name)]
+    names = ["headwater", "pyspark_headwater", *(name for name in MODULES if not MODULES[name].in_kafka_room)]
     _run(f"for name in {names}: importlib.import_module(name)")
 
 

@@ -24,6 +24,8 @@ def test_the_python_blocks_run_one_after_the_other(
 ) -> None:
     kafka.create_topic("orders", partitions=2)
     kafka.produce("orders", [f"order {i}".encode() for i in range(100)])
+    kafka.create_topic("payments", partitions=1)
+    kafka.produce("payments", [b'{"id": 1, "amount": 17.5, "address": {"city": "Bonn"}}'] * 2)
     names: dict[str, Any] = {"__name__": "__main__", "spark": spark}
     api = Api(0, items=300, page=100)
     serving(api)
@@ -41,5 +43,7 @@ def test_the_python_blocks_run_one_after_the_other(
     api.shutdown()
     api.server_close()
     spark.streams.removeListener(names["lag"])
-    assert "100" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "100" in said
+    assert re.search(r"Bonn\| +35\.0", said)
     assert spark.read.parquet(str(tmp_path / "rows")).count() == 100

@@ -43,6 +43,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "carry-over",
         "kafka",
         "mqtt",
+        "formats",
         "msk",
         "s3",
         "test",

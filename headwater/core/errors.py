@@ -4,6 +4,7 @@
 
     HeadwaterError
     ├── OptionError (ValueError)             an option is missing, unknown, malformed, or clashes with another
+    ├── FormatSchemaError (ValueError)       the schema of values cannot be read, or no column can hold a type
     ├── MissingDependencyError (ImportError) a library that a source needs is not installed in this process
     ├── InstallationError (ImportError)      what is installed does not go together
     ├── OffsetError                          an offset of a checkpoint is of another source or a later version
@@ -52,6 +53,10 @@ class OptionError(HeadwaterError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args[0], {"option": self.option})
+
+
+class FormatSchemaError(HeadwaterError, ValueError):
+    """The schema of values cannot be read, or it has a type that no column can hold."""
 
 
 class MissingDependencyError(HeadwaterError, ImportError):

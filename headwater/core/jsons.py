@@ -13,6 +13,7 @@ JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, J
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
 _PLAIN = {str, int, bool, type(None)}
+_KEYS = {str}
 _KEY = itemgetter(0)
 
 
@@ -23,10 +24,12 @@ def canonical(value: JsonValue) -> JsonValue:
         TypeError: something in it is not JSON (a set, a tuple, bytes, a number that is not finite).
     """
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
+        if set(map(type, value)) - _KEYS and not all(isinstance(key, str) for key in value):
             raise TypeError(
                 f"a JSON object has strings as keys, not {next(k for k in value if not isinstance(k, str))!r}"
             )
+        if set(map(type, value.values())) <= _PLAIN:
+            return dict(sorted(value.items(), key=_KEY))
         return {
             key: item if type(item) in _PLAIN else canonical(item)
             for key, item in sorted(value.items(), key=_KEY)

@@ -32,22 +32,28 @@ def bind_schema(configured: ConfiguredT, schema: StructType, *, given: bool) -> 
         OptionError: the source cannot yield it.
     """
     source = configured.source.with_schema(to_arrow_schema(schema, timezone="UTC"), given=given)
-    check_schema(schema, source.schema(), source.name)
+    check_schema(schema, source.schema(), source.name, given=given)
     return replace(configured, source=source)
 
 
-def check_schema(given: StructType, source: pa.Schema, source_name: str) -> None:
+def check_schema(planned: StructType, source: pa.Schema, source_name: str, *, given: bool) -> None:
     """Prove that the schema that Spark plans with is the one that the source yields.
 
-    They differ only where the user gave a schema of their own to a source that has a fixed one.
+    They differ where the user gave a schema of their own to a source that has a fixed one, and where a schema
+    that lies outside, in a file or a registry, has changed since the frame was made.
 
     Raises:
         OptionError: they differ; the message shows both and names the first difference.
     """
     fixed = spark_schema(source)
     ours = [(f.name, f.dataType.simpleString()) for f in fixed.fields]
-    theirs = [(f.name, f.dataType.simpleString()) for f in given.fields]
-    if ours != theirs or not all(f.nullable for f in given.fields):
+    theirs = [(f.name, f.dataType.simpleString()) for f in planned.fields]
+    if not given and ours != theirs:
+        raise OptionError(
+            f"the schema of the source {source_name!r} was {_text(theirs)} when this frame was made, and is "
+            f"{_text(ours)} now: call load() again"
+        )
+    if ours != theirs or not all(f.nullable for f in planned.fields):
         raise OptionError(
             f"the source {source_name!r} has the fixed schema {_text(ours)}; remove .schema(...), which says "
             f"{_text(theirs)}, and select, rename or cast after load(); NOT NULL columns are not possible"

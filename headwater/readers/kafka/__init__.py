@@ -4,7 +4,7 @@ Fetching, from the ground up: `broker_fetcher` (requests to one broker), `broker
 task), `leaders`, `loss_detector`, `poll_timer`, `split_reader`.
 
 Decoding, from the ground up: `layout` (memory that Python and machine code share), `kernel` with
-`kernel_entry`, `kernel_code` and `kernel_cache` (the compiled decoder), `arenas` (memory that is used again),
+`kernel_entry` and `kernel_code` (the compiled decoder),
 `record_set` (headers of batches, checksums), `codecs`, `chunks`, `transactions`, `legacy`, `arrays`, `rows`,
 `emitter`.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.readers.kafka.columns import HEADERS_TYPE
-from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuffers
+from headwater.readers.kafka.layout import BinaryBuffers, HeadersBuffers
+from headwater.readers.kernels.arrays import ByteArray
 
+_HALF_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT = "\ufffd".encode()
 _MOST_TOPICS = 4
 _MOST_REPEATED_ROWS = 1 << 16
 
@@ -57,10 +61,14 @@ def _utf8(keys: pa.Array[Any]) -> pa.Array[Any]:
         keys.validate(full=True)
     except pa.ArrowInvalid:
         return pa.array(
-            [(key or b"").decode("utf-8", "replace") for key in keys.cast(pa.binary()).to_pylist()],
-            pa.string(),
+            [_as_java_decodes(key or b"") for key in keys.cast(pa.binary()).to_pylist()], pa.string()
         )
     return keys
+
+
+def _as_java_decodes(key: bytes) -> str:
+    """Java and Python put as many U+FFFD, but for half a surrogate pair: one in Java, two or three here."""
+    return _HALF_PAIR.sub(_REPLACEMENT, key).decode("utf-8", "replace")
 
 
 class TopicColumn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from headwater.core.clock import Clock
@@ -32,9 +33,9 @@ class BrokerFetchers:
         self._clock = clock
         self._fetchers: dict[int, BrokerFetcher] = {}
 
-    def __contains__(self, node: int | None) -> bool:
-        """Whether this broker is open."""
-        return node in self._fetchers
+    def nodes(self) -> AbstractSet[int]:
+        """Return the brokers that are open."""
+        return self._fetchers.keys()
 
     def open(self, node: int, address: BrokerAddress) -> None:
         """Begin to fetch from a broker, unless it is open. Connects with the first request."""

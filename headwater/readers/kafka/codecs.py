@@ -9,8 +9,8 @@ import zlib
 import cramjam
 import zstandard
 
-from headwater.readers.kafka.arenas import Scratch
 from headwater.readers.kafka.faults import corrupt, too_large
+from headwater.readers.kernels.arenas import Scratch
 
 NO_CODEC, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
 _NAMES = {_GZIP: "gzip", _SNAPPY: "snappy", _LZ4: "lz4", _ZSTD: "zstd"}

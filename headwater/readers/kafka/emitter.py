@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.arenas import PROCESS_POOL, ArenaPool, Scratch
-from headwater.readers.kafka.chunks import chunks
-from headwater.readers.kafka.layout import BatchArray, ByteArray
+from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.decoded_part import DecodedPart
+from headwater.readers.kafka.bad_records import BadRecordFiles
+from headwater.readers.kafka.chunks import Chunk, chunks, lone_chunk
+from headwater.readers.kafka.columns import row_schema
+from headwater.readers.kafka.decoded_columns import DecodedColumns
+from headwater.readers.kafka.layout import BatchArray
 from headwater.readers.kafka.legacy import legacy_rows
 from headwater.readers.kafka.record_set import RecordSet, as_bytes, before, verify, with_records_from
 from headwater.readers.kafka.rows import RowBuilder
 from headwater.readers.kafka.transactions import without_aborted
+from headwater.readers.kernels.arenas import PROCESS_POOL, ArenaPool, Scratch
+from headwater.readers.kernels.arrays import ByteArray
 
 MOST_INFLATED_BYTES = 1 << 30
 """The default of ``maxInflatedBatchBytes``."""
+
+NO_PARTS: Final[Mapping[str, DecodedPart]] = MappingProxyType({})
 
 
 class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
@@ -36,7 +46,10 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
     Gaps between offsets, which compaction, transactions and their markers leave, need no treatment.
 
     Args:
-        columns: which columns, in which order; ``headers`` only if it is among them.
+        columns: which columns, in which order; ``headers`` only if it is among them. See `row_schema`.
+        parts: ``key``, ``value`` or both, if a format decodes them.
+        bad_records: where to put records that cannot be decoded; None if they are rows as others, or as
+            `DecodedPart.on_bad` says.
         check_crcs: whether checksums are checked (``kafka.check.crcs``).
         most_inflated_bytes: the most that one compressed batch may become (``maxInflatedBatchBytes``).
         pool: lends the memory for the batches.
@@ -46,14 +59,19 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         self,
         columns: Sequence[str],
         *,
+        parts: Mapping[str, DecodedPart] = NO_PARTS,
+        bad_records: BadRecordsLocation | None = None,
         check_crcs: bool = True,
         most_inflated_bytes: int = MOST_INFLATED_BYTES,
         pool: ArenaPool = PROCESS_POOL,
     ) -> None:
         self._columns = tuple(columns)
+        self._schema = row_schema(columns, parts)
+        self._bad_records = BadRecordFiles(bad_records) if bad_records is not None else None
+        self._decoded = DecodedColumns(parts, columns, self._bad_records)
         self._check_crcs = check_crcs
         self._most_inflated_bytes = most_inflated_bytes
-        self._rows = RowBuilder(columns, pool)
+        self._rows = RowBuilder(columns, self._schema, self._decoded, pool)
         self._scratch = Scratch(pool)
 
     def emit(
@@ -68,7 +86,8 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
             CorruptRecordError: a checksum fails, or the bytes cannot be decoded. The error names topic,
                 partition and offset.
             SourceError: a timestamp is asked for that Spark cannot hold, or a compressed batch becomes larger
-                than it may. The error names topic, partition and offset.
+                than it may, or a key or value cannot be decoded now. The error names topic, partition and
+                offset.
             MissingDependencyError: numba is not installed in this process.
         """
         data = as_bytes(record.data)
@@ -76,10 +95,20 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         batches = record.batches(split_id)
         if not len(batches):
             return
+        if self._bad_records is not None:
+            self._bad_records.begin(state.split, state.position)
         following = int(batches[-1]["last_offset"]) + 1
         # The order matters: aborted transactions are left out before other batches are skipped, because an
         # abort marker may stand before the first batch with records for us.
         _advance(state, record.start)
+        lone = (
+            None
+            if record.aborted
+            else lone_chunk(data, batches, state.position, state.stop, check_crc=self._check_crcs)
+        )
+        if lone is not None:
+            yield from self._emit_chunk(lone, state)
+            return
         batches = before(batches, state.stop)
         if self._check_crcs:
             verify(data, batches, split_id)
@@ -94,6 +123,11 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         _advance(state, following)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
+        yield from self._waiting()
+        if self._bad_records is not None:
+            self._bad_records.finish()
+
+    def _waiting(self) -> Iterator[pa.RecordBatch]:
         batch = self._rows.finish()
         if batch is not None:
             yield batch
@@ -102,18 +136,25 @@ class KafkaRecordEmitter(RecordEmitter[RecordSet, KafkaPartitionSplit, int]):
         self, data: ByteArray, batches: BatchArray, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
         for chunk in chunks(data, batches, self._scratch, state.split.split_id, self._most_inflated_bytes):
-            if not self._rows.fits(chunk):
-                yield from self.flush()
-            self._rows.append(chunk, state)
-            _advance(state, chunk.last_offset + 1)
-            if self._rows.is_enough:
-                yield from self.flush()
+            yield from self._emit_chunk(chunk, state)
+
+    def _emit_chunk(
+        self, chunk: Chunk, state: SplitState[KafkaPartitionSplit, int]
+    ) -> Iterator[pa.RecordBatch]:
+        if not self._rows.fits(chunk):
+            yield from self._waiting()
+        self._rows.append(chunk, state)
+        _advance(state, chunk.last_offset + 1)
+        if self._rows.is_enough:
+            yield from self._waiting()
 
     def _emit_legacy(
         self, data: ByteArray, batches: BatchArray, state: SplitState[KafkaPartitionSplit, int]
     ) -> Iterator[pa.RecordBatch]:
-        yield from self.flush()  # rows must not overtake those that wait
-        rows = legacy_rows(data, batches, self._columns, state, self._most_inflated_bytes)
+        yield from self._waiting()  # rows must not overtake those that wait
+        rows = legacy_rows(
+            data, batches, self._columns, self._schema, self._decoded, state, self._most_inflated_bytes
+        )
         _advance(state, int(batches[-1]["last_offset"]) + 1)
         if rows is not None:
             yield rows

@@ -17,14 +17,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from headwater.readers.kafka import layout
-from headwater.readers.kafka.layout import (
-    BatchArray,
-    BinaryBuffers,
-    ByteArray,
-    HeadersBuffers,
-    Int64Array,
-    RowBuffers,
-)
+from headwater.readers.kafka.layout import BatchArray, BinaryBuffers, HeadersBuffers, RowBuffers
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -152,11 +146,16 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
     """Append the records with ``position <= offset < stop`` to buffers in which ``rows`` rows are filled.
 
     The caller has made room for all batches, and before the first row set the first offsets to 0 and all
-    validity bits. Return how many rows are filled now, or a fault: ``tally`` then names the batch.
+    validity bits. Keys and values are copied, or their places in ``data`` are written. Return how many rows
+    are filled now, or a fault: ``tally`` then names the batch.
     """
     wants_key = out.key.offsets.size > 0
     wants_value = out.value.offsets.size > 0
+    wants_key_spans = out.key_spans.starts.size > 0
+    wants_value_spans = out.value_spans.starts.size > 0
     wants_headers = out.headers.offsets.size > 0
+    reads_value = wants_value or wants_value_spans or wants_headers
+    reads_key = wants_key or wants_key_spans or reads_value
     wants_offset = out.offset.size > 0
     wants_timestamp = out.timestamp.size > 0
     wants_type = out.timestamp_type.size > 0
@@ -194,19 +193,25 @@ def decode(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
                 pos = end
                 continue
             # A field is read if it or a later one is wanted: its length says where the next one begins.
-            if wants_key or wants_value or wants_headers:
+            if reads_key:
                 size, pos = _varint(data, pos, end, _INT)
                 if pos > end or size > end - pos:
                     return layout.FAULT_FIELD
                 if wants_key:
                     null_keys += _put(out.key, rows, data, pos, size)
+                if wants_key_spans:
+                    out.key_spans.starts[rows] = pos
+                    out.key_spans.sizes[rows] = size
                 pos += max(size, 0)
-            if wants_value or wants_headers:
+            if reads_value:
                 size, pos = _varint(data, pos, end, _INT)
                 if pos > end or size > end - pos:
                     return layout.FAULT_FIELD
                 if wants_value:
                     null_values += _put(out.value, rows, data, pos, size)
+                if wants_value_spans:
+                    out.value_spans.starts[rows] = pos
+                    out.value_spans.sizes[rows] = size
                 pos += max(size, 0)
             if wants_headers:
                 fault = _headers(out.headers, rows, data, pos, end, tally)

@@ -1,7 +1,7 @@
 """The memory layout that the compiled kernel and Python share: batch headers, output buffers, faults.
 
 These values are compiled into machine code. So the text of this module is part of the key under which
-`headwater.readers.kafka.kernel_cache` keeps that code, and a change here compiles it anew.
+`headwater.readers.kernels.cache` keeps that code, and a change here compiles it anew.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-ByteArray: TypeAlias = npt.NDArray[np.uint8]
-Int32Array: TypeAlias = npt.NDArray[np.int32]
-Int64Array: TypeAlias = npt.NDArray[np.int64]
+from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
+
 BatchArray: TypeAlias = npt.NDArray[Any]
 """One-dimensional, of dtype `BATCH`."""
 
@@ -50,6 +48,10 @@ LOG_APPEND_TIME = 0x08
 MOST_TIMESTAMP_MS = ((1 << 63) - 1) // 1000
 """Spark's timestamps are microseconds in 64 bits."""
 
+ENTRY_ARGUMENTS = 10
+"""How many integers the machine code's one function takes."""
+OUT_FIELDS = 42
+"""How many integers `RowBuffers.addresses` returns."""
 FUNCTION_SCAN = 0
 FUNCTION_DECODE = 1
 """What the one function of the machine code is to do: `kernel.scan` or `kernel.decode`."""
@@ -78,11 +80,6 @@ TALLY_FAULTY_TIMESTAMP = 6
 TALLY_FIELDS = 7
 
 
-def address(array: npt.NDArray[Any]) -> int:
-    """Return the address of a contiguous array. Arrow takes a fifth of the time that numpy takes for it."""
-    return pa.py_buffer(array.data).address
-
-
 class BinaryBuffers(NamedTuple):
     """The three buffers of an Arrow binary or string array. All are empty if the column is not asked for."""
 
@@ -100,6 +97,13 @@ class HeadersBuffers(NamedTuple):
     value: BinaryBuffers
 
 
+class SpanBuffers(NamedTuple):
+    """Where keys or values lie in the kernel's input: for a format, which decodes them there."""
+
+    starts: Int64Array
+    sizes: Int64Array
+
+
 class RowBuffers(NamedTuple):
     """The buffers of every column that is decoded record by record.
 
@@ -108,6 +112,8 @@ class RowBuffers(NamedTuple):
 
     key: BinaryBuffers
     value: BinaryBuffers
+    key_spans: SpanBuffers
+    value_spans: SpanBuffers
     offset: Int64Array
     timestamp: Int64Array
     timestamp_type: Int32Array
@@ -120,5 +126,13 @@ class RowBuffers(NamedTuple):
         """
         headers = self.headers
         numbers = (self.offset, self.timestamp, self.timestamp_type, headers.offsets, headers.validity)
-        arrays: list[npt.NDArray[Any]] = [*self.key, *self.value, *numbers, *headers.key, *headers.value]
+        spans = (*self.key_spans, *self.value_spans)
+        arrays: list[npt.NDArray[Any]] = [
+            *self.key,
+            *self.value,
+            *spans,
+            *numbers,
+            *headers.key,
+            *headers.value,
+        ]
         return np.array([part for array in arrays for part in (address(array), array.size)], np.int64)

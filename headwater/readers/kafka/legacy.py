@@ -7,25 +7,24 @@ made to be right, not to be fast.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from kafka.record.legacy_records import LegacyRecordBatch
 
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.arenas import PROCESS_POOL, Scratch
+from headwater.readers.formats.format import Spans
 from headwater.readers.kafka.codecs import NO_CODEC, decompress
 from headwater.readers.kafka.columns import kafka_schema
+from headwater.readers.kafka.decoded_columns import DecodedColumns, RecordRun
 from headwater.readers.kafka.faults import beyond_spark, corrupt
-from headwater.readers.kafka.layout import (
-    LOG_APPEND_TIME,
-    MOST_TIMESTAMP_MS,
-    BatchArray,
-    ByteArray,
-)
+from headwater.readers.kafka.layout import LOG_APPEND_TIME, MOST_TIMESTAMP_MS, BatchArray
 from headwater.readers.kafka.record_set import CODEC, scan
+from headwater.readers.kernels.arenas import PROCESS_POOL, Scratch
+from headwater.readers.kernels.arrays import ByteArray
 
 _ATTRIBUTES_AT = 17
 _OVERHEAD_BYTES = (26, 34)
@@ -41,10 +40,12 @@ class _Message(NamedTuple):
     value: bytes | None
 
 
-def legacy_rows(
+def legacy_rows(  # noqa: PLR0917 - what one record set and its rows are
     data: ByteArray,
     batches: BatchArray,
     columns: Sequence[str],
+    schema: pa.Schema,
+    decoded: DecodedColumns,
     state: SplitState[KafkaPartitionSplit, int],
     most_inflated_bytes: int,
 ) -> pa.RecordBatch | None:
@@ -54,12 +55,15 @@ def legacy_rows(
         data: a record set.
         batches: headers of some of its messages, all of format v0 or v1.
         columns: which columns, in which order.
+        schema: what `row_schema` makes of them.
+        decoded: decodes keys and values that have a format; no rows are waiting in it.
         state: the partition, and the range that is wanted of it. Not changed.
         most_inflated_bytes: the most that the messages in a compressed one may have.
 
     Raises:
         CorruptRecordError: a message cannot be what a producer wrote.
-        SourceError: a message has a timestamp that Spark cannot hold, or becomes larger than it may.
+        SourceError: a message has a timestamp that Spark cannot hold, or becomes larger than it may, or its
+            key or value cannot be decoded now.
     """
     found = [
         message
@@ -69,12 +73,36 @@ def legacy_rows(
     ]
     if not found:
         return None
-    if "timestamp" in columns and (
+    if "timestamp" in {*columns, *decoded.needs} and (
         beyond := [message for message in found if abs(message.timestamp_ms) > MOST_TIMESTAMP_MS]
     ):
         raise beyond_spark(state.split, beyond[0].offset, beyond[0].timestamp_ms)
-    schema = kafka_schema(columns)
-    return pa.RecordBatch.from_arrays([_column(field, found, state.split) for field in schema], schema=schema)
+    made: Mapping[str, Sequence[pa.Array[Any]]] = {}
+    if decoded.names:
+        decoded.append(_run(found, state.split, decoded.names))
+        made = decoded.finish()
+    arrays: list[pa.Array[Any]] = []
+    for name in columns:
+        arrays += made.get(name) or [_column(kafka_schema([name]).field(0), found, state.split)]
+    return decoded.without_dropped(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _run(messages: Sequence[_Message], split: KafkaPartitionSplit, parts: Iterable[str]) -> RecordRun:
+    return RecordRun(
+        split,
+        len(messages),
+        {part: _spans([getattr(message, part) for message in messages]) for part in parts},
+        np.array([message.offset for message in messages], np.int64),
+        np.array([message.timestamp_ms * 1000 for message in messages], np.int64),
+    )
+
+
+def _spans(values: Sequence[bytes | None]) -> Spans:
+    sizes = np.array([-1 if value is None else len(value) for value in values], np.int64)
+    ends = np.maximum(sizes, 0).cumsum()
+    # One byte more: there is no array of no bytes at an address.
+    data = np.frombuffer(b"".join([*(value or b"" for value in values), b"\0"]), np.uint8)
+    return Spans(data, ends - np.maximum(sizes, 0), sizes)
 
 
 def _column(field: pa.Field[Any], messages: Sequence[_Message], split: KafkaPartitionSplit) -> pa.Array[Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from crc32c import crc32c
 
 from headwater.readers.kafka.faults import corrupt, fault
-from headwater.readers.kafka.kernel_cache import kernel
-from headwater.readers.kafka.layout import BATCH, BatchArray, ByteArray
+from headwater.readers.kafka.kernel_code import kernel
+from headwater.readers.kafka.layout import BATCH, BatchArray
+from headwater.readers.kernels.arrays import ByteArray
 
 CODEC = 0x07
 """Attribute bits: how the records are compressed."""
@@ -26,7 +27,7 @@ _USUALLY_AT_MOST = 8
 _NO_BYTES = np.empty(0, np.uint8)
 _LENGTH_AT = 8
 _LOG_OVERHEAD = 12
-_CHECKED_BEFORE_RECORDS = 40
+CHECKED_BEFORE_RECORDS = 40
 """In format v2 the checksum begins with the attributes, this far before the records."""
 _CHECKED_FROM = 16
 """In the formats v0 and v1 it begins with the magic byte, this far into the message."""
@@ -109,7 +110,7 @@ def verify(data: ByteArray, batches: BatchArray, split_id: str) -> None:
     columns = (batches[name].tolist() for name in ("magic", "start", "end", "crc", "base_offset"))
     for magic, start, end, expected, base_offset in zip(*columns, strict=True):
         if magic == 2:
-            found = crc32c(view[start - _CHECKED_BEFORE_RECORDS : end])
+            found = crc32c(view[start - CHECKED_BEFORE_RECORDS : end])
         else:
             found = zlib.crc32(view[start + _CHECKED_FROM : end])
         if found != expected:

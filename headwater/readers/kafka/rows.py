@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from headwater.core.emitter import SplitState
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.formats.format import Spans
 from headwater.readers.kafka import arrays, layout
-from headwater.readers.kafka.arenas import ArenaPool
 from headwater.readers.kafka.chunks import Chunk
-from headwater.readers.kafka.columns import kafka_schema
+from headwater.readers.kafka.decoded_columns import DecodedColumns, RecordRun
 from headwater.readers.kafka.faults import beyond_spark, fault
-from headwater.readers.kafka.kernel_cache import kernel
-from headwater.readers.kafka.layout import BinaryBuffers, ByteArray, HeadersBuffers, Int64Array, RowBuffers
+from headwater.readers.kafka.kernel_code import kernel
+from headwater.readers.kafka.layout import BinaryBuffers, HeadersBuffers, RowBuffers, SpanBuffers
+from headwater.readers.kernels.arenas import ArenaPool
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
 
 _ENOUGH_ROWS = 4096
 _ENOUGH_BYTES = 512 << 10
@@ -42,11 +44,18 @@ class RowBuilder:
 
     Args:
         columns: which columns, in which order. Others are neither decoded nor copied.
+        schema: what `row_schema` makes of them.
+        decoded: decodes keys and values that have a format.
         pool: lends the memory for the batches.
     """
 
-    def __init__(self, columns: Sequence[str], pool: ArenaPool) -> None:
-        self._schema = kafka_schema(columns)
+    def __init__(
+        self, columns: Sequence[str], schema: pa.Schema, decoded: DecodedColumns, pool: ArenaPool
+    ) -> None:
+        self._columns = tuple(columns)
+        self._schema = schema
+        self._decoded = decoded
+        self._filled = frozenset(columns) - decoded.names | decoded.needs
         self._pool = pool
         self._topics = arrays.TopicColumn()
         self._reset()
@@ -84,10 +93,12 @@ class RowBuilder:
         Raises:
             CorruptRecordError: the records cannot be decoded. The rows that are waiting are dropped, because
                 the task fails.
-            SourceError: a record has a timestamp that Spark cannot hold; the same.
+            SourceError: a record has a timestamp that Spark cannot hold, or a key or value cannot be decoded
+                now; the same.
         """
-        if self._buffers is None or not self._has_room(chunk):
-            self._open(chunk.most_rows, chunk.most_bytes)
+        buffers = self._buffers
+        if buffers is None or not self._has_room(chunk):
+            buffers = self._open(chunk.most_rows, chunk.most_bytes)
         rows = kernel().decode(
             chunk.data, chunk.batches, state.position, state.stop, self._rows, self._addresses, self._tally
         )
@@ -101,6 +112,8 @@ class RowBuilder:
             base_offset = int(chunk.batches[tally[layout.TALLY_FAULTY_BATCH]]["base_offset"])
             raise fault(rows, state.split.split_id, base_offset)
         if rows > self._rows:
+            if self._decoded.names:
+                self._decoded.append(self._run(chunk, state.split, buffers, rows))
             self._runs.append(_PartitionRows(state.split.topic, state.split.partition, rows - self._rows))
             self._rows = rows
             self._bytes += chunk.most_bytes
@@ -113,9 +126,22 @@ class RowBuilder:
         """
         if self._buffers is None or not self._rows:
             return None
-        columns = [self._column(name, self._buffers) for name in self._schema.names]
+        decoded = self._decoded.finish() if self._decoded.names else {}
+        columns: list[pa.Array[Any]] = []
+        for name in self._columns:
+            columns += decoded.get(name) or [self._column(name, self._buffers)]
         self._reset()
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        return self._decoded.without_dropped(batch)
+
+    def _run(self, chunk: Chunk, split: KafkaPartitionSplit, buffers: RowBuffers, rows: int) -> RecordRun:
+        new = slice(self._rows, rows)
+        places = {"key": buffers.key_spans, "value": buffers.value_spans}
+        spans = {
+            part: Spans(chunk.data, places[part].starts[new], places[part].sizes[new])
+            for part in self._decoded.names
+        }
+        return RecordRun(split, rows - self._rows, spans, buffers.offset[new], buffers.timestamp[new])
 
     def _column(self, name: str, buffers: RowBuffers) -> pa.Array[Any]:  # noqa: PLR0911 - one for each column
         rows = self._rows
@@ -146,15 +172,15 @@ class RowBuilder:
                     tally[layout.TALLY_NULL_HEADER_VALUES],
                 )
 
-    def _open(self, rows: int, size: int) -> None:
+    def _open(self, rows: int, size: int) -> RowBuffers:
         """Lease buffers for at least this many rows and bytes, with room for some more small record sets."""
         self._room_rows = max(rows, _USUAL_ROWS)
         self._room_bytes = max(size, _USUAL_BYTES)
-        wanted = frozenset(self._schema.names)
+        wanted = (self._filled, self._decoded.names, self._room_rows, self._room_bytes)
         # Carved twice: first without memory, which tells how much is needed.
         measured = _Region(_NO_BYTES)
-        _carve(measured, wanted, self._room_rows, self._room_bytes)
-        buffers = _carve(_Region(self._pool.lease(measured.used)), wanted, self._room_rows, self._room_bytes)
+        _carve(measured, *wanted)
+        buffers = _carve(_Region(self._pool.lease(measured.used)), *wanted)
         for column in (
             buffers.key,
             buffers.value,
@@ -167,6 +193,7 @@ class RowBuilder:
             column.validity[:] = 0xFF
         self._buffers = buffers
         self._addresses = buffers.addresses()
+        return buffers
 
 
 class _Region:
@@ -183,8 +210,10 @@ class _Region:
         return piece
 
 
-def _carve(region: _Region, wanted: frozenset[str], rows: int, size: int) -> RowBuffers:
-    """Divide memory into buffers for the wanted columns.
+def _carve(
+    region: _Region, wanted: frozenset[str], decoded: frozenset[str], rows: int, size: int
+) -> RowBuffers:
+    """Divide memory into buffers for the wanted columns, and for the places of what a format decodes.
 
     Keys, values and headers get room for all bytes each, because each of them could be nearly all of the
     records. Pages that are not written to cost nothing.
@@ -202,10 +231,16 @@ def _carve(region: _Region, wanted: frozenset[str], rows: int, size: int) -> Row
     def numbers(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
         return region.take(rows if name in wanted else 0, kind)
 
+    def spans(name: str) -> SpanBuffers:
+        most = rows if name in decoded else 0
+        return SpanBuffers(region.take(most, np.int64), region.take(most, np.int64))
+
     has_headers = "headers" in wanted
     return RowBuffers(
         key=binary("key", rows),
         value=binary("value", rows),
+        key_spans=spans("key"),
+        value_spans=spans("value"),
         offset=numbers("offset", np.int64),
         timestamp=numbers("timestamp", np.int64),
         timestamp_type=numbers("timestampType", np.int32),

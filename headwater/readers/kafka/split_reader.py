@@ -196,8 +196,9 @@ class KafkaSplitReader(SplitReader[RecordSet, KafkaPartitionSplit, int]):
         A broker is lost when its connection failed and was dropped, and a replica when its time is over.
         """
         now_ms = self._clock.monotonic_ms()
+        open_brokers = self._fetchers.nodes()
         for cursor in self._cursors.values():
-            if cursor.broker is not None and cursor.broker not in self._fetchers:
+            if cursor.broker is not None and cursor.broker not in open_brokers:
                 self._look_again(cursor)
             elif cursor.replica_until_ms is not None and now_ms >= cursor.replica_until_ms:
                 cursor.broker = None

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headwater.readers.kafka.layout import BatchArray, ByteArray
+from headwater.readers.kafka.layout import BatchArray
 from headwater.readers.kafka.record_set import CONTROL, TRANSACTIONAL
+from headwater.readers.kernels.arrays import ByteArray
 
 _ABORT = 0
 

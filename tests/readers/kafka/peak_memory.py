@@ -14,10 +14,10 @@ import cramjam
 import pytest
 
 from headwater.core.errors import SourceError
-from headwater.readers.kafka.arenas import ArenaPool, Scratch
 from headwater.readers.kafka.codecs import decompress
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kernels.arenas import ArenaPool, Scratch
 from tests.readers.kafka.record_sets import GZIP, LZ4, SNAPPY, ZSTD, Record, batch, emitted, state_of
 
 MIB = 1 << 20

@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 
 import cramjam
-import lz4.frame  # type: ignore[import-untyped]
+import lz4.frame
 import numpy as np
 import pytest
 
 from headwater.core.errors import CorruptRecordError, SourceError
-from headwater.readers.kafka.arenas import ArenaPool, Scratch
 from headwater.readers.kafka.codecs import decompress
 from headwater.readers.kafka.emitter import MOST_INFLATED_BYTES
+from headwater.readers.kernels.arenas import ArenaPool, Scratch
 from tests.readers.kafka.record_sets import COMPRESS, GZIP, LZ4, NO_CODEC, SNAPPY, ZSTD, xerial
 
 MIB = 1 << 20

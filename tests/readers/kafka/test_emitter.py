@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from headwater.core.emitter import SplitState
 from headwater.core.errors import SourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
-from headwater.readers.kafka.arenas import ArenaPool
 from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 from headwater.readers.kafka.emitter import KafkaRecordEmitter
 from headwater.readers.kafka.record_set import RecordSet
+from headwater.readers.kernels.arenas import ArenaPool
 from tests.readers.kafka.record_sets import (
     COMPRESS,
     FOREVER,
@@ -206,13 +206,23 @@ def test_empty_is_not_null() -> None:
     assert (row.key, row.value, row.headers) == (b"", b"", (("", b""),))
 
 
-def test_header_keys_that_are_not_utf8_are_mended_as_java_mends_them() -> None:
+@pytest.mark.parametrize(
+    ("key", "mended"),
+    [
+        (b"ev\xff\xfe", "ev\ufffd\ufffd"),
+        (b"e\xed\xa0\x80", "e\ufffd"),  # half a surrogate pair is one character for Java, three for Python
+        (b"ev\xed\xa0", "ev\ufffd"),
+        (b"ev\xe2\x82", "ev\ufffd"),
+        (b"\xf0\x9f\x98i", "\ufffdi"),
+    ],
+)
+def test_header_keys_that_are_not_utf8_are_mended_as_java_mends_them(key: bytes, mended: str) -> None:
     raw = batch(
         [Record(0, headers=[("good", b"1"), ("evil", b"2")])],
-        compress=lambda body: body.replace(b"evil", b"ev\xff\xfe"),
+        compress=lambda body: body.replace(b"evil", key),
     )
     (row,) = emitted(raw)
-    assert row.headers == (("good", b"1"), ("ev\ufffd\ufffd", b"2"))
+    assert row.headers == (("good", b"1"), (mended, b"2"))
 
 
 def test_times_before_1970_and_no_time() -> None:

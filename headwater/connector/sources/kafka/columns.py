@@ -6,6 +6,7 @@ and numpy, which take longer to load than everything else that this step needs.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql.types import (
@@ -19,8 +20,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from headwater.connector.formats.settings import PartSettings
 from headwater.connector.options import Option, ParsedOptions, boolean, names
 from headwater.core.errors import OptionError
+from headwater.readers.formats.decoded_part import is_spread, part_of
 
 KAFKA_TYPE: Final = StructType(
     [
@@ -43,7 +46,8 @@ _COLUMNS: Final = Option(
     "columns",
     names,
     None,
-    "Only these columns, in this order: what is not asked for is not decoded, copied or handed over.",
+    "Only these columns, in this order: what is not asked for is not decoded, copied or handed over. With "
+    "`valueFormat` or `keyFormat`, `value.*` and `key.*` are all columns of the value and the key.",
     shown_default="all",
 )
 _INCLUDE_HEADERS: Final = Option("includeHeaders", boolean, False, "Whether there is a column `headers`.")
@@ -51,8 +55,13 @@ _INCLUDE_HEADERS: Final = Option("includeHeaders", boolean, False, "Whether ther
 COLUMN_OPTIONS: Final = (_COLUMNS, _INCLUDE_HEADERS)
 
 
-def chosen_columns(options: ParsedOptions) -> tuple[str, ...]:
+def chosen_columns(options: ParsedOptions, decoded: Collection[str]) -> tuple[str, ...]:
     """Return the names of the columns as Spark spells them, in the order that was asked for.
+
+    Args:
+        options: the user's.
+        decoded: ``key``, ``value`` or both, if a format decodes them: ``key.*`` and ``value.*`` stand for all
+            of their columns then.
 
     Raises:
         OptionError: there is no such column, or one comes twice.
@@ -61,13 +70,50 @@ def chosen_columns(options: ParsedOptions) -> tuple[str, ...]:
     columns = options[_COLUMNS]
     if columns is None:
         return tuple(every if options[_INCLUDE_HEADERS] else every[:-1])
-    by_lower = {name.lower(): name for name in every}
+    by_lower = {name.lower(): name for name in [*every, *(f"{part}.*" for part in decoded)]}
     if unknown := [name for name in columns if name.lower() not in by_lower]:
+        part = part_of(unknown[0].lower())
+        needs = f" without option '{part}Format'" if part in {"key", "value"} else ""
         raise OptionError(
-            f"{unknown[0]!r} is not a column of the kafka source; there are {', '.join(every)}",
+            f"{unknown[0]!r} is not a column of the kafka source{needs}; there are "
+            f"{', '.join(by_lower.values())}",
             option=_COLUMNS.name,
         )
     found = tuple(by_lower[name.lower()] for name in columns)
     if twice := [name for at, name in enumerate(found) if name in found[:at]]:
         raise OptionError(f"{twice[0]!r} comes twice", option=_COLUMNS.name)
     return found
+
+
+def row_type(columns: Sequence[str], parts: Mapping[str, PartSettings]) -> StructType:
+    """Return the schema of a row: what `headwater.readers.kafka.columns.row_schema` returns, for Spark.
+
+    Raises:
+        OptionError: two columns have one name, or a prefix counts for nothing.
+    """
+    for part, settings in parts.items():
+        if settings.prefix and f"{part}.*" not in columns:
+            raise OptionError(f"counts only where option 'columns' has '{part}.*'", option=f"{part}Prefix")
+    made: list[tuple[StructField, str]] = []
+    for name in columns:
+        part = part_of(name)
+        made += [(field, part) for field in _fields(name, parts.get(part))]
+    before: dict[str, str] = {}
+    for field, part in made:
+        lower = field.name.lower()
+        if lower in before:
+            raise OptionError(
+                f"two columns are called {field.name!r}, one of {before[lower]!r} and one of {part!r}: set a "
+                "prefix that tells them apart",
+                option=f"{part if f'{part}.*' in columns else before[lower]}Prefix",
+            )
+        before[lower] = part
+    return StructType([field for field, _ in made])
+
+
+def _fields(column: str, part: PartSettings | None) -> Sequence[StructField]:
+    if part is None:
+        return [KAFKA_TYPE[column]]
+    if is_spread(column):
+        return [StructField(part.prefix + field.name, field.dataType) for field in part.columns.fields]
+    return [StructField(column, part.columns.fields[0].dataType if part.is_single_value else part.columns)]

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import Final
 
+from headwater.connector.formats.options import FORMAT_OPTIONS
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -110,6 +111,7 @@ KAFKA_OPTIONS: Final = OptionTable(
     [
         *OFFSET_OPTIONS,
         *COLUMN_OPTIONS,
+        *FORMAT_OPTIONS,
         FAIL_ON_DATA_LOSS,
         ACCEPT_NEW_TOPIC_IDS,
         replace(MIN_PARTITIONS, help="Cut large partitions until a batch has about so many tasks."),

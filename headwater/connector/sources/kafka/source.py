@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import StructType
-
+from headwater.connector.formats.options import SCHEMA_EVOLUTION
+from headwater.connector.formats.settings import bad_records_location, part_settings
+from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.kafka.columns import KAFKA_TYPE, chosen_columns
+from headwater.connector.sources.kafka.columns import chosen_columns, row_type
 from headwater.connector.sources.kafka.offset_options import ending_offsets, starting_offsets, subscription
 from headwater.connector.sources.kafka.options import (
     ACCEPT_NEW_TOPIC_IDS,
@@ -39,8 +41,11 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
+from headwater.enumerators.kafka.offsets_initializer import check_timestamps
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.formats.bad_records_location import BadRecordsLocation, block_start
+from headwater.readers.formats.decoded_part import DecodedPart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,6 +62,10 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     Attributes:
         lookup: how to reach the cluster, what to read, from where to where.
         columns: which columns, in which order.
+        parts: ``key``, ``value`` or both, if a format decodes them.
+        fields: what the checkpoint says of them (`logged_schema`).
+        bad_records: where records go that cannot be decoded.
+        schema_evolution: whether a query may go on with other fields than its checkpoint says.
         fail_on_data_loss: whether records that are gone are an error.
         poll_timeout_ms: how long a task waits without progress.
         most_inflated_bytes: the most that one compressed batch may become.
@@ -65,6 +74,10 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
 
     lookup: LookupSettings
     columns: tuple[str, ...]
+    parts: Mapping[str, DecodedPart]
+    fields: JsonValue
+    bad_records: BadRecordsLocation | None
+    schema_evolution: bool
     fail_on_data_loss: bool
     poll_timeout_ms: int
     most_inflated_bytes: int
@@ -79,9 +92,17 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         return not self.fail_on_data_loss
 
     def schema(self) -> pa.Schema:
-        from headwater.readers.kafka.columns import kafka_schema
+        from headwater.readers.kafka.columns import row_schema
 
-        return kafka_schema(self.columns)
+        return row_schema(self.columns, self.parts)
+
+    @property
+    def logged_schema(self) -> JsonValue:
+        return self.fields
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        return self.schema_evolution
 
     @property
     def forgets_kept_splits(self) -> bool:
@@ -117,6 +138,8 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
             from headwater.readers.kafka.emitter import KafkaRecordEmitter
         return KafkaRecordEmitter(
             self.columns,
+            parts={name: with_session_zone(part) for name, part in self.parts.items()},
+            bad_records=self.bad_records,
             check_crcs=self.lookup.client.check_crcs,
             most_inflated_bytes=self.most_inflated_bytes,
         )
@@ -158,9 +181,22 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     def position_after(self, start: int, rows: int, stop: int) -> int:
         return min(start + rows, stop)
 
+    def cut(
+        self, whole: SplitRange[KafkaPartitionSplit, int], pieces: int
+    ) -> Sequence[SplitRange[KafkaPartitionSplit, int]]:
+        """Where bad records go to files, cut between the blocks of these only: see `BadRecordFiles`."""
+        cut = super().cut(whole, pieces)
+        if self.bad_records is None:
+            return cut
+        inner = {block_start(piece.start) for piece in cut}
+        borders = sorted({whole.start, whole.stop, *(at for at in inner if at > whole.start)})
+        return [SplitRange(whole.split, start, stop) for start, stop in pairwise(borders)]
+
 
 def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
-    """Make the Kafka source from the user's options. Opens nothing.
+    """Make the Kafka source from the user's options.
+
+    Opens nothing, except where a schema lies in a file or in a schema registry.
 
     Args:
         options: as Spark delivers them, keys lower-cased.
@@ -168,24 +204,38 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
 
     Raises:
         OptionError: an option is unknown, malformed, missing or of the other mode.
+        SourceError: the schema registry does not have a schema, or does not answer.
         MissingDependencyError: kafka-python is not installed.
     """
     require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
     parsed = KAFKA_OPTIONS.parse(options, boundedness)
+    wanted = subscription(parsed)
+    parts = part_settings(parsed, wanted.topics)
+    columns = chosen_columns(parsed, parts)
+    spark_schema = row_type(columns, parts)
     client = ClientConfig.from_options(options)
+    # Before the mode is known, what only a batch refuses is let through.
+    starting = starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED)
+    ending = None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else ending_offsets(parsed)
+    if ending is not None:
+        check_timestamps(starting, ending)
     source = KafkaSource(
         lookup=LookupSettings(
             client=client,
-            subscription=subscription(parsed),
-            # Before the mode is known, what only a batch refuses is let through.
-            starting=starting_offsets(parsed, boundedness or Boundedness.CONTINUOUS_UNBOUNDED),
-            ending=None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else ending_offsets(parsed),
+            subscription=wanted,
+            starting=starting,
+            ending=ending,
             num_retries=parsed[NUM_RETRIES],
             retry_interval_ms=parsed[RETRY_INTERVAL],
             accept_new_topic_ids=parsed[ACCEPT_NEW_TOPIC_IDS],
             commit_to_group=parsed[COMMIT_TO_GROUP],
         ),
-        columns=chosen_columns(parsed),
+        columns=columns,
+        # The schema is asked for before the mode is known. It takes no Arrow then.
+        parts={name: part.decoded_part() for name, part in parts.items()} if boundedness else {},
+        fields={name: part.logged() for name, part in parts.items()} or None,
+        bad_records=bad_records_location(parsed, parts),
+        schema_evolution=parsed[SCHEMA_EVOLUTION],
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
         poll_timeout_ms=parsed[POLL_TIMEOUT],
         most_inflated_bytes=parsed[MAX_INFLATED],
@@ -200,5 +250,5 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
             deadline_ms=(1 + parsed[NUM_RETRIES]) * (client.default_api_timeout_ms + parsed[RETRY_INTERVAL]),
             most_ms=max(50, parsed[RETRY_INTERVAL]),
         ),
-        spark_schema=StructType([KAFKA_TYPE[name] for name in source.columns]),
+        spark_schema=spark_schema,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,6 +64,45 @@ def test_what_is_counted_survives_a_restart_and_grows(query: Query, kafka: Local
     assert places(query.replay()) == [(0, i) for i in range(22, 25)]
     query.step()
     assert losses(query)[:2] == (0, 7 + 2)
+
+
+def test_under_retention_each_record_is_read_once_or_counted_as_lost(
+    kafka: LocalKafka, topic: str, rng: random.Random
+) -> None:
+    """Records go before a batch is planned and before it is read, up to places near the ones planned."""
+    kafka.create_topic(topic, 3)
+    rows = []
+    written = 0
+    with Query(
+        kafka.bootstrap_servers,
+        subscribe=topic,
+        startingOffsets="earliest",
+        failOnDataLoss="false",
+        maxOffsetsPerTrigger="150",
+        minPartitions="6",
+    ) as reading:
+
+        def retention() -> None:
+            positions: Any = reading.log[-1]["positions"]
+            ends = kafka.end_offsets(topic)
+            before = {number: positions[topic][str(number)] + rng.randint(-50, 50) for number in ends}
+            kafka.delete_records(topic, {n: min(max(before[n], 0), end) for n, end in ends.items()})
+
+        reading.plan()
+        for _ in range(20):
+            written += len(kafka.produce(topic, [b"x"] * rng.randint(1, 300)))
+            retention()
+            if reading.plan():
+                retention()
+                rows += places(reading.replay())
+        # What the last tasks have found stands in the offset after it.
+        written += len(kafka.produce(topic, [b"x"]))
+        while (more := reading.step()) is not None:
+            rows += places(more)
+        by_planning, by_tasks, _ = losses(reading)
+    assert len(rows) == len(set(rows))
+    assert min(by_planning, by_tasks) > 0
+    assert len(rows) + by_planning + by_tasks == written
 
 
 def test_a_batch_read_logs_each_range_once_for_there_is_no_offset_to_count_in(

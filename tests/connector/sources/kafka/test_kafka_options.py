@@ -17,8 +17,10 @@ from headwater.connector.sources.kafka.options import KAFKA_OPTIONS, render
 from headwater.connector.sources.kafka.source import KafkaSource
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
+from headwater.core.split import SplitRange
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, CommittedBy, OffsetsInitializer
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.enumerators.kafka.subscription import AssignedPartitions, TopicNames, TopicPattern
 from tests.connector.sources.kafka.kafka_queries import configure
 
@@ -521,3 +523,70 @@ class TestKafkasOwn:
                 "the positions; commitOffsetsToGroup shows them to tools"
             )
         ]
+
+
+class TestFormats:
+    """Which options about keys and values go together, and which columns they make."""
+
+    @staticmethod
+    def columns(**given: str) -> str:
+        schema = configured(None, **given).spark_schema
+        assert schema is not None
+        return schema.simpleString()
+
+    def test_the_schema_is_known_before_the_mode_and_the_same_in_it(self) -> None:
+        given = {"valueFormat": "text", "keyFormat": "text", "columns": "value.*,key,offset"}
+        assert self.columns(**given) == "struct<value:string,key:string,offset:bigint>"
+        assert source(BATCH, **given).schema().names == ["value", "key", "offset"]
+
+    def test_without_columns_it_is_that_of_kafka_with_decoded_parts(self) -> None:
+        assert self.columns(valueFormat="text").startswith("struct<key:binary,value:string,topic:string,")
+
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            ({"valueFormat": "jsonn"}, "'valueFormat': must be one of "),
+            ({"valueSchema": "id long"}, "'valueSchema': counts only where 'valueFormat'"),
+            ({"keyPrefix": "k_"}, "'keyPrefix': counts only where 'keyFormat'"),
+            ({"mode": "FAILFAST"}, "'mode': counts only where 'valueFormat'"),
+            ({"keyMode": "FAILFAST"}, "'keyMode': counts only where 'keyFormat'"),
+            ({"valueFormat": "text", "keyTimeZone": "UTC"}, "'keyTimeZone': counts only where 'keyFormat'"),
+            ({"valueFormat": "text", "mode": "DROPMALFORMED"}, "no meaning for the format 'text'"),
+            (
+                {"valueFormat": "text", "valueSchema": "id long"},
+                "'valueSchema': has no meaning for the",
+            ),
+            ({"valueFormat": "text", "mode": "STRICT"}, "must be one of PERMISSIVE, DROPMALFORMED, FAILFAST"),
+            ({"valueFormat": "text", "valueSchema": "id lon"}, "'valueSchema': has 'lon' where a type"),
+            ({"columns": "value.*"}, "'value.*' is not a column of the kafka source without option 'valueF"),
+            ({"valueFormat": "text", "columns": "key.*"}, "without option 'keyFormat'"),
+            ({"badRecordsPath": "/bad"}, "'badRecordsPath': counts only with option 'valueFormat'"),
+            ({"valueFormat": "text", "badRecordsPath": "bad"}, "must be an absolute path"),
+            (
+                {"valueFormat": "text", "valuePrefix": "v_"},
+                "'valuePrefix': counts only where option 'columns'",
+            ),
+            ({"badRecordsStorageOptions": "{}"}, "counts only with option 'badRecordsPath'"),
+            ({"valueFromat": "text"}, "did you mean 'valueFormat'?"),
+        ],
+    )
+    def test_what_counts_for_nothing_is_refused_by_name(self, given: dict[str, str], reason: str) -> None:
+        assert reason in refusal(**given)
+
+    def test_columns_of_one_name_are_refused_and_prefixes_tell_them_apart(self) -> None:
+        given = {"valueFormat": "text", "keyFormat": "text", "columns": "key.*,value.*"}
+        assert "'valuePrefix': two columns are called 'value', one of 'key' and one of 'value'" in refusal(
+            **given
+        )
+        assert self.columns(**given, keyPrefix="k_") == "struct<k_value:string,value:string>"
+
+    def test_tasks_are_cut_between_blocks_where_there_are_files_of_bad_records(self) -> None:
+        whole = SplitRange(KafkaPartitionSplit("a", 0), 1_500, 7_200)
+        plain = source(BATCH, valueFormat="text").cut(whole, 3)
+        assert [piece.start for piece in plain] == [1_500, 3_400, 5_300]
+        into_files = source(BATCH, valueFormat="text", badRecordsPath="/bad")
+        for pieces in range(1, 20):
+            cut = into_files.cut(whole, pieces)
+            assert [piece.stop for piece in cut] == [*(piece.start for piece in cut[1:]), 7_200]
+            assert cut[0].start == 1_500
+            assert all(piece.start % 1_000 == 0 for piece in cut[1:])

@@ -1,0 +1,218 @@
+"""Schemas as users write them: Spark's DDL (``id long, tags array<string>``) or Spark's JSON.
+
+PySpark parses DDL with the JVM, which the processes that load a source do not have.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+_SIMPLE: Final[dict[str, Callable[[], DataType]]] = {
+    "bigint": LongType,
+    "binary": BinaryType,
+    "boolean": BooleanType,
+    "byte": ByteType,
+    "date": DateType,
+    "double": DoubleType,
+    "float": FloatType,
+    "int": IntegerType,
+    "integer": IntegerType,
+    "long": LongType,
+    "real": FloatType,
+    "short": ShortType,
+    "smallint": ShortType,
+    "string": StringType,
+    "timestamp": TimestampType,
+    "timestamp_ltz": TimestampType,
+    "timestamp_ntz": TimestampNTZType,
+    "tinyint": ByteType,
+}
+_DECIMALS: Final = ("dec", "decimal", "numeric")
+_TOKEN: Final = re.compile(
+    r"\s*(?:(`(?:[^`]|``)+`)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(\w+)|([<>(),:]))"
+)
+_MOST_DEPTH: Final = 64
+
+
+def schema(raw: str) -> StructType:
+    """Return the fields that a user's text names; all of them may be null.
+
+    Raises:
+        ValueError: it is no schema, or has types that no format makes.
+    """
+    found = _from_json(raw) if raw.lstrip().startswith("{") else _Parser(raw).schema()
+    _check(found, "")
+    return found
+
+
+def _from_json(raw: str) -> StructType:
+    try:
+        return StructType.fromJson(json.loads(raw))
+    except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
+        raise ValueError(f"is not a schema in Spark's JSON: {error!r}") from None
+
+
+class _Parser:
+    def __init__(self, raw: str) -> None:
+        self._raw = raw
+        self._tokens = _tokens(raw)
+        self._at = 0
+
+    def schema(self) -> StructType:
+        fields = self._fields(end="", depth=0)
+        if not fields:
+            raise ValueError("must name at least one field, such as: id long")
+        return StructType(fields)
+
+    def _fields(self, *, end: str, depth: int) -> list[StructField]:
+        fields: list[StructField] = []
+        while self._peek() != end:
+            if fields:
+                self._take(",")
+            name = self._name()
+            if self._peek() == ":":
+                self._take(":")
+            kind = self._type(depth)
+            self._refuse_not_null(name)
+            comment = self._comment()
+            fields.append(StructField(name, kind, metadata={"comment": comment} if comment else None))
+        return fields
+
+    def _type(self, depth: int) -> DataType:
+        if depth > _MOST_DEPTH:
+            raise ValueError(f"has more than {_MOST_DEPTH} types inside of each other")
+        word = self._next().lower()
+        if word in _DECIMALS:
+            return self._decimal()
+        if word in _SIMPLE:
+            return _SIMPLE[word]()
+        if word not in {"array", "map", "struct"}:
+            raise self._unexpected(word, "a type that formats make")
+        self._take("<")
+        kind: DataType
+        if word == "array":
+            kind = ArrayType(self._type(depth + 1))
+        elif word == "map":
+            key = self._type(depth + 1)
+            self._take(",")
+            kind = MapType(key, self._type(depth + 1))
+        else:
+            kind = StructType(self._fields(end=">", depth=depth + 1))
+        self._take(">")
+        return kind
+
+    def _decimal(self) -> DecimalType:
+        if self._peek() != "(":
+            return DecimalType(10, 0)
+        self._take("(")
+        numbers = [self._number()]
+        if self._peek() == ",":
+            self._take(",")
+            numbers.append(self._number())
+        self._take(")")
+        return DecimalType(*numbers)
+
+    def _number(self) -> int:
+        token = self._next()
+        if not token.isdecimal():
+            raise self._unexpected(token, "a number")
+        return int(token)
+
+    def _name(self) -> str:
+        token = self._next()
+        if token.startswith("`"):
+            return token[1:-1].replace("``", "`")
+        if not re.fullmatch(r"\w+", token):
+            raise self._unexpected(token, "the name of a field")
+        return token
+
+    def _refuse_not_null(self, name: str) -> None:
+        if self._peek().lower() == "not":
+            raise ValueError(
+                f"says that {name!r} is NOT NULL; any record may lack a field: leave NOT NULL out"
+            )
+
+    def _comment(self) -> str:
+        if self._peek().lower() != "comment":
+            return ""
+        self._next()
+        return self._next()[1:-1]
+
+    def _peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        if not token:
+            raise ValueError(f"ends too early: {self._raw!r}")
+        self._at += 1
+        return token
+
+    def _take(self, wanted: str) -> None:
+        token = self._next()
+        if token != wanted:
+            raise self._unexpected(token, repr(wanted))
+
+    def _unexpected(self, token: str, wanted: str) -> ValueError:
+        return ValueError(f"has {token!r} where {wanted} should be: {self._raw!r}")
+
+
+def _tokens(raw: str) -> list[str]:
+    tokens = []
+    at = 0
+    while raw[at:].strip():
+        found = _TOKEN.match(raw, at)
+        if found is None:
+            raise ValueError(f"cannot be read from {raw[at:].strip()[:20]!r} on; quote names with backticks")
+        tokens.append(found.group(found.lastindex or 0))
+        at = found.end()
+    return tokens
+
+
+def _check(kind: DataType, path: str) -> None:
+    """Refuse types that no format makes, and names that come twice: Spark ignores case.
+
+    Raises:
+        ValueError: with the path of the field.
+    """
+    if isinstance(kind, StructType):
+        lower = [field.name.lower() for field in kind.fields]
+        if twice := [name for at, name in enumerate(lower) if name in lower[:at]]:
+            raise ValueError(f"names {path + twice[0]!r} twice; Spark does not tell upper case from lower")
+        for field in kind.fields:
+            _check(field.dataType, f"{path}{field.name}.")
+    elif isinstance(kind, ArrayType):
+        _check(kind.elementType, path)
+    elif isinstance(kind, MapType):
+        if kind.keyType.typeName() != "string":
+            raise ValueError(f"has a map at {path[:-1]!r} whose keys are no strings")
+        _check(kind.valueType, path)
+    elif kind.typeName() not in _MADE:
+        raise ValueError(f"has {kind.simpleString()} at {path[:-1]!r}, a type that no format makes")
+
+
+_MADE: Final = frozenset({"decimal", *(make().typeName() for make in _SIMPLE.values())})

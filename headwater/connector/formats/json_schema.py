@@ -1,0 +1,121 @@
+"""JSON Schema as Spark's types: the fields of values whose schema a registry has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from headwater.core.errors import FormatSchemaError
+
+_SIMPLE: Final[Mapping[str, DataType]] = {
+    "boolean": BooleanType(),
+    "integer": LongType(),
+    "number": DoubleType(),
+    "string": StringType(),
+}
+_MOST_DEPTH: Final = 64
+
+
+def fields_of_json_schema(text: str) -> StructType:
+    """Return the fields that a schema describes, in its order; all of them may be null.
+
+    What a schema says about values beside their types (patterns, ranges, required fields) is not looked at.
+
+    Raises:
+        FormatSchemaError: it describes no object, or has something that no column can hold.
+    """
+    try:
+        root = json.loads(text)
+    except ValueError as error:
+        raise FormatSchemaError(f"the JSON schema is not JSON: {error}") from None
+    found = _Converter(root).type_of(root, "the value", 0)
+    if not isinstance(found, StructType):
+        raise FormatSchemaError("the JSON schema does not describe an object with properties")
+    return found
+
+
+class _Converter:
+    def __init__(self, root: Any) -> None:
+        self._root = root
+
+    def type_of(self, schema: Any, path: str, depth: int) -> DataType:
+        if depth > _MOST_DEPTH:
+            raise _refusal(path, "is nested too deeply, or contains itself")
+        if not isinstance(schema, dict):
+            raise _refusal(path, f"may be anything: its schema is {schema!r}")
+        if "$ref" in schema:
+            return self.type_of(self._referred(schema["$ref"], path), path, depth + 1)
+        for word in ("oneOf", "anyOf", "allOf"):
+            if word in schema:
+                return self._only(schema[word], path, depth)
+        kind = _kind(schema, path)
+        if kind in _SIMPLE:
+            return _SIMPLE[kind]
+        if kind == "array":
+            return ArrayType(self.type_of(schema.get("items"), f"{path}[]", depth + 1))
+        if kind == "object":
+            return self._object(schema, path, depth)
+        raise _refusal(path, f"is of the type {kind!r}")
+
+    def _object(self, schema: Mapping[str, Any], path: str, depth: int) -> DataType:
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and properties:
+            return StructType(
+                [
+                    StructField(name, self.type_of(of_name, f"{path}.{name}", depth + 1))
+                    for name, of_name in properties.items()
+                ]
+            )
+        values = schema.get("additionalProperties")
+        return MapType(StringType(), self.type_of(values, f"{path}.*", depth + 1))
+
+    def _only(self, choices: Any, path: str, depth: int) -> DataType:
+        """Return the type of the only choice beside null."""
+        found = [each for each in choices if not (isinstance(each, dict) and each.get("type") == "null")]
+        if len(found) != 1:
+            raise _refusal(path, "may be of several types")
+        return self.type_of(found[0], path, depth + 1)
+
+    def _referred(self, reference: Any, path: str) -> Any:
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            raise _refusal(path, f"refers to {reference!r}, which is another schema")
+        found = self._root
+        for part in reference.removeprefix("#").split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, dict) or name not in found:
+                raise _refusal(path, f"refers to {reference!r}, which is not there")
+            found = found[name]
+        return found
+
+
+def _kind(schema: Mapping[str, Any], path: str) -> str:
+    """Return the one type beside null."""
+    given = schema.get("type")
+    if given is None and "properties" in schema:
+        return "object"
+    if given is None and all(isinstance(each, str) for each in schema.get("enum", [None])):
+        return "string"
+    kinds: Sequence[Any] = given if isinstance(given, list) else [given]
+    found = [kind for kind in kinds if kind != "null"]
+    if len(found) > 1:
+        raise _refusal(path, "may be of several types")
+    if not found or not isinstance(found[0], str):
+        raise _refusal(path, "has no type beside null")
+    return found[0]
+
+
+def _refusal(path: str, what: str) -> FormatSchemaError:
+    return FormatSchemaError(f"the JSON schema: {path} {what}; no column can hold that")

@@ -1,0 +1,150 @@
+"""The options about a schema registry, and the schema that they and those of a part name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.connector.options import Option, ParsedOptions, duration_ms, names, text
+from headwater.core.errors import OptionError, UnknownSplitError
+from headwater.core.imports import importing
+
+if TYPE_CHECKING:
+    from headwater.connector.formats.format_request import FormatRequest
+    from headwater.readers.formats.registry.client import RegisteredSchema
+    from headwater.readers.formats.registry.settings import RegistrySettings
+
+_DEADLINE_MS: Final = 120_000
+_WHERE: Final = (
+    "It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor."
+)
+
+
+def _urls(raw: str) -> tuple[str, ...]:
+    found = names(raw)
+    if not all(url.startswith(("http://", "https://")) for url in found):
+        raise ValueError(f"must be URLs such as http://host:8081, with commas between them, not {raw!r}")
+    return found
+
+
+URL: Final = Option(
+    "schema.registry.url",
+    _urls,
+    None,
+    "Where the schema registry is, which speaks Confluent's REST API; several addresses of one registry with "
+    "commas between them. Required for `confluent-avro` and `confluent-protobuf`, and for `confluent-json` "
+    "without a schema.",
+)
+_USER: Final = Option(
+    "schema.registry.basic.auth.user.info",
+    text,
+    None,
+    f"`user:password` for basic authentication. {_WHERE}",
+)
+_TOKEN: Final = Option("schema.registry.bearer.auth.token", text, None, f"A bearer token. {_WHERE}")
+_CA: Final = Option(
+    "schema.registry.ssl.ca.location",
+    text,
+    None,
+    "A PEM file of the certificates to trust, there where it is used.",
+    shown_default="the system's",
+)
+_CERTIFICATE: Final = Option(
+    "schema.registry.ssl.certificate.location", text, None, "A PEM file of this client's certificate."
+)
+_KEY: Final = Option(
+    "schema.registry.ssl.key.location",
+    text,
+    None,
+    "A PEM file of its key, without a password.",
+    shown_default="in the same file",
+)
+_DEADLINE: Final = Option(
+    "schema.registry.deadlineMs",
+    duration_ms,
+    None,
+    "For how long a registry that is away, or does not know an id yet, is asked again.",
+    shown_default=f"`{_DEADLINE_MS}`",
+)
+
+REGISTRY_OPTIONS: Final[tuple[Option[Any], ...]] = (URL, _USER, _TOKEN, _CA, _CERTIFICATE, _KEY, _DEADLINE)
+"""In the order of the docs."""
+
+
+def check_no_registry(options: ParsedOptions) -> None:
+    """Refuse options about a registry where no format asks one.
+
+    Raises:
+        OptionError: one of them was given.
+    """
+    for option in REGISTRY_OPTIONS:
+        if options[option] is not None:
+            raise OptionError(
+                "counts only with a format that asks a registry: confluent-avro, confluent-protobuf, or "
+                "confluent-json without a schema",
+                option=option.name,
+            )
+
+
+def registry_settings(request: FormatRequest) -> RegistrySettings:
+    """Return where the registry is.
+
+    Raises:
+        OptionError: it is not said, or two ways to authenticate are.
+    """
+    from headwater.core.tls import TlsSettings
+    from headwater.readers.formats.registry.settings import RegistrySettings
+
+    given = request.given
+    urls = given.require(URL, f" for the format {given[request.rows.format]!r}")
+    if given[_USER] is not None and given[_TOKEN] is not None:
+        raise OptionError(f"goes not together with option {_USER.name!r}", option=_TOKEN.name)
+    if given[_KEY] is not None and given[_CERTIFICATE] is None:
+        raise OptionError(f"counts only with option {_CERTIFICATE.name!r}", option=_KEY.name)
+    deadline_ms = given[_DEADLINE]
+    return RegistrySettings(
+        urls=urls,
+        user_info=given[_USER],
+        token=given[_TOKEN],
+        tls=TlsSettings(
+            ca=given[_CA], certificate=given[_CERTIFICATE], key=given[_KEY], prefix="schema.registry.ssl."
+        ),
+        deadline_ms=_DEADLINE_MS if deadline_ms is None else deadline_ms,
+    )
+
+
+def registered_schema(request: FormatRequest, *, serialized: bool = False) -> RegisteredSchema:
+    """Ask the registry for the schema that the columns are to be made of. On the driver; blocks.
+
+    Args:
+        request: names subject and version.
+        serialized: see `SchemaRegistry`.
+
+    Raises:
+        OptionError: the subject is not known.
+        SourceError: the registry does not have it, or does not answer.
+    """
+    rows = request.rows
+    subject = request.given[rows.subject] or _subject_of_topic(request)
+    with importing("a schema registry", extra="formats"):
+        from headwater.readers.formats.registry.client import registry
+    version = request.given[rows.version] or "latest"
+    try:
+        return registry(registry_settings(request)).by_version(subject, version, serialized=serialized)
+    except UnknownSplitError as error:
+        raise UnknownSplitError(
+            f"{error.message}. Option {rows.subject.name!r} names the subject, {rows.version.name!r} the "
+            "version",
+            source=error.source,
+        ) from error
+
+
+def _subject_of_topic(request: FormatRequest) -> str:
+    """Return the subject as Confluent's `TopicNameStrategy` has it."""
+    topics = request.topics
+    if topics is None or len(topics) != 1:
+        raise request.refusal(
+            request.rows.subject,
+            "is required where more than one topic may be read: it names the schema that the columns are "
+            f"made of. Of a single topic it is the topic's name and -{request.rows.part}",
+        )
+    return f"{next(iter(topics))}-{request.rows.part}"

@@ -1,0 +1,34 @@
+"""The time zone of times that are written without one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark import TaskContext
+
+from headwater.core.errors import OptionError
+from headwater.readers.formats.decoded_part import DecodedPart
+
+_SESSION_ZONE = "spark.sql.session.timeZone"
+
+
+def with_session_zone(part: DecodedPart) -> DecodedPart:
+    """Return a part whose format knows the session's zone, if it needs one and the user gave none. In a task.
+
+    Spark tells tasks the settings that a session was given, and not its defaults. So the zone is known only
+    if somebody has set it. The default, the zone of the driver's host, is not for a task to guess.
+
+    Raises:
+        OptionError: nobody has.
+    """
+    if not part.zone_option:
+        return part
+    context = TaskContext.get()
+    zone = context.getLocalProperty(_SESSION_ZONE) if context is not None else None
+    if not zone:
+        raise OptionError(
+            "is required: there are columns of type timestamp, a time may be written without its zone, and "
+            f"nobody has set {_SESSION_ZONE}; set one of the two",
+            option=part.zone_option,
+        )
+    return replace(part, format=part.format.in_time_zone(zone))

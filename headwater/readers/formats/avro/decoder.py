@@ -1,0 +1,149 @@
+"""Decodes values of Avro: runs the kernel with a program for each schema that it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.readers.formats import table_layout as table
+from headwater.readers.formats.avro import layout
+from headwater.readers.formats.avro.columns import arrow_schema
+from headwater.readers.formats.avro.kernel_code import kernel
+from headwater.readers.formats.avro.program import Program, compile_program, nodes_of_nulls
+from headwater.readers.formats.avro.schema import AvroType
+from headwater.readers.formats.column_table import ColumnTable
+from headwater.readers.formats.corrupt_column import CorruptColumn
+from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
+from headwater.readers.formats.wire_format import header_reason, schema_id
+from headwater.readers.kernels.arrays import address
+
+PLAIN: Final = -1
+"""The id of the only schema, where values name none."""
+_ROOT: Final = 0
+
+
+class AvroDecoder(ValueDecoder):
+    """Decodes values of one schema, or of those that they name in a header.
+
+    Args:
+        reader: the schema whose columns are made.
+        corrupt_column: whether there is a column for bad values, after the others.
+        header: how many bytes of each value are before Avro's; 0: there is no header.
+        writer: called for each schema that is met for the first time, with its id, `PLAIN` without a header,
+            and the number of the value.
+    """
+
+    def __init__(
+        self, reader: AvroType, *, corrupt_column: bool, header: int, writer: Callable[[int, int], AvroType]
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._header = header
+        self._table = ColumnTable(list(arrow_schema(reader)))
+        self._corrupt = CorruptColumn() if corrupt_column else None
+        self._programs: list[Program] = []
+        self._frames = np.zeros(layout.FRAME_FIELDS, np.int64)
+        self._ids: list[int] = []
+        self._codes: dict[str, int] = {}
+        self._state = np.zeros(table.STATE_FIELDS, np.int64)
+        self._given = np.zeros(layout.IN_FIELDS, np.int64)
+        self._bad = np.empty((2, 0), np.int64)
+        self._nulls = np.fromiter(nodes_of_nulls(self._table.nodes, _ROOT), np.int64)
+        for at, value in (
+            (layout.IN_HEADER, header),
+            (layout.IN_NODES, address(self._table.nodes)),
+            (layout.IN_NODE_COUNT, len(self._table.nodes)),
+            (layout.IN_NULLS, address(self._nulls)),
+            (layout.IN_NULL_COUNT, self._nulls.size),
+            (layout.IN_STATE, address(self._state)),
+        ):
+            self._given[at] = value
+        self._show_programs()
+
+    def append(self, spans: Spans) -> BadValues | None:
+        first = self._table.rows
+        rows = spans.sizes.size
+        self._table.make_room(rows, int(np.maximum(spans.sizes, 0).sum()))
+        if self._bad.shape[1] < rows:
+            self._bad = np.empty((2, rows), np.int64)
+        for at, value in (
+            (layout.IN_DATA, address(spans.data)),
+            (layout.IN_DATA_SIZE, spans.data.size),
+            (layout.IN_STARTS, address(spans.starts)),
+            (layout.IN_SIZES, address(spans.sizes)),
+            (layout.IN_ROWS, rows),
+            (layout.IN_BAD_ROWS, address(self._bad[0])),
+            (layout.IN_BAD_REASONS, address(self._bad[1])),
+        ):
+            self._given[at] = value
+        self._state[:] = 0
+        if not self._header and not self._programs:
+            self._add_program(PLAIN, 0)
+        self._run(spans)
+        count = int(self._state[table.STATE_BAD])
+        if count == 0:
+            return None
+        bad = BadValues(self._bad[0, :count].copy(), self._bad[1, :count].copy())
+        self._name_headers(spans, bad)
+        if self._corrupt is not None:
+            self._corrupt.add(spans, bad, first)
+        return bad
+
+    def reason(self, code: int) -> str:
+        if code < layout.REASONS_OF_PROGRAMS:
+            return layout.REASONS[code]
+        return list(self._codes)[code - layout.REASONS_OF_PROGRAMS]
+
+    def finish(self) -> Sequence[pa.Array[Any]]:
+        rows = self._table.rows
+        columns = self._table.finish()
+        return [*columns, self._corrupt.finish(rows)] if self._corrupt is not None else columns
+
+    def _run(self, spans: Spans) -> None:
+        decode = kernel()
+        done = 0
+        while True:
+            done = decode(address(self._given), done)
+            stop = int(self._state[table.STATE_STOP])
+            if stop == table.STOP_DONE:
+                return
+            if stop == layout.STOP_SCHEMA:
+                begin = int(spans.starts[done])
+                self._add_program(schema_id(spans.data[begin : begin + self._header].tobytes()), done)
+            else:
+                self._table.grow(stop, int(self._state[table.STATE_NODE]))
+
+    def _add_program(self, writer_id: int, row: int) -> None:
+        writer = self._writer(writer_id, row)
+        program = compile_program(writer, self._reader, self._table.nodes, self._code)
+        self._ids.append(writer_id)
+        self._programs.append(program)
+        self._show_programs()
+
+    def _show_programs(self) -> None:
+        """Write where the programs are, for the kernel. The last one is of no schema."""
+        shown = np.full((len(self._programs) + 1, layout.PROGRAM_FIELDS), PLAIN, np.int64)
+        for row, writer_id, program in zip(shown, self._ids, self._programs, strict=False):
+            row[layout.PROGRAM_ID] = writer_id
+            row[layout.PROGRAM_OPERATIONS] = address(program.operations)
+            row[layout.PROGRAM_NUMBERS] = address(program.numbers)
+            row[layout.PROGRAM_TEXTS] = address(program.texts)
+        depth = max((program.depth for program in self._programs), default=1)
+        self._frames = np.zeros(depth * layout.FRAME_FIELDS, np.int64)
+        self._shown = shown
+        self._given[layout.IN_PROGRAMS] = address(shown)
+        self._given[layout.IN_PROGRAM_COUNT] = len(self._programs)
+        self._given[layout.IN_FRAMES] = address(self._frames)
+
+    def _code(self, reason: str) -> int:
+        return self._codes.setdefault(reason, layout.REASONS_OF_PROGRAMS + len(self._codes))
+
+    def _name_headers(self, spans: Spans, bad: BadValues) -> None:
+        """Say which other wire format a value has, if it is a known one."""
+        for at in np.flatnonzero(bad.reasons == layout.REASON_HEADER).tolist():
+            begin = int(spans.starts[bad.rows[at]])
+            value = spans.data[begin : begin + int(spans.sizes[bad.rows[at]])]
+            bad.reasons[at] = self._code(header_reason(value))

@@ -1,0 +1,410 @@
+"""Resolution: how values of the writer's schema become columns of the reader's, as a table of operations.
+
+The rules are those of Avro's specification ("Schema Resolution"), with what its Java library does where that
+is silent: records need not have the same name, and a writer's branch or field that cannot be resolved makes
+only those values bad that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from headwater.readers.formats import table_layout as table
+from headwater.readers.formats.avro import layout
+from headwater.readers.formats.avro.columns import chosen_type, widened
+from headwater.readers.formats.avro.defaults import UnfitDefaultError, encoded_default
+from headwater.readers.formats.avro.schema import (
+    NO_DEFAULT,
+    ArrayType,
+    AvroMapType,
+    AvroType,
+    EnumType,
+    FixedType,
+    PrimitiveType,
+    RecordField,
+    RecordType,
+    UnionType,
+    short_name,
+)
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
+
+_NODE_BYTES: Final = 8 * table.NODE_FIELDS
+_ROOT: Final = 0
+_PROMOTIONS: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+_OPERATIONS: Final = {
+    ("boolean", "boolean"): layout.OP_BOOLEAN,
+    ("int", "int"): layout.OP_INT,
+    ("int", "long"): layout.OP_INT_LONG,
+    ("int", "float"): layout.OP_INT_FLOAT,
+    ("int", "double"): layout.OP_INT_DOUBLE,
+    ("long", "long"): layout.OP_LONG,
+    ("long", "float"): layout.OP_LONG_FLOAT,
+    ("long", "double"): layout.OP_LONG_DOUBLE,
+    ("float", "float"): layout.OP_FLOAT,
+    ("float", "double"): layout.OP_FLOAT_DOUBLE,
+    ("double", "double"): layout.OP_DOUBLE,
+    ("string", "string"): layout.OP_STRING,
+    ("bytes", "string"): layout.OP_STRING,
+    ("string", "bytes"): layout.OP_BYTES,
+    ("bytes", "bytes"): layout.OP_BYTES,
+}
+_UNITS: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
+_SKIPS: Final = {
+    "boolean": (layout.OP_SKIP_FIXED, 1),
+    "int": (layout.OP_SKIP_INT, 0),
+    "enum": (layout.OP_SKIP_INT, 0),
+    "long": (layout.OP_SKIP_LONG, 0),
+    "float": (layout.OP_SKIP_FIXED, 4),
+    "double": (layout.OP_SKIP_FIXED, 8),
+    "string": (layout.OP_SKIP_BYTES, 0),
+    "bytes": (layout.OP_SKIP_BYTES, 0),
+}
+
+
+@dataclass(frozen=True)
+class Program:
+    """Both schemas, as the kernel reads them.
+
+    Attributes:
+        operations: rows of ``OP_FIELDS`` numbers.
+        numbers: lists of numbers to which operations refer.
+        texts: bytes to which they refer: symbols of enums, defaults.
+        depth: how deep lists are in lists.
+    """
+
+    operations: Int64Array
+    numbers: Int64Array
+    texts: ByteArray
+    depth: int
+
+
+def compile_program(
+    writer: AvroType, reader: AvroType, nodes: Int64Array, reason: Callable[[str], int]
+) -> Program:
+    """Return the operations that read what ``writer`` wrote into the columns of ``reader``.
+
+    Args:
+        writer: the schema that the values were written with.
+        reader: the schema whose columns the table has.
+        nodes: the table of columns.
+        reason: called with the end of a sentence for what cannot be resolved; returns its code.
+    """
+    compiler = _Compiler(nodes, reason)
+    by_columns = isinstance(chosen_type(reader), RecordType)
+    compiler.read(writer, reader, _ROOT if by_columns else compiler.children(_ROOT)[0], "the value")
+    compiler.emit(layout.OP_END)
+    texts = bytes(compiler.texts) + bytes(table.SPARE_BYTES)
+    return Program(
+        np.array(compiler.operations, np.int64),
+        np.array(compiler.numbers or [0], np.int64),
+        np.frombuffer(texts, np.uint8),
+        compiler.most_depth,
+    )
+
+
+def nodes_of_nulls(nodes: Int64Array, node: int) -> Iterator[int]:
+    """Yield the places of a node, and if it is a struct of all that have an entry for each of its entries."""
+    yield node * _NODE_BYTES
+    if nodes[node, table.NODE_TYPE] == table.TYPE_STRUCT:
+        first = int(nodes[node, table.NODE_FIRST_CHILD])
+        for child in range(first, first + int(nodes[node, table.NODE_CHILDREN])):
+            yield from nodes_of_nulls(nodes, child)
+
+
+class _Compiler:
+    """Emits operations. Makes one program."""
+
+    def __init__(self, nodes: Int64Array, reason: Callable[[str], int]) -> None:
+        self.operations: list[list[int]] = []
+        self.numbers: list[int] = []
+        self.texts = bytearray()
+        self.most_depth = 1
+        self._nodes = nodes
+        self._reason = reason
+        self._depth = 0
+
+    def emit(self, code: int, node: int = 0, a: int = 0, b: int = 0) -> int:
+        """Append an operation, and return where it is."""
+        self.operations.append([code, node * _NODE_BYTES, a, b])
+        return len(self.operations) - 1
+
+    def children(self, node: int) -> range:
+        first = int(self._nodes[node, table.NODE_FIRST_CHILD])
+        return range(first, first + int(self._nodes[node, table.NODE_CHILDREN]))
+
+    def read(self, writer: AvroType, reader: AvroType, node: int, path: str) -> None:
+        """Emit what reads one value of ``writer`` into an entry of the node, which is of ``reader``."""
+        if isinstance(writer, UnionType):
+            self._each_branch(writer, lambda branch: self.read(branch, reader, node, path))
+        elif isinstance(reader, UnionType):
+            self._read_into_union(writer, reader, node, path)
+        elif writer.kind == "null":
+            self._fail(f"{path} may not be null in the reader's schema")
+        else:
+            self._read_one(writer, reader, node, path)
+
+    def _read_into_union(self, writer: AvroType, reader: UnionType, node: int, path: str) -> None:
+        branch = _matching_branch(writer, reader)
+        if branch is None:
+            self._fail(f"{path} is {_named(writer)} in the writer's schema, and none of the reader's union")
+        elif branch.kind == "null":
+            self._null(node)
+        elif number := widened(reader):
+            self.read(writer, PrimitiveType(number), node, path)
+        elif len(reader.without_null) == 1:
+            self.read(writer, branch, node, path)
+        else:
+            self.emit(layout.OP_STRUCT, node)
+            for member, child in zip(reader.without_null, self.children(node), strict=True):
+                if member is branch:
+                    self.read(writer, branch, child, path)
+                else:
+                    self._null(child)
+
+    def _read_one(self, writer: AvroType, reader: AvroType, node: int, path: str) -> None:
+        match writer, reader:
+            case RecordType(), RecordType():
+                self._record(writer, reader, node, path)
+            case ArrayType(), ArrayType():
+                items = self.children(node)[0]
+                self._list(node, items, lambda: self.read(writer.items, reader.items, items, f"{path}[]"))
+            case AvroMapType(), AvroMapType():
+                entries = self.children(node)[0]
+                self._list(node, entries, lambda: self._entry(writer, reader, entries, path))
+            case EnumType(), EnumType() if _same_name(writer, reader):
+                self._enum(writer, reader, node)
+            case FixedType(), FixedType() if _same_name(writer, reader) and writer.size == reader.size:
+                self._bytes(writer, reader, node, path)
+            case PrimitiveType(), PrimitiveType() if (writer.kind, reader.kind) in _OPERATIONS:
+                self._primitive(writer, reader, node, path)
+            case _:
+                self._fail(
+                    f"{path} is {_named(writer)} in the writer's schema, {_named(reader)} in the reader's"
+                )
+
+    def _record(self, writer: RecordType, reader: RecordType, node: int, path: str) -> None:
+        children = dict(zip((field.name for field in reader.fields), self.children(node), strict=True))
+        found = _by_writers_names(writer, reader)
+        known = {field.name for field in found.values()}
+        missing = [field for field in reader.fields if field.name not in known]
+        required = [field.name for field in missing if field.default is NO_DEFAULT]
+        if required:
+            self._fail(f"{path} has no field {required[0]!r} in the writer's schema, and it has no default")
+            return
+        if node != _ROOT:
+            self.emit(layout.OP_STRUCT, node)
+        for field in writer.fields:
+            wanted = found.get(field.name)
+            if wanted is None:
+                self._skip(field.type)
+            else:
+                self.read(field.type, wanted.type, children[wanted.name], _below(path, wanted.name))
+        for field in missing:
+            self._default(field, children[field.name], _below(path, field.name))
+
+    def _default(self, field: RecordField, node: int, path: str) -> None:
+        try:
+            content = encoded_default(field.type, field.default)
+        except UnfitDefaultError:
+            self._fail(
+                f"{path} is not in the writer's schema, and its default in the reader's is not of its type"
+            )
+            return
+        if field.default is None:
+            self._null(node)
+            return
+        self.emit(layout.OP_DEFAULT, 0, self._text(content), len(content))
+        self.read(field.type, field.type, node, path)
+        self.emit(layout.OP_DEFAULT_END)
+
+    def _entry(self, writer: AvroMapType, reader: AvroMapType, entries: int, path: str) -> None:
+        key, value = self.children(entries)
+        self.emit(layout.OP_STRING, key)
+        self.read(writer.values, reader.values, value, f"{path}[]")
+
+    def _list(self, node: int, items: int, read_item: Callable[[], None]) -> None:
+        self.emit(layout.OP_LIST)
+        self._loop((layout.OP_ITEM, layout.OP_ITEM_END), node, items, read_item)
+
+    def _loop(self, codes: tuple[int, int], node: int, items: int, body: Callable[[], None]) -> None:
+        self._depth += 1
+        self.most_depth = max(self.most_depth, self._depth)
+        loop = self.emit(codes[0], node, items * _NODE_BYTES)
+        body()
+        self.emit(codes[1], 0, items * _NODE_BYTES, loop)
+        self.operations[loop][layout.OP_B] = len(self.operations)
+        self._depth -= 1
+
+    def _each_branch(self, union: UnionType, read_branch: Callable[[AvroType], None]) -> None:
+        begins = self._list_of([0] * len(union.branches))
+        self.emit(layout.OP_UNION, 0, begins, len(union.branches))
+        jumps = []
+        for number, branch in enumerate(union.branches):
+            self.numbers[begins + number] = len(self.operations)
+            read_branch(branch)
+            jumps.append(self.emit(layout.OP_JUMP))
+        self.operations.pop()  # the last one would jump to the next operation
+        for jump in jumps[:-1]:
+            self.operations[jump][layout.OP_A] = len(self.operations)
+
+    def _enum(self, writer: EnumType, reader: EnumType, node: int) -> None:
+        symbols: list[int] = []
+        for symbol in writer.symbols:
+            known = symbol if symbol in reader.symbols else reader.default
+            text = (known or "").encode()
+            symbols += [self._text(text), -1 if known is None else len(text)]
+        self.emit(layout.OP_ENUM, node, self._list_of(symbols), len(writer.symbols))
+
+    def _primitive(self, writer: PrimitiveType, reader: PrimitiveType, node: int, path: str) -> None:
+        if reader.kind == "bytes":
+            self._bytes(writer, reader, node, path)
+            return
+        code = _OPERATIONS[writer.kind, reader.kind]
+        factor = _factor(writer, reader)
+        if code == layout.OP_LONG and factor != 1:
+            code = layout.OP_LONG_TIMES
+        self.emit(code, node, factor)
+
+    def _bytes(
+        self, writer: PrimitiveType | FixedType, reader: PrimitiveType | FixedType, node: int, path: str
+    ) -> None:
+        size = writer.size if isinstance(writer, FixedType) else -1
+        if reader.decimal is None:
+            self.emit(layout.OP_BYTES if size < 0 else layout.OP_FIXED, node, size)
+        elif writer.decimal is not None and writer.decimal.scale != reader.decimal.scale:
+            self._fail(
+                f"{path} is a decimal of scale {writer.decimal.scale} in the writer's schema, "
+                f"{reader.decimal.scale} in the reader's"
+            )
+        else:
+            self.emit(layout.OP_DECIMAL, node, size)
+
+    def _null(self, node: int) -> None:
+        places = list(nodes_of_nulls(self._nodes, node))
+        self.emit(layout.OP_NULL, node, self._list_of(places), len(places))
+
+    def _fail(self, reason: str) -> None:
+        self.emit(layout.OP_FAIL, 0, self._reason(reason))
+
+    def _skip(self, writer: AvroType) -> None:
+        """Emit what passes over a value that the reader does not have."""
+        match writer:
+            case UnionType():
+                self._each_branch(writer, self._skip)
+            case RecordType():
+                for field in writer.fields:
+                    self._skip(field.type)
+            case ArrayType():
+                self._skip_list([writer.items])
+            case AvroMapType():
+                self._skip_list([PrimitiveType("string"), writer.values])
+            case FixedType():
+                self.emit(layout.OP_SKIP_FIXED, 0, writer.size)
+            case _ if writer.kind != "null":
+                code, size = _SKIPS[writer.kind]
+                self.emit(code, 0, size)
+
+    def _skip_list(self, parts: Sequence[AvroType]) -> None:
+        def skip_item() -> None:
+            for part in parts:
+                self._skip(part)
+
+        self.emit(layout.OP_SKIP_LIST)
+        self._loop((layout.OP_SKIP_ITEM, layout.OP_SKIP_ITEM_END), 0, 0, skip_item)
+
+    def _list_of(self, numbers: Sequence[int]) -> int:
+        begin = len(self.numbers)
+        self.numbers += numbers
+        return begin
+
+    def _text(self, text: bytes) -> int:
+        begin = len(self.texts)
+        self.texts += text
+        return begin
+
+
+def _by_writers_names(writer: RecordType, reader: RecordType) -> dict[str, RecordField]:
+    """Return the reader's fields by the writer's names for them. Its own names go before its aliases."""
+    written = {field.name for field in writer.fields}
+    found = {field.name: field for field in reader.fields if field.name in written}
+    for field in reader.fields:
+        if field.name not in written:
+            alias = next((alias for alias in field.aliases if alias in written - found.keys()), None)
+            if alias is not None:
+                found[alias] = field
+    return found
+
+
+def _matching_branch(writer: AvroType, reader: UnionType) -> AvroType | None:
+    """Return the branch of the reader's union that takes values of the writer's type."""
+    same_kind = [branch for branch in reader.branches if branch.kind == writer.kind]
+    if isinstance(writer, (RecordType, EnumType, FixedType)):
+        for is_it in (_same_full_name, _same_name, _same_structure):
+            for branch in same_kind:
+                if is_it(writer, branch):
+                    return branch
+        return None
+    if same_kind:
+        return same_kind[0]
+    promoted = _PROMOTIONS.get(writer.kind, ())
+    return next((branch for branch in reader.branches if branch.kind in promoted), None)
+
+
+def _same_full_name(writer: AvroType, reader: AvroType) -> bool:
+    assert isinstance(writer, (RecordType, EnumType, FixedType))
+    assert isinstance(reader, (RecordType, EnumType, FixedType))
+    return writer.name == reader.name or writer.name in reader.aliases
+
+
+def _same_name(writer: AvroType, reader: AvroType) -> bool:
+    """Return whether the names without namespaces are the same, as the specification has it."""
+    assert isinstance(writer, (RecordType, EnumType, FixedType))
+    assert isinstance(reader, (RecordType, EnumType, FixedType))
+    names = {short_name(name) for name in (reader.name, *reader.aliases)}
+    return short_name(writer.name) in names
+
+
+def _same_structure(writer: AvroType, reader: AvroType) -> bool:
+    """Return whether a record has all fields that another one needs."""
+    if not (isinstance(writer, RecordType) and isinstance(reader, RecordType)):
+        return False
+    known = {field.name for field in _by_writers_names(writer, reader).values()}
+    return all(field.name in known or field.default is not NO_DEFAULT for field in reader.fields)
+
+
+def _factor(writer: PrimitiveType, reader: PrimitiveType) -> int:
+    """Return what times are multiplied with; below 0: what they are divided by.
+
+    The unit is the writer's, if it says so, else the reader's. Timestamps become microseconds.
+    """
+    family, _, unit = reader.logical.rpartition("-")
+    if unit not in _UNITS:
+        return 1
+    written_family, _, written_unit = writer.logical.rpartition("-")
+    if written_unit not in _UNITS or (family == "time") != (written_family == "time"):
+        written_unit = unit
+    becomes = "micros" if family != "time" and unit == "millis" else unit
+    wanted = _UNITS[becomes]
+    has = _UNITS[written_unit]
+    return wanted // has if wanted >= has else -(has // wanted)
+
+
+def _below(path: str, name: str) -> str:
+    return name if path == "the value" else f"{path}.{name}"
+
+
+def _named(schema: AvroType) -> str:
+    match schema:
+        case RecordType() | EnumType() | FixedType():
+            return f"the {schema.kind} {schema.name}"
+    return schema.kind

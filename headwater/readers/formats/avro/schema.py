@@ -1,0 +1,331 @@
+"""Avro schemas: their JSON text as a tree of types."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+from headwater.core.errors import FormatSchemaError
+
+MOST_TYPES: Final = 10_000
+"""With each use of a named type counted: a short text can name a type in a type in a type."""
+_MOST_DEPTH: Final = 64
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_LOGICAL: Final = {
+    "date": "int",
+    "time-millis": "int",
+    "time-micros": "long",
+    "timestamp-millis": "long",
+    "timestamp-micros": "long",
+    "timestamp-nanos": "long",
+    "local-timestamp-millis": "long",
+    "local-timestamp-micros": "long",
+    "local-timestamp-nanos": "long",
+}
+
+NO_DEFAULT: Final = object()
+"""The default of a field without one: None is the default ``null``."""
+
+
+@dataclass(frozen=True)
+class AvroDecimal:
+    """The logical type of bytes or of a fixed type that hold an unscaled number."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True)
+class PrimitiveType:
+    """A type without parts.
+
+    Attributes:
+        kind: as Avro names it: ``null``, ``boolean``, ``int`` ...
+        logical: the logical type of an int or long; empty if there is none, or one that Avro does not know.
+        decimal: that of bytes.
+    """
+
+    kind: str
+    logical: str = ""
+    decimal: AvroDecimal | None = None
+
+
+@dataclass(frozen=True)
+class FixedType:
+    """A number of bytes."""
+
+    name: str
+    aliases: tuple[str, ...]
+    size: int
+    decimal: AvroDecimal | None
+    kind: str = "fixed"
+
+
+@dataclass(frozen=True)
+class EnumType:
+    """One of some names."""
+
+    name: str
+    aliases: tuple[str, ...]
+    symbols: tuple[str, ...]
+    default: str | None
+    kind: str = "enum"
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """Elements of one type."""
+
+    items: AvroType
+    kind: str = "array"
+
+
+@dataclass(frozen=True)
+class AvroMapType:
+    """Values of one type, by strings."""
+
+    values: AvroType
+    kind: str = "map"
+
+
+@dataclass(frozen=True)
+class RecordField:
+    """A field of a record; its default as JSON has it."""
+
+    name: str
+    aliases: tuple[str, ...]
+    type: AvroType
+    default: Any
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """Fields by name."""
+
+    name: str
+    aliases: tuple[str, ...]
+    fields: tuple[RecordField, ...]
+    kind: str = "record"
+
+
+@dataclass(frozen=True)
+class UnionType:
+    """One of some types."""
+
+    branches: tuple[AvroType, ...]
+    kind: str = "union"
+
+    @property
+    def without_null(self) -> tuple[AvroType, ...]:
+        """The branches that have values."""
+        return tuple(branch for branch in self.branches if branch.kind != "null")
+
+
+NamedType: TypeAlias = FixedType | EnumType | RecordType
+AvroType: TypeAlias = PrimitiveType | NamedType | ArrayType | AvroMapType | UnionType
+
+_Made = TypeVar("_Made", bound=AvroType)
+_Named = TypeVar("_Named", bound=NamedType)
+
+
+def parse_schema(text: str, references: Sequence[str] = ()) -> AvroType:
+    """Return the tree of a schema.
+
+    Args:
+        text: the schema in JSON, or the name of a primitive type.
+        references: schemas that this one names types of, each after those that it needs itself.
+
+    Raises:
+        FormatSchemaError: it is no Avro schema, or has a type that contains itself.
+    """
+    parser = _Parser()
+    for reference in references:
+        parser.parse(_json(reference), "", 0)
+    return parser.parse(_json(text), "", 0)
+
+
+def short_name(full_name: str) -> str:
+    """Return a name without its namespace."""
+    return full_name.rpartition(".")[2]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise FormatSchemaError("the Avro schema is nested too deeply") from None
+    except ValueError as error:
+        if text.strip() in _PRIMITIVES:
+            return text.strip()
+        raise FormatSchemaError(f"the Avro schema is not JSON: {error}") from None
+
+
+class _Parser:
+    """Parses one schema. Types are known by their full names once they are complete."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, NamedType] = {}
+        self._open: list[str] = []
+        self._weights: dict[int, int] = {}
+        self._kept: list[AvroType] = []
+
+    def parse(self, schema: Any, namespace: str, depth: int) -> AvroType:
+        if depth > _MOST_DEPTH:
+            raise FormatSchemaError(f"the Avro schema is nested deeper than {_MOST_DEPTH} levels")
+        match schema:
+            case str():
+                return self._by_name(schema, namespace)
+            case list():
+                return self._union(schema, namespace, depth)
+            case {"type": dict() | list() as nested}:
+                return self.parse(nested, namespace, depth + 1)
+            case {"type": str(kind)}:
+                return self._complex(kind, schema, namespace, depth)
+        raise FormatSchemaError(f"the Avro schema has {_shown(schema)} where a type belongs")
+
+    def _by_name(self, name: str, namespace: str) -> AvroType:
+        if name in _PRIMITIVES:
+            return PrimitiveType(name)
+        full = _full_name(name, namespace)
+        if full in self._open:
+            path = " in ".join(reversed([*self._open[self._open.index(full) :], full]))
+            raise FormatSchemaError(
+                f"the Avro schema has a type that contains itself ({path}): columns cannot hold that. "
+                "Leave that field out of the schema that you read with"
+            )
+        if full not in self._named:
+            raise FormatSchemaError(f"the Avro schema names the type {full!r}, and does not define it before")
+        return self._named[full]
+
+    def _complex(  # noqa: PLR0911 - a case for each type
+        self, kind: str, schema: Mapping[str, Any], namespace: str, depth: int
+    ) -> AvroType:
+        match kind:
+            case "record" | "error":
+                return self._record(schema, namespace, depth)
+            case "enum":
+                return self._enum(schema, namespace)
+            case "fixed":
+                return self._fixed(schema, namespace)
+            case "array":
+                items = self.parse(_part(schema, "items", "an array"), namespace, depth + 1)
+                return self._weighed(ArrayType(items), [items])
+            case "map":
+                values = self.parse(_part(schema, "values", "a map"), namespace, depth + 1)
+                return self._weighed(AvroMapType(values), [values])
+        if kind not in _PRIMITIVES:
+            return self._by_name(kind, namespace)
+        logical = schema.get("logicalType")
+        if kind == "bytes" and logical == "decimal":
+            return PrimitiveType(kind, decimal=_decimal(schema, None))
+        if isinstance(logical, str) and _LOGICAL.get(logical) == kind:
+            return PrimitiveType(kind, logical)
+        return PrimitiveType(kind)
+
+    def _union(self, branches: list[Any], namespace: str, depth: int) -> UnionType:
+        parsed = tuple(self.parse(branch, namespace, depth + 1) for branch in branches)
+        names = [getattr(branch, "name", branch.kind) for branch in parsed]
+        if "union" in names:
+            raise FormatSchemaError("the Avro schema has a union directly in a union, which Avro forbids")
+        if len(set(names)) < len(names) or not names:
+            raise FormatSchemaError(f"the Avro schema has a union of {names}: each type once, one at least")
+        return self._weighed(UnionType(parsed), parsed)
+
+    def _record(self, schema: Mapping[str, Any], namespace: str, depth: int) -> RecordType:
+        name, aliases = self._names(schema, namespace)
+        fields = _part(schema, "fields", f"the record {name!r}")
+        if not isinstance(fields, list):
+            raise FormatSchemaError(f"the fields of the record {name!r} are no list")
+        self._open.append(name)
+        parsed = tuple(self._field(field, name, depth) for field in fields)
+        self._open.pop()
+        names = [field.name for field in parsed]
+        if len(set(names)) < len(names):
+            raise FormatSchemaError(f"the record {name!r} has two fields of one name")
+        record = RecordType(name, aliases, parsed)
+        return self._define(self._weighed(record, [field.type for field in parsed]))
+
+    def _field(self, field: Any, record: str, depth: int) -> RecordField:
+        match field:
+            case {"name": str(name), "type": kind} if _NAME.fullmatch(name):
+                parsed = self.parse(kind, record.rpartition(".")[0], depth + 1)
+                return RecordField(name, _aliases(field), parsed, field.get("default", NO_DEFAULT))
+        raise FormatSchemaError(f"the record {record!r} has {_shown(field)} where a field belongs")
+
+    def _enum(self, schema: Mapping[str, Any], namespace: str) -> EnumType:
+        name, aliases = self._names(schema, namespace)
+        symbols = _part(schema, "symbols", f"the enum {name!r}")
+        if not (isinstance(symbols, list) and symbols and all(isinstance(each, str) for each in symbols)):
+            raise FormatSchemaError(f"the enum {name!r} has no list of symbols")
+        default = schema.get("default")
+        if default is not None and default not in symbols:
+            raise FormatSchemaError(f"the default of the enum {name!r} is none of its symbols")
+        return self._define(self._weighed(EnumType(name, aliases, tuple(symbols), default), []))
+
+    def _fixed(self, schema: Mapping[str, Any], namespace: str) -> FixedType:
+        name, aliases = self._names(schema, namespace)
+        size = _part(schema, "size", f"the fixed type {name!r}")
+        if type(size) is not int or not 0 <= size <= 1 << 30:
+            raise FormatSchemaError(f"the fixed type {name!r} has the size {_shown(size)}")
+        decimal = _decimal(schema, size) if schema.get("logicalType") == "decimal" else None
+        return self._define(self._weighed(FixedType(name, aliases, size, decimal), []))
+
+    def _names(self, schema: Mapping[str, Any], namespace: str) -> tuple[str, tuple[str, ...]]:
+        name = schema.get("name")
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            raise FormatSchemaError(f"the Avro schema has {_shown(name)} where the name of a type belongs")
+        full = _full_name(name, str(schema.get("namespace", namespace) or ""))
+        if full in self._named or full in self._open or full in _PRIMITIVES:
+            raise FormatSchemaError(f"the Avro schema defines the type {full!r} twice")
+        within = full.rpartition(".")[0]
+        return full, tuple(_full_name(alias, within) for alias in _aliases(schema))
+
+    def _define(self, named: _Named) -> _Named:
+        self._named[named.name] = named
+        return named
+
+    def _weighed(self, made: _Made, parts: Sequence[AvroType]) -> _Made:
+        """Count a type with all of its parts; the sum is what columns and operations grow with."""
+        weight = 1 + sum(self._weights.get(id(part), 1) for part in parts)
+        if weight > MOST_TYPES:
+            raise FormatSchemaError(f"the Avro schema has more than {MOST_TYPES} types")
+        self._weights[id(made)] = weight
+        self._kept.append(made)  # so that no other type gets its id
+        return made
+
+
+def _part(schema: Mapping[str, Any], key: str, owner: str) -> Any:
+    if key not in schema:
+        raise FormatSchemaError(f"the Avro schema has no {key!r} for {owner}")
+    return schema[key]
+
+
+def _aliases(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    aliases = schema.get("aliases") or []
+    if not (isinstance(aliases, list) and all(isinstance(alias, str) for alias in aliases)):
+        raise FormatSchemaError(f"the Avro schema has {_shown(aliases)} where a list of aliases belongs")
+    return tuple(aliases)
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def _decimal(schema: Mapping[str, Any], size: int | None) -> AvroDecimal | None:
+    """Return the decimal, or None where Avro ignores the logical type: it is plain bytes then."""
+    precision = schema.get("precision")
+    scale = schema.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
+        return None
+    if size is not None and precision > math.floor(math.log10(2) * (8 * size - 1)):
+        return None
+    return AvroDecimal(precision, scale)
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value)[:60]

@@ -1,0 +1,119 @@
+"""The contract of formats: bytes of records in, typed Arrow columns out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.kernels.arrays import ByteArray, Int64Array
+
+
+class Spans(NamedTuple):
+    """Where values lie: in bytes that were fetched, decompressed or read, one after the other or not.
+
+    Attributes:
+        data: the bytes. They are read where they are, never written to, and needed only during the call.
+        starts: the first byte of each value, counted from the beginning of ``data``.
+        sizes: how many bytes each value has; below 0 is null. Each value lies inside of ``data``.
+    """
+
+    data: ByteArray
+    starts: Int64Array
+    sizes: Int64Array
+
+    def value(self, row: int) -> bytes | None:
+        """Return a copy of one value. For single values that need attention, not for all."""
+        size = int(self.sizes[row])
+        start = int(self.starts[row])
+        return None if size < 0 else self.data[start : start + size].tobytes()
+
+
+class BadValues(NamedTuple):
+    """Values of one `ValueDecoder.append` that could not be decoded, or not as a whole.
+
+    Attributes:
+        rows: which values of the spans, ascending.
+        reasons: for each of them the code that `ValueDecoder.reason` explains.
+    """
+
+    rows: Int64Array
+    reasons: Int64Array
+
+
+class Format(ABC):
+    """How bytes become columns: a format with its schema and options.
+
+    Immutable and picklable: made on the driver from the user's options, sent to executors with the source. It
+    loads neither numpy nor pyarrow before `schema` or `decoder` is called.
+
+    What a format makes of a value is a pure function of its bytes, of what these name (the id of a writer's
+    schema), and of the options. A replay gives the same rows, on another host, on another day and in other
+    batches. So nothing may depend on the clock, the locale or the host's time zone.
+    """
+
+    @property
+    def is_single_value(self) -> bool:
+        """Whether a value is one column, and not a struct of fields. No, by default."""
+        return False
+
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Return the columns that decoders make, all of them nullable.
+
+        Those for corrupt values and for rescued fields are among them, where they are asked for.
+        """
+
+    def in_time_zone(self, zone: str) -> Format:
+        """Return the same format, with this zone for times without one unless the user gave another.
+
+        Called on executors, before `decoder`. The default knows no such times.
+        """
+        return self
+
+    @abstractmethod
+    def decoder(self) -> ValueDecoder:
+        """Make a decoder. Called on executors, once a task and column; cheap: kernels load late.
+
+        Raises:
+            MissingDependencyError: a library is not installed in this process. Raised here or by the first
+                `append`.
+        """
+
+
+class ValueDecoder(ABC):
+    """Decodes values into the columns of an Arrow batch, with several calls of `append` for one batch.
+
+    One owner, one thread: that of the task.
+    """
+
+    @abstractmethod
+    def append(self, spans: Spans) -> BadValues | None:
+        """Decode these values into the next rows, one row each.
+
+        A null is a row of nulls, and never bad. A bad value is a row too: what of it could be decoded, as the
+        format's rules say, and its text in the column for corrupt values, if there is one. Which rows stay is
+        for the caller to decide.
+
+        Returns:
+            The bad values; None if all were good.
+
+        Raises:
+            SourceError: a value cannot be decoded now, but perhaps later: its schema cannot be had. That
+                is never a bad value, because a replay might decode it. The error's position is the number
+                of the value.
+        """
+
+    @abstractmethod
+    def reason(self, code: int) -> str:
+        """Return why a value is bad, as the end of a sentence: "is not JSON"."""
+
+    @abstractmethod
+    def finish(self) -> Sequence[pa.Array[Any]]:
+        """Return the rows since the last call as columns, in the order of `Format.schema`, and start anew.
+
+        The arrays keep their memory alive.
+        """

@@ -1,0 +1,28 @@
+"""What all formats have in common: the settings that a user gives beside the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """How values are decoded, whatever their format. Immutable and picklable.
+
+    Attributes:
+        corrupt_column: the name of a column of strings that holds the text of each bad value, bytes that are
+            no UTF-8 as U+FFFD; of a binary format as Base64. None: there is no such column.
+        rescued_column: the name of a column of strings that holds, as a JSON object, what the schema does not
+            name and what it could not take. None: there is no such column, and a value that does not fit its
+            field makes the whole value bad.
+        time_zone: the zone of times without one, as the time zone database names it or as an offset such as
+            ``+01:00``. None: such a time cannot become a point in time.
+        timestamp_format: how times are written, as Java's `DateTimeFormatter` has it. None: as ISO 8601.
+        date_format: how dates are written. None: as ISO 8601.
+    """
+
+    corrupt_column: str | None = None
+    rescued_column: str | None = None
+    time_zone: str | None = None
+    timestamp_format: str | None = None
+    date_format: str | None = None

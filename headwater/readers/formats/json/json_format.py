@@ -1,0 +1,58 @@
+"""The format `json`: each value is a JSON object whose fields are columns, as Spark's `from_json` has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headwater.core.errors import OptionError
+from headwater.readers.formats.format import Format
+from headwater.readers.formats.format_options import FormatOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.formats.json.json_decoder import JsonDecoder
+
+
+@dataclass(frozen=True)
+class JsonValueFormat(Format):
+    """JSON objects as columns, with the meaning of Spark's ``from_json`` in the mode ``PERMISSIVE``.
+
+    Attributes:
+        arrow_schema: the columns, as Arrow's serialized schema. The column for corrupt values may be one of
+            them; else it is the last one.
+        options: what else the user has said.
+
+    Raises:
+        OptionError: an option asks for what this format does not do.
+    """
+
+    arrow_schema: bytes
+    options: FormatOptions
+
+    def __post_init__(self) -> None:
+        for name in ("rescued_column", "timestamp_format", "date_format"):
+            if getattr(self.options, name) is not None:
+                raise OptionError(f"the format json has no {name.replace('_', ' ')} yet")
+
+    def schema(self) -> pa.Schema:
+        """Return the columns: those of the given schema, and the one for corrupt values."""
+        import pyarrow as pa
+
+        schema = pa.ipc.read_schema(pa.py_buffer(self.arrow_schema))
+        corrupt = self.options.corrupt_column
+        if corrupt is not None and corrupt not in schema.names:
+            schema = schema.append(pa.field(corrupt, pa.string()))
+        return schema
+
+    def in_time_zone(self, zone: str) -> Format:
+        if self.options.time_zone is not None:
+            return self
+        return replace(self, options=replace(self.options, time_zone=zone))
+
+    def decoder(self) -> JsonDecoder:
+        """Make a decoder. Its kernel is loaded with the first value."""
+        from headwater.readers.formats.json.json_decoder import JsonDecoder
+
+        return JsonDecoder(self.schema(), self.options)

@@ -1,0 +1,71 @@
+"""The kernel's state and codes: numbers that the kernel and Python share.
+
+These values are compiled into machine code, and are part of the key under which that is kept.
+"""
+
+from __future__ import annotations
+
+ENTRY_ARGUMENTS = 8
+
+STATE_CORRUPT = 8
+"""The node of the column for corrupt values; 0 if there is none."""
+STATE_FIELDS_OF_ROOT = 9
+"""How many children of the root are fields of the schema. Others follow them."""
+STATE_SCRATCH = 10
+"""The address of `SCRATCH_BYTES` bytes, for names, texts and numbers that must be unescaped."""
+STATE_STACK = 11
+"""The address of the frames of open containers, `FRAME_BYTES` each, as deep as the schema."""
+STATE_LEVELS = 12
+"""The address of `LEVEL_BYTES` bytes, for the kinds of open containers that are skipped."""
+STATE_ZONES = 13
+"""The address of the known zones, `ZONE_BYTES` each: the first is that of times without a zone."""
+STATE_ZONE_COUNT = 14
+STATE_ZONE_TEXT = 15
+"""With `STOP_ZONE`: the address of the zone's name."""
+STATE_ZONE_SIZE = 16
+STATE_PLAIN_NAMES = 18
+"""1 if no name in the schema has a character that JSON escapes: names are compared as they stand."""
+STATE_REASON = 17
+"""Why the row in hand is bad so far; 0 if it is not."""
+STATE_PASSED_COUNT = 19
+STATE_PASSED = 20
+"""The addresses of lists and maps in the row in hand that do not fit, and must not replace earlier ones."""
+MOST_PASSED = 8
+"""Beyond so many in a row, which is decoded anew for each of them, the value is null."""
+
+STOP_ZONE = 4
+"""A value names a time zone that is not among the known ones. The row in hand was taken back."""
+
+SCRATCH_BYTES = 1 << 16
+LEVEL_BYTES = 256
+MOST_DEPTH = 1000
+"""How deep values may be nested: as in Jackson."""
+MOST_NUMBER_BYTES = 1000
+"""How long a number may be: as in Jackson."""
+
+FRAME_NODE = 0
+FRAME_NEXT = 1
+"""Of a struct: the number of the child that is expected next."""
+FRAME_KIND = 2
+FRAME_REPLACED = 3
+"""Of a list or map that replaces an earlier one of its name: where it begins; else 0."""
+FRAME_BYTES = 32
+
+ZONE_NAME = 0
+ZONE_NAME_SIZE = 1
+ZONE_UNTIL = 2
+"""The address of local times in microseconds, ascending: until then an offset holds."""
+ZONE_OFFSETS = 3
+"""The address of the offsets in microseconds."""
+ZONE_COUNT = 4
+"""How many offsets there are; 0 where there is no such zone, or no default."""
+ZONE_BYTES = 40
+
+CYCLE_FROM = 13_569_465_600_000_000
+"""2400-01-01 in microseconds: from then on the offsets repeat every `CYCLE`."""
+CYCLE = 146_097 * 86_400_000_000
+"""400 years: after them the days of the week are the same."""
+
+REASON_NOT_JSON = 1
+REASON_MISMATCH = 2
+REASON_NOT_AN_OBJECT = 3

@@ -1,0 +1,479 @@
+"""Numbers of JSON as doubles, floats, integers and decimals, and doubles as Java writes them.
+
+Nearly all doubles are found by Eisel and Lemire's algorithm ("Number parsing at a gigabyte per second",
+2021). The C library's `strtod` has the others: those between two doubles, the smallest and the largest.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: C901, PLR0912, PLR0915, PLR1714, SIM109
+# Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from headwater.readers.formats.json.scanner import (
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COMMA,
+    DOT,
+    MINUS,
+    PLUS,
+    is_digit,
+    peek,
+)
+from headwater.readers.kernels.memory import (
+    bits_of_double,
+    called,
+    double_of_bits,
+    double_of_text,
+    float_of_text,
+    inlined,
+    int64,
+    leading_zeros,
+    load_byte,
+    multiply_high,
+    store_byte,
+    text_of_double,
+)
+
+_U = np.uint64
+_LEAST_POWER = -342
+_MOST_POWER = 308
+_MOST_EXACT = 1 << 53
+_MOST_DIGITS = 19
+_FAR_EXPONENT = 100_000
+"""Beyond all that a number can mean; a longer exponent is cut off here."""
+
+
+def _powers_of_ten() -> Any:
+    """Return the first 128 bits of each power of ten, those below 1 rounded up."""
+    table = np.zeros((_MOST_POWER - _LEAST_POWER + 1, 2), np.uint64)
+    for power in range(_LEAST_POWER, _MOST_POWER + 1):
+        if power >= 0:
+            value = 10**power
+            shift = value.bit_length() - 128
+            bits = value >> shift if shift >= 0 else value << -shift
+        else:
+            divisor = 10**-power
+            bits = (1 << (divisor.bit_length() + 127)) // divisor
+            if bits.bit_length() < 128:
+                bits = (1 << (divisor.bit_length() + 128)) // divisor
+            bits += 1
+        table[power - _LEAST_POWER] = bits >> 64, bits & ((1 << 64) - 1)
+    return table
+
+
+_POWERS = _powers_of_ten()
+_EXACT_POWERS = np.array([10.0**power for power in range(23)])
+_DECIMAL_LIMITS = np.array([[10**p >> 64, 10**p & ((1 << 64) - 1)] for p in range(39)], np.uint64)
+
+
+@called
+def _nearest(mantissa: Any, exponent: int) -> tuple[bool, float]:
+    """Return whether the double nearest to ``mantissa * 10**exponent`` is certain, and the double."""
+    if exponent < _LEAST_POWER or exponent > _MOST_POWER:
+        return False, 0.0
+    zeros: int = leading_zeros(int64(mantissa))
+    shifted = mantissa << _U(zeros)
+    binary = ((int64(217706) * exponent) >> 16) + 1087 - zeros
+    power = _POWERS[exponent - _LEAST_POWER, 0]
+    rest = _POWERS[exponent - _LEAST_POWER, 1]
+    high = multiply_high(shifted, power)
+    low = shifted * power
+    if (high & _U(0x1FF)) == _U(0x1FF) and low + shifted < shifted:
+        more = multiply_high(shifted, rest)
+        last = shifted * rest
+        merged = low + more
+        if merged < low:
+            high += _U(1)
+        low = merged
+        if (high & _U(0x1FF)) == _U(0x1FF) and low + _U(1) == _U(0) and last + shifted < shifted:
+            return False, 0.0
+    top = high >> _U(63)
+    bits = high >> (top + _U(9))
+    binary -= 1 ^ int64(top)
+    if low == _U(0) and (high & _U(0x1FF)) == _U(0) and (bits & _U(3)) == _U(1):
+        return False, 0.0
+    bits += bits & _U(1)
+    bits >>= _U(1)
+    if bits >> _U(53) > _U(0):
+        bits >>= _U(1)
+        binary += 1
+    if binary < 1 or binary >= 0x7FF:
+        return False, 0.0
+    return True, double_of_bits((_U(binary) << _U(52)) | (bits & _U(0x000FFFFFFFFFFFFF)))
+
+
+@inlined
+def _parts(at: int, end: int) -> tuple[int, int, int]:
+    """Return the first 19 digits of an unsigned number, its exponent, and how many digits were cut off."""
+    mantissa = _U(0)
+    exponent = int64(0)
+    digits = int64(0)
+    cut = int64(0)
+    behind_dot = int64(0)
+    while at < end:
+        byte = load_byte(at)
+        if byte == DOT:
+            behind_dot = int64(1)
+        elif is_digit(byte):
+            if digits < _MOST_DIGITS:
+                mantissa = mantissa * _U(10) + _U(byte - 48)
+                if mantissa != _U(0):
+                    digits += 1
+                exponent -= behind_dot
+            else:
+                cut += 1
+                exponent += 1 - behind_dot
+        else:
+            break
+        at += 1
+    if at < end:
+        exponent += exponent_at(at, end)
+    return mantissa, exponent, cut
+
+
+@inlined
+def exponent_at(at: int, end: int) -> int:
+    """Return the exponent behind the ``e`` that is here."""
+    at += 1
+    negative = load_byte(at) == MINUS
+    if negative or load_byte(at) == PLUS:
+        at += 1
+    value = int64(0)
+    while at < end:
+        if value < _FAR_EXPONENT:
+            value = value * 10 + load_byte(at) - 48
+        at += 1
+    return -value if negative else value
+
+
+@inlined
+def _special(at: int) -> float:
+    """Return what NaN, Infinity and the like mean."""
+    byte = load_byte(at)
+    return np.nan if byte == 0x4E else -np.inf if byte == MINUS else np.inf
+
+
+@inlined
+def _is_special(end: int) -> bool:
+    return not is_digit(load_byte(end - 1))
+
+
+@called
+def to_double(at: int, end: int, scratch: int) -> float:
+    """Return the double nearest to a number, which is that of JSON, or NaN and the like."""
+    if _is_special(end):
+        return _special(at)
+    negative = load_byte(at) == MINUS
+    begin = at + 1 if negative else at
+    mantissa, exponent, cut = _parts(begin, end)
+    if mantissa == _U(0):
+        return -0.0 if negative else 0.0
+    if cut == 0 and mantissa <= _U(_MOST_EXACT) and exponent >= -22 and exponent <= 22:
+        value: float = numba.float64(int64(mantissa))
+        value = value * _EXACT_POWERS[exponent] if exponent >= 0 else value / _EXACT_POWERS[-exponent]
+        return -value if negative else value
+    certain, value = _nearest(mantissa, exponent)
+    if certain and cut > 0:
+        # The digits that were cut off do not matter if the next mantissa gives the same double.
+        certain, other = _nearest(mantissa + _U(1), exponent)
+        certain = certain and value == other
+    if not certain:
+        _put_plain(begin, end, scratch)
+        value = double_of_text(scratch)
+    return -value if negative else value
+
+
+@called
+def to_float(at: int, end: int, scratch: int) -> float:
+    """Return the float nearest to a number, as `to_double`."""
+    if _is_special(end):
+        return numba.float32(_special(at))
+    negative = load_byte(at) == MINUS
+    _put_plain(at + 1 if negative else at, end, scratch)
+    value = float_of_text(scratch)
+    return -value if negative else value
+
+
+@called
+def _put_plain(at: int, end: int, to: int) -> None:
+    """Write an unsigned number for the C library: without a dot, which depends on the locale."""
+    behind_dot = int64(0)
+    exponent = int64(0)
+    while at < end:
+        byte = load_byte(at)
+        if byte == DOT:
+            behind_dot = int64(1)
+        elif is_digit(byte):
+            store_byte(to, byte)
+            to += 1
+            exponent -= behind_dot
+        else:
+            exponent += exponent_at(at, end)
+            break
+        at += 1
+    store_byte(to, 0x65)
+    _put_integer(to + 1, exponent)
+
+
+@inlined
+def _put_integer(to: int, value: int) -> int:
+    """Write an integer and a zero byte; return where that is."""
+    if value < 0:
+        store_byte(to, MINUS)
+        to += 1
+        value = -value
+    size = 1
+    rest = value // 10
+    while rest > 0:
+        size += 1
+        rest //= 10
+    for i in range(size - 1, -1, -1):
+        store_byte(to + i, 48 + value % 10)
+        value //= 10
+    store_byte(to + size, 0)
+    return to + size
+
+
+@inlined
+def _put_word(to: int, word: int, size: int) -> int:
+    for i in range(size):
+        store_byte(to + i, word >> (8 * i))
+    return to + size
+
+
+@called
+def put_double(to: int, value: float, scratch: int) -> int:
+    """Write a double as Java 19 and later do, with the fewest digits that mean it; return the end."""
+    if value != value:  # noqa: PLR0124 - a NaN is not equal to itself
+        return _put_word(to, 0x4E614E, 3)
+    if bits_of_double(value) >> _U(63) != _U(0):
+        store_byte(to, MINUS)
+        to += 1
+        value = -value
+    if value == np.inf:
+        return _put_word(to, 0x7974696E69666E49, 8)
+    if value == 0:
+        return _put_word(to, 0x302E30, 3)
+    # Up to 15 digits each decimal is another double; the smallest ones have fewer.
+    digits = 15 if value > 1e-300 else 2
+    exponent = int64(0)
+    while True:
+        text_of_double(scratch, digits - 1, value)
+        # D.DDDDe+XX, with the locale's dot; without it, the last digit is one of so many.
+        store_byte(scratch + 1, load_byte(scratch))
+        end = scratch + 1 + digits
+        exponent = exponent_at(end, _text_end(end))
+        store_byte(end, 0x65)
+        _put_integer(end + 1, exponent - digits + 1)
+        if digits == 17 or double_of_text(scratch + 1) == value:
+            break
+        digits += 1
+    first = scratch + 1
+    while digits > 1 and load_byte(first + digits - 1) == 48:
+        digits -= 1
+    if exponent < -3 or exponent >= 7:
+        store_byte(to, load_byte(first))
+        store_byte(to + 1, DOT)
+        to += 2
+        if digits == 1:
+            store_byte(to, 48)
+            to += 1
+        for i in range(1, digits):
+            store_byte(to, load_byte(first + i))
+            to += 1
+        store_byte(to, 0x45)
+        return _put_integer(to + 1, exponent)
+    for _ in range(-exponent):
+        store_byte(to, 48)
+        to += 1
+        if _ == 0:
+            store_byte(to, DOT)
+            to += 1
+    for i in range(max(digits, exponent + 2)):
+        if i == exponent + 1 and exponent >= 0:
+            store_byte(to, DOT)
+            to += 1
+        store_byte(to, load_byte(first + i) if i < digits else 48)
+        to += 1
+    return to
+
+
+@inlined
+def _text_end(at: int) -> int:
+    while load_byte(at) != 0:
+        at += 1
+    return at
+
+
+@inlined
+def short_number(at: int, end: int) -> tuple[int, int, int]:
+    """Return where a number ends, its digits as one number, and how many of them stand behind the dot.
+
+    The end is 0 for numbers with an exponent or with more than 18 digits, and for what is no number.
+    """
+    if load_byte(at) == MINUS:
+        at += 1
+    first = at
+    value = int64(0)
+    byte = load_byte(at)
+    while is_digit(byte) and at - first < _MOST_DIGITS:
+        value = value * 10 + byte - 48
+        at += 1
+        byte = load_byte(at)
+    digits = at - first
+    fine = digits > 0 and (digits == 1 or load_byte(first) != 48)
+    decimals = int64(0)
+    if byte == DOT:
+        dot = at
+        at += 1
+        byte = load_byte(at)
+        while is_digit(byte) and at - first < _MOST_DIGITS + 1:
+            value = value * 10 + byte - 48
+            at += 1
+            byte = load_byte(at)
+        decimals = at - dot - 1
+        fine = fine and decimals > 0
+    fine = fine and digits + decimals < _MOST_DIGITS and at < end
+    # What may follow; anything else is for those who look closer.
+    fine = fine and (byte == COMMA or byte == CLOSE_OBJECT or byte == CLOSE_LIST or byte <= 32)
+    return at if fine else int64(0), value, decimals
+
+
+@inlined
+def short_double(value: int, decimals: int) -> tuple[bool, float]:
+    """Return whether the double nearest to ``value / 10**decimals`` is certain, and the double."""
+    if value <= _MOST_EXACT:
+        return True, numba.float64(value) / _EXACT_POWERS[decimals]
+    return _nearest(_U(value), -decimals)
+
+
+@inlined
+def to_integer(at: int, end: int) -> tuple[bool, int]:
+    """Return whether a number is an integer of 64 bits, and the integer."""
+    negative = load_byte(at) == MINUS
+    if negative:
+        at += 1
+    if end - at > _MOST_DIGITS:
+        return False, int64(0)
+    value = _U(0)
+    while at < end:
+        byte = load_byte(at)
+        if not is_digit(byte):
+            return False, int64(0)
+        value = value * _U(10) + _U(byte - 48)
+        at += 1
+    if value > _U(1 << 63) or (value == _U(1 << 63) and not negative):
+        return False, int64(0)
+    signed = int64(value)
+    return True, -signed if negative else signed
+
+
+@called
+def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int, int]:
+    """Return whether a number fits a decimal, and the lower and upper half of its unscaled value.
+
+    It is rounded half up to the scale, away from zero, as in Java. The number is that of a token or of a
+    text, which may have what a `java.math.BigDecimal` may have, and commas, which mean nothing.
+    """
+    sign = peek(at, end)
+    if sign == MINUS or sign == PLUS:
+        at += 1
+    low = _U(0)
+    high = _U(0)
+    digits = int64(0)  # that were read
+    kept = int64(0)  # from the first one on that is not 0
+    fits = True
+    # The exponent comes last, and says which digits count: so it is looked for first.
+    exponent = int64(0)
+    before_dot = int64(0)
+    seen_dot = False
+    last = at
+    while last < end:
+        byte = load_byte(last)
+        if is_digit(byte):
+            digits += 1
+            if not seen_dot:
+                before_dot += 1
+        elif byte == DOT and not seen_dot:
+            seen_dot = True
+        elif byte != COMMA:
+            break
+        last += 1
+    if digits == 0:
+        return False, int64(0), int64(0)
+    if last < end:
+        ok, exponent = _text_exponent(last, end)
+        if not ok:
+            return False, int64(0), int64(0)
+    place = before_dot - 1 + exponent  # the power of ten of the next digit
+    round_up = False
+    while at < last:
+        byte = load_byte(at)
+        at += 1
+        if not is_digit(byte):
+            continue
+        if place >= -scale:
+            if kept > 0 or byte != 48:
+                kept += 1
+            if kept > 38:
+                fits = False
+            else:
+                high = high * _U(10) + multiply_high(low, _U(10))
+                low *= _U(10)
+                low += _U(byte - 48)
+                if low < _U(byte - 48):
+                    high += _U(1)
+        elif place == -scale - 1:
+            round_up = byte >= 53
+        place -= 1
+    while kept > 0 and place >= -scale and fits:
+        kept += 1
+        if kept > 38:
+            fits = False
+        high = high * _U(10) + multiply_high(low, _U(10))
+        low *= _U(10)
+        place -= 1
+    if round_up:
+        low += _U(1)
+        if low == _U(0):
+            high += _U(1)
+    limit = _DECIMAL_LIMITS[precision, 0]
+    if not fits or high > limit or (high == limit and low >= _DECIMAL_LIMITS[precision, 1]):
+        return False, int64(0), int64(0)
+    if sign == MINUS:
+        low = ~low + _U(1)
+        high = ~high + (_U(1) if low == _U(0) else _U(0))
+    return True, int64(low), int64(high)
+
+
+@inlined
+def _text_exponent(at: int, end: int) -> tuple[bool, int]:
+    """Return whether there is an exponent between ``at`` and ``end``, and nothing else; and the exponent."""
+    if load_byte(at) | 0x20 != 0x65:
+        return False, int64(0)
+    at += 1
+    negative = peek(at, end) == MINUS
+    if negative or peek(at, end) == PLUS:
+        at += 1
+    value = int64(0)
+    digits = int64(0)
+    while at < end:
+        byte = load_byte(at)
+        at += 1
+        if byte == COMMA:
+            continue
+        if not is_digit(byte):
+            return False, int64(0)
+        digits += 1
+        value = value * 10 + byte - 48
+        if value > 2147483647:
+            return False, int64(0)
+    return digits > 0, -value if negative else value

@@ -1,0 +1,5 @@
+"""Protobuf: messages in the wire format, whose types a descriptor set gives.
+
+From the ground up: `layout` (the plan that Python and machine code share), `kernel`, `descriptors` (finds a
+message), `schema` (its columns), `plan` (its fields as numbers), `decoder`, `format`.
+"""

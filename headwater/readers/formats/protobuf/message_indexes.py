@@ -1,0 +1,105 @@
+"""What is before a message in Confluent's wire format: an id, and which message of its file it is.
+
+Behind the id comes a number of indexes, and the indexes, all as zigzag varints: the place of the message in
+its file, of a nested one the places of all around it first. A single zero stands for the first message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.readers.formats.format import Spans
+from headwater.readers.formats.wire_format import HEADER_BYTES, HeaderSizes, Reasons, schema_id
+from headwater.readers.kernels.arrays import Int64Array
+
+_MOST_BYTES: Final = 64
+"""No message is nested so deeply that its indexes need more."""
+_MOST_INDEXES: Final = 32
+_CONTINUES: Final = 0x80
+_NO_INDEXES: Final = "has no message indexes behind the id of its schema, as Confluent's wire format has them"
+
+
+class MessageHeader(NamedTuple):
+    """What is before a message."""
+
+    schema_id: int
+    indexes: tuple[int, ...]
+    size: int
+
+
+class MessageHeaders:
+    """Reads headers. One owner, one thread.
+
+    Args:
+        refused: returns why messages with such a header are bad, empty if they are not; is given the number
+            of a value, too. Called once for each id and indexes.
+        reasons: takes the reasons.
+    """
+
+    def __init__(self, refused: Callable[[MessageHeader, int], str], reasons: Reasons) -> None:
+        self._refused = refused
+        self._reasons = reasons
+        self._codes: dict[MessageHeader, int] = {}
+
+    def __call__(self, spans: Spans, there: npt.NDArray[np.bool_]) -> HeaderSizes:
+        """Return the sizes of headers, and which messages are bad."""
+        found = HeaderSizes(np.zeros(len(spans.sizes), np.int64), np.zeros(len(spans.sizes), np.int64))
+        rows = np.flatnonzero(there)
+        if len(rows):
+            self._alike(spans, rows, found)
+        return found
+
+    def _alike(self, spans: Spans, rows: Int64Array, found: HeaderSizes) -> None:
+        """Take together what begins as the first one does: mostly all values of a topic."""
+        while len(rows):
+            first = int(rows[0])
+            start = int(spans.starts[first])
+            begin = spans.data[start : start + min(int(spans.sizes[first]), _MOST_BYTES)].tobytes()
+            header = _parsed(begin)
+            if header is None:
+                found.bad[first] = self._reasons.code(_NO_INDEXES)
+                rows = rows[1:]
+                continue
+            same = spans.sizes[rows] >= header.size
+            for at in range(header.size):
+                same[same] = spans.data[spans.starts[rows[same]] + at] == begin[at]
+            found.sizes[rows[same]] = header.size
+            found.bad[rows[same]] = self._code(header, first)
+            rows = rows[~same]
+
+    def _code(self, header: MessageHeader, row: int) -> int:
+        if header not in self._codes:
+            reason = self._refused(header, row)
+            self._codes[header] = self._reasons.code(reason) if reason else 0
+        return self._codes[header]
+
+
+def _parsed(begin: bytes) -> MessageHeader | None:
+    """Return the header that a value begins with; None if it has none."""
+    at = HEADER_BYTES
+
+    def number() -> int | None:
+        nonlocal at
+        raw = 0
+        for shift in range(0, 35, 7):
+            if at >= len(begin):
+                return None
+            byte = begin[at]
+            at += 1
+            raw |= (byte & (_CONTINUES - 1)) << shift
+            if byte < _CONTINUES:
+                return (raw >> 1) ^ -(raw & 1)
+        return None
+
+    count = number()
+    if count is None or not 0 <= count <= _MOST_INDEXES:
+        return None
+    indexes = [number() for _ in range(count)]
+    if any(index is None or index < 0 for index in indexes):
+        return None
+    found = tuple(index for index in indexes if index is not None)
+    return MessageHeader(schema_id(begin), found or (0,), at)

@@ -1,0 +1,148 @@
+"""Confluent's wire format: before each value are a zero and the id of its schema.
+
+A format whose kernel knows nothing of that gets the values without what is before them: `BehindHeader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.readers.formats.corrupt_column import CorruptColumn
+from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
+
+HEADER_BYTES: Final = 5
+"""A zero, and the id in four bytes, the highest first."""
+
+_GLUE_BYTES: Final = 18
+_GUID_BYTES: Final = 17
+NO_HEADER: Final = "does not begin with a zero byte and the id of a schema, as Confluent's wire format does"
+_GLUE: Final = "is in the wire format of AWS Glue's schema registry, which is not supported"
+_GUID: Final = "names its schema by a GUID instead of an id, which is not supported"
+
+
+def header_reason(value: ByteArray) -> str:
+    """Return why a value without a header is bad: which other wire format it has, if it is a known one."""
+    if value.size >= _GLUE_BYTES and value[0] == 3 and value[1] in {0, 5}:
+        return _GLUE
+    if value.size >= _GUID_BYTES and value[0] == 1:
+        return _GUID
+    return NO_HEADER
+
+
+def schema_id(header: bytes) -> int:
+    """Return the id in a header."""
+    return int.from_bytes(header[1:HEADER_BYTES], "big")
+
+
+def have_header(spans: Spans) -> npt.NDArray[np.bool_]:
+    """Return which values have a header."""
+    found = spans.sizes >= HEADER_BYTES
+    if found.any():
+        found &= spans.data[np.where(found, spans.starts, spans.starts[found][0])] == 0
+    return found
+
+
+class Reasons:
+    """Why values are bad, as codes below 0: those of formats are not. One owner, one thread."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def code(self, reason: str) -> int:
+        """Return the code of a reason."""
+        return self._codes.setdefault(reason, -1 - len(self._codes))
+
+    def reason(self, code: int) -> str:
+        """Return the reason of a code."""
+        return list(self._codes)[-1 - code]
+
+
+class HeaderSizes(NamedTuple):
+    """What is before each value.
+
+    Attributes:
+        sizes: in bytes.
+        bad: the codes of `Reasons` of values that cannot be decoded; 0 for others.
+    """
+
+    sizes: Int64Array
+    bad: Int64Array
+
+
+class BehindHeader(ValueDecoder):
+    """Decodes what is behind headers, with the decoder of another format.
+
+    Args:
+        inner: decodes it.
+        headers: looks at the headers. Of values that have none the sizes and codes do not count.
+        reasons: those of its codes.
+        corrupt_at: which of the columns is that for corrupt values; None: none is.
+        shown: makes the text of a corrupt value with its header.
+    """
+
+    def __init__(
+        self,
+        inner: ValueDecoder,
+        headers: Callable[[Spans, npt.NDArray[np.bool_]], HeaderSizes],
+        reasons: Reasons,
+        *,
+        corrupt_at: int | None,
+        shown: Callable[[bytes], str],
+    ) -> None:
+        self._inner = inner
+        self._headers = headers
+        self._reasons = reasons
+        self._corrupt_at = corrupt_at
+        self._corrupt = CorruptColumn(shown)
+        self._any_corrupt = False
+        self._rows = 0
+
+    def append(self, spans: Spans) -> BadValues | None:
+        there = have_header(spans)
+        found = self._headers(spans, there)
+        good = there & (found.bad == 0)
+        codes = np.where(there, found.bad, 0)
+        for row in np.flatnonzero(~there & (spans.sizes >= 0)).tolist():
+            codes[row] = self._without_header(spans, row)
+        # A value with a bad header is a null for the format.
+        behind = Spans(
+            spans.data,
+            spans.starts + np.where(good, found.sizes, 0),
+            np.where(good, spans.sizes - found.sizes, -1),
+        )
+        of_format = self._inner.append(behind)
+        is_bad = codes < 0
+        if of_format is not None:
+            codes[of_format.rows] = of_format.reasons
+            is_bad[of_format.rows] = True
+        first = self._rows
+        self._rows += len(spans.sizes)
+        if not is_bad.any():
+            return None
+        rows = np.flatnonzero(is_bad)
+        all_bad = BadValues(rows, codes[rows])
+        if self._corrupt_at is not None:
+            self._any_corrupt = True
+            self._corrupt.add(spans, all_bad, first)
+        return all_bad
+
+    def reason(self, code: int) -> str:
+        return self._reasons.reason(code) if code < 0 else self._inner.reason(code)
+
+    def finish(self) -> Sequence[pa.Array[Any]]:
+        columns = list(self._inner.finish())
+        if self._corrupt_at is not None and self._any_corrupt:
+            columns[self._corrupt_at] = self._corrupt.finish(self._rows)
+        self._any_corrupt = False
+        self._rows = 0
+        return columns
+
+    def _without_header(self, spans: Spans, row: int) -> int:
+        start = int(spans.starts[row])
+        return self._reasons.code(header_reason(spans.data[start : start + int(spans.sizes[row])]))

@@ -1,0 +1,188 @@
+"""Decodes keys and values where they were fetched, and finds out which rows stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.formats.decoded_part import DecodedPart, part_of
+from headwater.readers.formats.format import BadValues, Spans
+from headwater.readers.kafka.bad_records import BadRecord, BadRecordFiles
+from headwater.readers.kafka.schema_headers import schema_header
+from headwater.readers.kernels.arrays import Int64Array
+
+
+class RecordRun(NamedTuple):
+    """Consecutive rows of one partition, while the bytes that were fetched are there.
+
+    Attributes:
+        split: the partition.
+        rows: how many.
+        spans: where the keys and values lie that have a format.
+        offsets: of each row.
+        timestamps_us: of each row, if there are files of bad records; else nothing.
+    """
+
+    split: KafkaPartitionSplit
+    rows: int
+    spans: Mapping[str, Spans]
+    offsets: Int64Array
+    timestamps_us: Int64Array
+
+
+class DecodedColumns:
+    """Decodes keys and values into columns of Arrow batches. One owner, one thread.
+
+    Args:
+        parts: ``key``, ``value`` or both.
+        columns: the columns of a row, see `row_schema`.
+        bad_records: takes the records that cannot be decoded, if they are not to be rows.
+    """
+
+    def __init__(
+        self, parts: Mapping[str, DecodedPart], columns: Sequence[str], bad_records: BadRecordFiles | None
+    ) -> None:
+        self._parts = {part: parts[part] for part in parts if part in {part_of(name) for name in columns}}
+        self._decoders = {part: each.format.decoder() for part, each in self._parts.items()}
+        self._structs = {
+            part for part, each in self._parts.items() if part in columns and not each.format.is_single_value
+        }
+        self._bad_records = bad_records
+        self._nulls: dict[str, list[npt.NDArray[np.bool_]]] = {part: [] for part in self._structs}
+        self._dropped: list[Int64Array] = []
+        self._rows = 0
+
+    @property
+    def names(self) -> frozenset[str]:
+        """``key``, ``value``, both or none: what is decoded."""
+        return frozenset(self._parts)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The columns of Kafka that `append` needs beside keys and values."""
+        if not self._parts:
+            return frozenset()
+        return frozenset({"offset"} if self._bad_records is None else {"offset", "timestamp"})
+
+    def append(self, run: RecordRun) -> None:
+        """Decode the next rows.
+
+        Raises:
+            CorruptRecordError: a key or value cannot be decoded, and that is to be an error.
+            SourceError: see `ValueDecoder.append`.
+        """
+        found: dict[str, BadValues] = {}
+        for part, decoder in self._decoders.items():
+            spans = run.spans[part]
+            if part in self._structs:
+                self._nulls[part].append(spans.sizes < 0)
+            try:
+                bad = decoder.append(spans)
+            except SourceError as error:
+                raise _at_record(error, run, part) from error
+            if bad is not None and len(bad.rows):
+                found[part] = bad
+        if found:
+            self._take_bad(run, found)
+        self._rows += run.rows
+
+    def finish(self) -> dict[str, list[pa.Array[Any]]]:
+        """Return the columns of each part by the names that `row_schema` takes, and start anew."""
+        columns: dict[str, list[pa.Array[Any]]] = {}
+        for part, decoder in self._decoders.items():
+            made = list(decoder.finish())
+            columns[part] = columns[f"{part}.*"] = made
+            if part in self._structs:
+                columns[part] = [self._struct(part, made)]
+        self._rows = 0
+        return columns
+
+    def without_dropped(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Return a batch without those of its rows that are to be left out; None if none is left."""
+        if not self._dropped:
+            return batch
+        kept = np.ones(batch.num_rows, np.bool_)
+        kept[np.concatenate(self._dropped)] = False
+        self._dropped = []
+        if not kept.any():
+            return None
+        # Made of buffers: pa.array would import pandas to look at an array of numpy.
+        bits = pa.py_buffer(np.packbits(kept, bitorder="little").data)
+        mask: Any = pa.Array.from_buffers(pa.bool_(), len(kept), [None, bits], 0)
+        return batch.filter(mask)
+
+    def _struct(self, part: str, made: Sequence[pa.Array[Any]]) -> pa.Array[Any]:
+        nulls = np.concatenate(self._nulls[part])
+        self._nulls[part] = []
+        kind = pa.struct(list(self._parts[part].format.schema()))
+        count = int(nulls.sum())
+        bits = pa.py_buffer(np.packbits(~nulls, bitorder="little").data) if count else None
+        return pa.Array.from_buffers(kind, len(nulls), [bits], count, children=list(made))
+
+    def _take_bad(self, run: RecordRun, found: Mapping[str, BadValues]) -> None:
+        if self._bad_records is not None:
+            self._write(run, found, self._bad_records)
+        else:
+            for part, bad in found.items():
+                if self._parts[part].on_bad == "fail":
+                    raise self._refusal(run, part, bad)
+        drops = [
+            bad.rows
+            for part, bad in found.items()
+            if self._bad_records is not None or self._parts[part].on_bad == "drop"
+        ]
+        self._dropped += [self._rows + rows for rows in drops]
+
+    def _refusal(self, run: RecordRun, part: str, bad: BadValues) -> CorruptRecordError:
+        offset = int(run.offsets[bad.rows[0]])
+        reason = self._reason(run, part, int(bad.rows[0]), int(bad.reasons[0]))
+        option = "mode" if part == "value" else "keyMode"
+        return CorruptRecordError(
+            f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
+            f"{run.split.partition}, {reason}. Option {option!r} is FAILFAST: PERMISSIVE makes nulls of it, "
+            "DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts the record into a file",
+            source="kafka",
+            split=run.split.split_id,
+            position=offset,
+        )
+
+    def _reason(self, run: RecordRun, part: str, row: int, code: int) -> str:
+        return self._decoders[part].reason(code) + _in_header(run, part, row)
+
+    def _write(self, run: RecordRun, found: Mapping[str, BadValues], files: BadRecordFiles) -> None:
+        reasons: dict[int, list[str]] = {}
+        for part, bad in found.items():
+            for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
+                reasons.setdefault(row, []).append(f"the {part} {self._reason(run, part, row, code)}")
+        for row in sorted(reasons):
+            values = {part: spans.value(row) for part, spans in run.spans.items()}
+            record = BadRecord(
+                int(run.offsets[row]), int(run.timestamps_us[row]) // 1000, "; ".join(reasons[row]), values
+            )
+            files.add(run.split, record)
+
+
+def _at_record(error: SourceError, run: RecordRun, part: str) -> SourceError:
+    """Return an error of a decoder, whose position is the number of a value, as one of a record."""
+    if not isinstance(error.position, int):
+        return error
+    offset = int(run.offsets[error.position])
+    return type(error)(
+        f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
+        f"{run.split.partition}, cannot be decoded now: {error.message}"
+        f"{_in_header(run, part, error.position)}",
+        source="kafka",
+        split=run.split.split_id,
+        position=offset,
+    )
+
+
+def _in_header(run: RecordRun, part: str, row: int) -> str:
+    name = schema_header(part, run.spans[part], row)
+    return f" (the record names the schema in its header {name!r}, which is not supported)" if name else ""

@@ -1,0 +1,217 @@
+"""Values of Confluent's own serializers, with a real registry, through Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf import type_pb2
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from local_kafka import LocalKafka
+from local_registry import LocalRegistry
+
+FOREVER = {"retention.ms": "-1"}
+POINT = {"type": "record", "name": "Point", "fields": [{"name": "y", "type": "int"}]}
+
+
+def record(*fields: dict[str, Any]) -> str:
+    return json.dumps({"type": "record", "name": "Order", "fields": list(fields)})
+
+
+ID = {"name": "id", "type": "int"}
+LONG_ID = {"name": "id", "type": "long"}
+NOTE = {"name": "note", "type": ["null", "string"], "default": None}
+V1 = record(ID)
+V2 = record(NOTE, LONG_ID)
+Options = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def client(schema_registry: LocalRegistry) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": schema_registry.url}) as client:
+        yield client
+
+
+@pytest.fixture
+def run(spark: SparkSession, tmp_path: Path) -> Callable[[dict[str, str]], set[tuple[Any, ...]]]:
+    """Read what is new into files, in one run of a stream; return all rows so far."""
+
+    def running(chosen: dict[str, str]) -> set[tuple[Any, ...]]:
+        def write(frame: DataFrame, batch: int) -> None:
+            frame.selectExpr("bigint(id)", "offset").write.mode("overwrite").parquet(
+                f"{tmp_path}/out/{batch}"
+            )
+
+        query = (
+            spark.readStream.format("headwater")
+            .options(startingOffsets="earliest", **chosen)
+            .load()
+            .writeStream.foreachBatch(write)
+            .option("checkpointLocation", f"{tmp_path}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(120)
+        written = spark.read.parquet(*(str(each) for each in tmp_path.glob("out/*")))
+        return {tuple(row) for row in written.collect()}
+
+    return running
+
+
+@pytest.fixture
+def options(kafka: LocalKafka, schema_registry: LocalRegistry, topic: str) -> Options:
+    kafka.create_topic(topic, 1, FOREVER)
+
+    def made(**more: str) -> dict[str, str]:
+        return {
+            "source": "kafka",
+            "kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "subscribe": topic,
+            "schema.registry.url": schema_registry.url,
+            **more,
+        }
+
+    return made
+
+
+def value(topic: str) -> SerializationContext:
+    return SerializationContext(topic, MessageField.VALUE)
+
+
+def rows(spark: SparkSession, options: dict[str, str]) -> list[tuple[Any, ...]]:
+    frame = spark.read.format("headwater").options(**options).load()
+    return [tuple(row) for row in frame.orderBy("offset").collect()]
+
+
+def test_avro_of_two_schemas_and_keys_that_are_strings(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    first, second = AvroSerializer(client, V1), AvroSerializer(client, V2)
+    key = AvroSerializer(client, '"string"')
+    of_key = SerializationContext(topic, MessageField.KEY)
+    values = [first({"id": 1}, value(topic)), second({"id": 2, "note": "n"}, value(topic)), b'{"id":3}', None]
+    kafka.produce(topic, values, keys=[key(f"k{at}", of_key) for at in range(len(values))])
+    chosen = options(
+        valueFormat="confluent-avro",
+        keyFormat="confluent-avro",
+        columns="value.*,key,offset",
+        columnNameOfCorruptRecord="bad",
+    )
+    frame = spark.read.format("headwater").options(**chosen).load()
+    assert frame.schema.simpleString() == (
+        "struct<note:string,id:bigint,bad:string,key:string,offset:bigint>"
+    ), "of the latest version"
+    assert rows(spark, chosen) == [
+        (None, 1, None, "k0", 0),
+        ("n", 2, None, "k1", 1),
+        (None, None, "eyJpZCI6M30=", "k2", 2),
+        (None, None, None, "k3", 3),
+    ]
+    of_first = options(valueFormat="confluent-avro", schemaVersion="1", columns="value.*,offset")
+    found = spark.read.format("headwater").options(**of_first).load().schema.simpleString()
+    assert found == "struct<id:int,offset:bigint>"
+
+
+def test_avro_with_a_schema_that_refers_to_another_subject(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    client.register_schema(f"{topic}-points", Schema(json.dumps(POINT), "AVRO"))
+    reference = SchemaReference("Point", f"{topic}-points", 1)
+    order = Schema(record(ID, {"name": "p", "type": "Point"}), "AVRO", [reference])
+    serializer = AvroSerializer(client, order)
+    kafka.produce(topic, [serializer({"id": 1, "p": {"y": 2}}, value(topic))])
+    assert rows(spark, options(valueFormat="confluent-avro", columns="value.*,offset")) == [(1, (2,), 0)]
+
+
+def test_protobuf_by_the_names_of_messages(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    settings = {"use.deprecated.format": False}
+    enum_value = ProtobufSerializer(type_pb2.EnumValue, client, settings)
+    option = ProtobufSerializer(type_pb2.Option, client, settings)
+    values = [
+        enum_value(type_pb2.EnumValue(name="a", number=5), value(topic)),
+        option(type_pb2.Option(name="another message of the same file"), value(topic)),
+        enum_value(type_pb2.EnumValue(name="b", options=[type_pb2.Option(name="o")]), value(topic)),
+    ]
+    kafka.produce(topic, values)
+    chosen = options(valueFormat="confluent-protobuf", valueMessage="EnumValue", columns="value.*,offset")
+    assert rows(spark, {**chosen, "mode": "DROPMALFORMED"}) == [
+        ("a", 5, [], 0),
+        ("b", None, [("o", None)], 2),
+    ]
+    with pytest.raises(Exception, match=r"offset 1 .* is a message of type google\.protobuf\.Option"):
+        rows(spark, {**chosen, "mode": "FAILFAST"})
+
+
+def test_json_behind_an_id_with_fields_of_the_user_and_of_the_registry(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    text = json.dumps({"type": "object", "title": "T", "properties": {"id": {"type": "integer"}}})
+    serializer = JSONSerializer(text, client)
+    kafka.produce(topic, [serializer({"id": 1}, value(topic)), b'{"id":2}', b'\0\0\0\0\1{"id":"x"}'])
+    chosen = options(
+        valueFormat="confluent-json",
+        valueSchema="id long",
+        columns="value.*,offset",
+        columnNameOfCorruptRecord="bad",
+    )
+    wanted = [(1, None, 0), (None, '{"id":2}', 1), (None, '{"id":"x"}', 2)]
+    assert rows(spark, {name: chosen[name] for name in chosen if name != "schema.registry.url"}) == wanted
+    assert rows(spark, {name: chosen[name] for name in chosen if name != "valueSchema"}) == wanted
+
+
+def test_a_frame_whose_schema_has_a_new_version_is_to_be_loaded_again(
+    spark: SparkSession, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    client.register_schema(f"{topic}-value", Schema(V1, "AVRO"))
+    frame = (
+        spark.read.format("headwater")
+        .options(**options(valueFormat="confluent-avro", columns="value.*"))
+        .load()
+    )
+    client.register_schema(f"{topic}-value", Schema(V2, "AVRO"))
+    with pytest.raises(Exception, match=r"was id int when this frame was made, .* now: call load\(\) again"):
+        frame.collect()
+
+
+def test_an_id_that_the_registry_does_not_know_is_an_error_of_that_record(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    good = AvroSerializer(client, V1)({"id": 1}, value(topic))
+    kafka.produce(topic, [good, b"\0\0\0\7\7\2"])
+    chosen = options(
+        valueFormat="confluent-avro", columns="value.*,offset", **{"schema.registry.deadlineMs": "100"}
+    )
+    where = f"offset 1 of topic '{topic}', partition 0, cannot be decoded now: the schema of id 1799"
+    with pytest.raises(Exception, match=where):
+        rows(spark, chosen)
+
+
+@pytest.mark.long
+def test_a_stream_stops_at_a_new_version_of_its_schema_unless_it_may_go_on(
+    kafka: LocalKafka,
+    client: SchemaRegistryClient,
+    topic: str,
+    options: Options,
+    run: Callable[[dict[str, str]], set[tuple[Any, ...]]],
+) -> None:
+    chosen = options(valueFormat="confluent-avro", columns="value.*,offset")
+    kafka.produce(topic, [AvroSerializer(client, V1)({"id": 1}, value(topic))])
+    assert run(chosen) == {(1, 0)}
+    kafka.produce(topic, [AvroSerializer(client, V2)({"id": 2, "note": "n"}, value(topic))])
+    with pytest.raises(StreamingQueryException, match="schemaEvolution") as stopped:
+        run(chosen)
+    assert "struct<id:int>" in str(stopped.value)
+    assert "struct<note:string,id:bigint>" in str(stopped.value)
+    assert run({**chosen, "schemaEvolution": "true"}) == {(1, 0), (2, 1)}

@@ -1,0 +1,245 @@
+"""Formats by name: what each of them needs, takes and refuses, and where its schema comes from."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import any_pb2, descriptor_pb2, source_context_pb2, type_pb2
+
+from headwater.connector.formats.time_zones import with_session_zone
+from headwater.connector.sources.kafka.source import KafkaSource
+from headwater.core.errors import DeadlineError, OptionError, UnknownSplitError
+from headwater.core.source import Boundedness
+from tests.connector.sources.kafka.kafka_queries import configure
+from tests.readers.formats.scripted_registry import ScriptedRegistry
+
+REQUIRED = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "a"}
+ID = {"name": "id", "type": "int"}
+LONG_ID = {"name": "id", "type": "long"}
+SERIALIZED = "?format=serialized"
+
+
+def record(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": list(fields)}
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedRegistry]:
+    registry = ScriptedRegistry()
+    registry.has_version("a-value", "latest", record(LONG_ID))
+    registry.has_version("a-value", "1", record(ID))
+    registry.has_version("a-key", "latest", '"string"')
+    registry.has_version("com.acme.Order", "latest", record({"name": "order", "type": "long"}))
+    yield registry
+    registry.close()
+
+
+@pytest.fixture
+def descriptors(tmp_path: Path) -> str:
+    files = descriptor_pb2.FileDescriptorSet()
+    for module in (source_context_pb2, any_pb2, type_pb2):
+        module.DESCRIPTOR.CopyToProto(files.file.add())
+    path = tmp_path / "type.desc"
+    path.write_bytes(files.SerializeToString())
+    return str(path)
+
+
+def columns(**given: str) -> str:
+    """Return the schema of the values, which batch readers and the driver have alike."""
+    options = REQUIRED | {"columns": "value.*"} | {_dotted(name): value for name, value in given.items()}
+    made = configure(options, Boundedness.BOUNDED)
+    assert made.spark_schema is not None
+    assert made.spark_schema.names == made.source.schema().names
+    return made.spark_schema.simpleString().removeprefix("struct<").removesuffix(">")
+
+
+def refusal(**given: str) -> str:
+    with pytest.raises(OptionError) as caught:
+        columns(**given)
+    return str(caught.value)
+
+
+def _dotted(name: str) -> str:
+    return name.replace("_", ".")
+
+
+class TestFiles:
+    def test_an_avro_schema_is_text_or_a_file(self, tmp_path: Path) -> None:
+        text = json.dumps(record(ID))
+        path = tmp_path / "order.avsc"
+        path.write_text(text)
+        for given in (text, str(path), f"file://{path}"):
+            assert columns(valueFormat="avro", valueAvroSchema=given) == "id:int"
+
+    def test_an_avro_schema_that_is_no_record_is_one_column(self) -> None:
+        assert columns(valueFormat="avro", valueAvroSchema='"long"') == "value:bigint"
+        assert columns(valueFormat="avro", valueAvroSchema="long", columns="value,offset") == (
+            "value:bigint,offset:bigint"
+        )
+
+    def test_a_message_of_a_descriptor_set(self, descriptors: str) -> None:
+        given = {"valueFormat": "protobuf", "valueDescriptor": descriptors, "valueMessage": "SourceContext"}
+        assert columns(**given) == "file_name:string"
+        of_enum = given | {"valueMessage": "google.protobuf.Type", "columns": "value"}
+        assert "syntax:string" in columns(**of_enum)
+        assert "syntax:int" in columns(**of_enum, valueEnumsAsInts="true")
+
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            ({"valueFormat": "avro"}, "'valueAvroSchema': is required"),
+            ({"valueFormat": "avro", "valueAvroSchema": "/not/there"}, "'/not/there' cannot be read"),
+            ({"valueFormat": "avro", "valueAvroSchema": "{"}, "'valueAvroSchema': the Avro schema is not"),
+            ({"valueFormat": "avro", "valueAvroSchema": '["null"]'}, "'valueAvroSchema': value has the type"),
+            (
+                {"valueFormat": "avro", "valueSchema": "id int"},
+                "'valueSchema': has no meaning for",
+            ),
+            ({"valueFormat": "protobuf", "valueMessage": "x"}, "'valueDescriptor': is required"),
+            ({"valueFormat": "protobuf", "valueDescriptor": "/x"}, "'valueMessage': is required"),
+            ({"valueFormat": "json", "valueSchema": "a int", "timeZone": "Mars"}, "no time zone 'Mars'"),
+            (
+                {"valueFormat": "json", "valueSchema": "a int", "schema_registry_url": "http://x"},
+                "'schema.registry.url': counts only with a format that asks a registry",
+            ),
+            (
+                {"valueFormat": "avro", "valueAvroSchema": "int", "columnNameOfCorruptRecord": "Value"},
+                "'Value' is a field of the value too",
+            ),
+        ],
+    )
+    def test_what_is_missing_or_wrong_is_refused_by_name(self, given: dict[str, str], reason: str) -> None:
+        assert reason in refusal(**given)
+
+    def test_a_message_that_is_not_there_is_refused_with_the_nearest_name(self, descriptors: str) -> None:
+        said = refusal(valueFormat="protobuf", valueDescriptor=descriptors, valueMessage="SourceContent")
+        assert "'valueMessage': the descriptor set has no message 'SourceContent'" in said
+
+
+class TestRegistry:
+    def columns(self, server: ScriptedRegistry, **given: str) -> str:
+        return columns(**{"valueFormat": "confluent-avro", "schema_registry_url": server.url} | given)
+
+    def test_the_latest_schema_of_the_topic_another_version_another_subject(
+        self, server: ScriptedRegistry
+    ) -> None:
+        assert self.columns(server) == "id:bigint"
+        assert self.columns(server, schemaVersion="1") == "id:int"
+        assert self.columns(server, valueSubject="com.acme.Order") == "order:bigint"
+        assert self.columns(server, keyFormat="confluent-avro", columns="key") == "key:string"
+
+    def test_a_given_schema_is_not_asked_for(self, server: ScriptedRegistry) -> None:
+        assert self.columns(server, valueAvroSchema=json.dumps(record(ID))) == "id:int"
+        assert not server.asked
+
+    def test_a_registry_with_messages(self, server: ScriptedRegistry, descriptors: str) -> None:
+        file = descriptor_pb2.FileDescriptorProto()
+        source_context_pb2.DESCRIPTOR.CopyToProto(file)
+        text = base64.b64encode(file.SerializeToString()).decode()
+        server.has_version("a-value", f"latest{SERIALIZED}", text, schemaType="PROTOBUF")
+        assert self.columns(server, valueFormat="confluent-protobuf") == "file_name:string"
+        server.asked.clear()
+        given = {"valueDescriptor": descriptors, "valueMessage": "SourceContext"}
+        assert self.columns(server, valueFormat="confluent-protobuf", **given) == "file_name:string"
+        assert not server.asked
+
+    def test_a_registry_with_json_schemas(self, server: ScriptedRegistry) -> None:
+        order = {"type": "object", "properties": {"id": {"type": "integer"}}}
+        server.has_version("a-value", "latest", order, schemaType="JSON")
+        assert self.columns(server, valueFormat="confluent-json") == "id:bigint"
+        server.has_version("a-value", "latest", {"type": "object"}, schemaType="JSON")
+        with pytest.raises(OptionError, match=r"'valueSchema': the JSON schema: .* Name the fields here"):
+            self.columns(server, valueFormat="confluent-json")
+
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            ({"schema_registry_url": "host:8081"}, "'schema.registry.url': must be URLs such as http://"),
+            ({"schemaVersion": "newest"}, "'schemaVersion': must be latest or the number of a version"),
+            ({"subscribe": "a,b"}, "'valueSubject': is required where more than one topic may be read"),
+            (
+                {"valueAvroSchema": '"int"', "schemaVersion": "1"},
+                "'schemaVersion': counts only without option 'valueAvroSchema'",
+            ),
+            (
+                {
+                    "schema_registry_basic_auth_user_info": "u:p",
+                    "schema_registry_bearer_auth_token": "t",
+                },
+                "'schema.registry.bearer.auth.token': goes not together with",
+            ),
+            (
+                {"valueFormat": "confluent-protobuf"},
+                "'valueFormat': the schema in the registry is of",
+            ),
+            (
+                {"valueFormat": "confluent-protobuf", "valueDescriptor": "/x"},
+                "'valueMessage': is required with option 'valueDescriptor'",
+            ),
+            (
+                {"valueFormat": "confluent-json", "valueSchema": "id int"},
+                "'schema.registry.url': counts only with a format that asks",
+            ),
+        ],
+    )
+    def test_what_is_missing_or_wrong_is_refused_by_name(
+        self, server: ScriptedRegistry, given: dict[str, str], reason: str
+    ) -> None:
+        server.has_version("a-value", f"latest{SERIALIZED}", record(ID))
+        with pytest.raises(OptionError) as caught:
+            self.columns(server, **given)
+        assert reason in str(caught.value)
+
+    def test_without_an_address_it_is_refused(self) -> None:
+        assert "'schema.registry.url': is required for the format 'confluent-avro'" in refusal(
+            valueFormat="confluent-avro"
+        )
+
+    def test_a_subject_that_is_not_there_is_an_error_that_names_the_options(
+        self, server: ScriptedRegistry
+    ) -> None:
+        with pytest.raises(UnknownSplitError, match=r"subject 'b-value'.*'valueSubject'.*'schemaVersion'"):
+            self.columns(server, subscribe="b")
+
+    def test_a_registry_that_is_away_is_an_error_after_the_deadline(self, server: ScriptedRegistry) -> None:
+        server.fails_first("/subjects/a-value/versions/latest", *[503] * 100)
+        with pytest.raises(DeadlineError, match="version latest of the subject 'a-value'"):
+            self.columns(server, schema_registry_deadlineMs="100")
+
+    def test_credentials_are_sent_and_not_shown(
+        self, server: ScriptedRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REGISTRY_USER", "me:hush")
+        options = {
+            "valueFormat": "confluent-avro",
+            "columns": "value.*",
+            "schema.registry.url": server.url,
+            "schema.registry.basic.auth.user.info": "env:REGISTRY_USER",
+        }
+        made = configure(REQUIRED | options, Boundedness.BOUNDED)
+        assert server.authorization == {"Basic bWU6aHVzaA=="}
+        assert "hush" not in repr(made)
+
+
+class TestZones:
+    def part(self, **given: str) -> Any:
+        made = configure(REQUIRED | {"valueFormat": "json"} | given, Boundedness.BOUNDED).source
+        assert isinstance(made, KafkaSource)
+        return made.parts["value"]
+
+    def test_a_zone_is_needed_only_where_a_time_may_be_without_one(self) -> None:
+        for schema in ("id long", "at date", "at timestamp_ntz", "a array<struct<d: date>>"):
+            part = self.part(valueSchema=schema)
+            assert with_session_zone(part) is part
+        part = self.part(valueSchema="at timestamp", timeZone="Europe/Paris")
+        assert with_session_zone(part) is part
+
+    @pytest.mark.parametrize("schema", ["at timestamp", "a map<string, array<struct<t: timestamp>>>"])
+    def test_outside_of_a_session_that_has_one_it_is_refused(self, schema: str) -> None:
+        with pytest.raises(OptionError, match=r"'timeZone': is required.*spark\.sql\.session\.timeZone"):
+            with_session_zone(self.part(valueSchema=schema))
