@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater import async_io, contracts, errors, options, testing
     from headwater.connector.async_io.failures import split_failures
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
+    from headwater.connector.formats.row_decoding import decode
     from headwater.connector.sources.user_sources import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
@@ -62,6 +63,7 @@ __all__ = [
     "__version__",
     "async_io",
     "contracts",
+    "decode",
     "errors",
     "keyed_wait",
     "options",
@@ -79,6 +81,7 @@ _MODULES = ("async_io", "contracts", "errors", "options", "testing")
 _HOMES = {
     "headwater.connector.async_io.failures": ("split_failures",),
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "unordered_wait"),
+    "headwater.connector.formats.row_decoding": ("decode",),
     "headwater.connector.sources.user_sources": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),

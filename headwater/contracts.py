@@ -8,6 +8,7 @@ from __future__ import annotations
 from headwater.connector.sources.user_sources import FromOptions
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter, EpochRecords
 from headwater.core.barrier_source import BarrierSource
+from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.enumerator import (
     BarrierSplitEnumerator,
@@ -35,6 +36,7 @@ __all__ = [
     "BarrierSplitReader",
     "Boundedness",
     "Checkpoint",
+    "Decoding",
     "EpochRecord",
     "EpochRecordEmitter",
     "EpochRecords",

@@ -111,20 +111,6 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return before
 
-    @property
-    def logged_schema(self) -> JsonValue:
-        """What a query's offsets are to say about the meaning of its rows; None for nothing, the default.
-
-        A query whose checkpoint says something else is stopped, unless `takes_other_schemas`. A checkpoint
-        that says nothing goes on.
-        """
-        return None
-
-    @property
-    def takes_other_schemas(self) -> bool:
-        """Whether a query may go on from a checkpoint with another `logged_schema`. No, by default."""
-        return False
-
     def row_bytes(self, split: SplitT, state: JsonValue) -> int:
         """Return about how many bytes one record of a split has, for byte limits and for cutting tasks.
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headwater.core.decoding import Decoding
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
 
@@ -165,6 +166,17 @@ class SimpleSource(ABC):
         one; if keys have gaps in planned mode, or a page read again may have grown in barrier mode, take
         ``stop``.
         """
+
+    def decoding(self) -> Decoding | None:
+        """Return how a column of the rows that `read` yields becomes typed columns: ``hw.decode(...)``.
+
+        `schema` is that of the rows that `read` yields, then; those of the query have the typed columns in
+        the place of that column. The source gets the option ``schemaEvolution``.
+
+        On the driver, where a query is made; may read files and ask a schema registry. The default is None:
+        what `read` yields are the rows of the query.
+        """
+        return None
 
     def is_before(self, position: Any, other: Any) -> bool:
         """Whether a position lies before another one of the same split. A pure function.

@@ -89,6 +89,20 @@ class Source(ABC, Generic[RecordT, SplitT, PositionT]):
         """
         return self
 
+    @property
+    def logged_schema(self) -> JsonValue:
+        """What a query's offsets are to say about the meaning of its rows; None for nothing, the default.
+
+        A query whose checkpoint says something else is stopped, unless `takes_other_schemas`. A checkpoint
+        that says nothing goes on.
+        """
+        return None
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        """Whether a query may go on from a checkpoint with another `logged_schema`. No, by default."""
+        return False
+
     @abstractmethod
     def create_reader(self) -> SplitReader[RecordT, SplitT, PositionT]:
         """Make the reader of one task. On an executor; no I/O."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -51,3 +52,19 @@ def test_kafka_stream_goes_on_where_it_stopped(kafka: LocalKafka, topic: str, tm
         run("examples/kafka_stream.py", kafka.bootstrap_servers, topic, str(tmp_path), "--available-now")
     rows = pq.read_table(str(tmp_path / "rows"))["value"].to_pylist()
     assert (rows.count("first"), rows.count("second")) == (30, 20)
+
+
+@pytest.mark.slow
+def test_kafka_typed_rows_sums_what_is_json_and_keeps_the_rest(
+    kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
+    kafka.create_topic(topic, partitions=2)
+    order = json.dumps({"id": 1, "amount": 2.5, "at": "2026-01-02T03:04:05", "address": {"city": "Ulm"}})
+    for run in (1, 2):
+        kafka.produce(topic, [order.encode()] * 4 + [b"oops"])
+        printed = run_typed(kafka.bootstrap_servers, topic, tmp_path)
+        assert printed == ["None None", f"Ulm {10.0 * run}", f"{run} corrupt"]
+
+
+def run_typed(servers: str, topic: str, folder: Path) -> list[str]:
+    return run("examples/kafka_typed_rows.py", servers, topic, str(folder)).splitlines()

@@ -14,9 +14,16 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from examples import folder_tree_source, object_events_source, paged_api_source, postgres_source
+from examples import (
+    folder_tree_source,
+    object_events_source,
+    outbox_source,
+    paged_api_source,
+    postgres_source,
+)
 from examples.folder_tree_source import FolderTree, make_tree
 from examples.object_events_source import ObjectEvents, put_object
+from examples.outbox_source import Outbox, add_events
 from examples.paged_api_source import Items, PagedApi
 from examples.postgres_source import PostgresTable, add_order
 from examples.sqlite_source import INSERT, SqliteTable, add_orders
@@ -145,6 +152,18 @@ class TestFolderTree(testing.SourceTests):
         return {"root": root, "pageFiles": "2"}
 
 
+class TestOutbox(testing.SourceTests):
+    source = Outbox
+
+    def options(self) -> Mapping[str, str]:
+        database = f"{tempfile.mkdtemp()}/outbox.db"
+        add_events(database, '{"kind": "paid", "amount": 3}', "oops", '{"at": "2026-01-02"}')
+        return {"database": database}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        add_events(options["database"], '{"kind": "late"}', "{}")
+
+
 @pytest.mark.slow
 def test_each_example_runs(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], postgres: LocalPostgres
@@ -152,6 +171,7 @@ def test_each_example_runs(
     Items.items = []
     for example in (paged_api_source, object_events_source, folder_tree_source):
         example.main(spark)
+    outbox_source.main(spark)
     postgres_source.main(spark, postgres.conninfo)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
@@ -160,6 +180,10 @@ def test_each_example_runs(
         "30 lines, 0 events left",
         "60 lines, 0 events left",
         "39 files, 54 bytes",
+        "1 first 12.50 None",
+        "2 None None oops",
+        "3 second 12.50 None",
+        "4 None None oops",
         "0 rows",
         "2 rows",
     ]

@@ -74,6 +74,29 @@ class Lines(
         yield hw.Page([(str(number),) for number in range(position, stop)], stop)
 
 
+class Decoded(hw.SimpleSource):
+    """A source whose rows have a column of JSON."""
+
+    name = "decoded"
+    schema = SCHEMA
+
+    def decoding(self) -> hw.contracts.Decoding:
+        return hw.decode(
+            "json",
+            column="name",
+            schema="id long",
+            mode="FAILFAST",
+            columns=["name.*"],
+            options={"timeZone": "UTC"},
+        )
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return []
+
+    def read(self, split: hw.NamedSplit, position: int) -> Iterator[hw.Page]:
+        yield hw.Page([("{}",)], position + 1)
+
+
 class Tail(hw.SimpleSource):
     """A barrier source whose splits end, wait, and name others."""
 

@@ -16,6 +16,7 @@ from headwater.connector.barrier.settlement import Settlement, settle
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
+from headwater.connector.coordination.logged_schema import check_logged_schema
 from headwater.connector.coordination.offset_codec import flatten, nest
 from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource
@@ -95,7 +96,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         Nothing to do: no split is due. Under AvailableNow and Once this blocks until one is, as long as one
         will be. Under Once the one epoch has no barrier: it ends when everything is caught up.
         """
-        before = self._codec.decode(start)
+        before = self._decoded(start)
         if not limited:
             self._due.begin_run()
         settled = self._take_up(before)
@@ -119,7 +120,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         return epoch_tasks(plan, self._epochs)
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[EpochTask]:
-        offset = self._codec.decode(end)
+        offset = self._decoded(end)
         return epoch_tasks(offset, self._epochs) if offset is not None else []
 
     def latest(self) -> JsonObject | None:
@@ -134,6 +135,17 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         # First, so that a `plan_next` that waits for a split to become due returns.
         self._closing.set()
         self._driver.close()
+
+    def _decoded(self, raw: JsonObject) -> EpochOffset | None:
+        """Return the offset that Spark logged; None for the genesis.
+
+        Raises:
+            OffsetError: it cannot be read, or its schema is another than that of the query.
+        """
+        offset = self._codec.decode(raw)
+        if offset is not None:
+            check_logged_schema(self._source, offset.schema)
+        return offset
 
     def _take_up(self, before: EpochOffset | None) -> Settlement | None:
         """Complete the committed epoch, once; return the state after it."""
@@ -209,6 +221,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             events=[self._context.events_for(paths) for paths in tasks],
             due_ms={path: at_ms for path, at_ms in waiting.items() if path in splits and path not in due},
             state=enumerator.snapshot_state(),
+            schema=self._source.logged_schema,
         )
 
     def _open(self, plan: EpochOffset, before: EpochOffset | None) -> JsonObject:

@@ -16,6 +16,8 @@
 * ``due``: of splits that must not be asked yet, the driver's wall-clock time in ms at which they may;
 * ``restored``: for each task, the manifests whose rows in flight it emits first;
 * ``events``: for each task, what the enumerator sent to its reader;
+* ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if it says
+  nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
 """
 
@@ -71,6 +73,7 @@ class EpochOffset:
     events: Sequence[tuple[JsonValue, ...]]
     due_ms: Mapping[SplitPath, int] = field(default_factory=dict)
     state: JsonValue = None
+    schema: JsonValue = None
 
 
 class EpochOffsetCodec(OffsetCodec[EpochOffset]):
@@ -91,6 +94,8 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             fields["events"] = [list(events) for events in offset.events]
         if offset.due_ms:
             fields["due"] = nest(offset.due_ms)
+        if offset.schema is not None:
+            fields["schema"] = offset.schema
         return fields
 
     def _from_json(self, raw: dict[str, Any]) -> EpochOffset:
@@ -110,4 +115,5 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             events=[tuple(events) for events in raw.get("events", none)],
             due_ms=flatten(raw.get("due", {}), self._source),
             state=raw.get("state"),
+            schema=raw.get("schema"),
         )

@@ -46,7 +46,7 @@ class PartOptions(NamedTuple):
             OptionError: one of them was given.
         """
         for _, option in self.by_field():
-            if options[option] is not None:
+            if options.get(option) is not None:
                 raise OptionError(
                     f"counts only where {self.format.name!r} says how the {self.part} is written; set that "
                     "too, or remove this",

@@ -77,7 +77,7 @@ def check_no_registry(options: ParsedOptions) -> None:
         OptionError: one of them was given.
     """
     for option in REGISTRY_OPTIONS:
-        if options[option] is not None:
+        if options.get(option) is not None:
             raise OptionError(
                 "counts only with a format that asks a registry: confluent-avro, confluent-protobuf, or "
                 "confluent-json without a schema",

@@ -71,24 +71,27 @@ class PartSettings:
         return {"fields": self.chosen.fields.simpleString(), "format": self.format_name}
 
 
-def part_settings(options: ParsedOptions, topics: Collection[str] | None) -> dict[str, PartSettings]:
+def part_settings(
+    options: ParsedOptions, topics: Collection[str] | None, parts: Mapping[str, PartOptions] = PARTS
+) -> dict[str, PartSettings]:
     """Return the settings of key and value, as far as they have a format.
 
     Reads files of schemas, and asks the schema registry, where a format needs that.
 
     Args:
         options: the user's.
-        topics: the names of the topics that are read; None if a pattern finds them.
+        topics: the names of Kafka's topics that are read; None if a pattern finds them.
+        parts: which of the two there may be; the table has the options of these.
 
     Raises:
         OptionError: an option is missing, or counts for nothing.
         SourceError: the registry does not have a schema, or does not answer.
     """
-    if not any(_asks_registry(options, rows) for rows in PARTS.values()):
+    if not any(_asks_registry(options, rows) for rows in parts.values()):
         check_no_registry(options)
     found = {
         part: _settings(FormatRequest(given=options, rows=rows, topics=topics))
-        for part, rows in PARTS.items()
+        for part, rows in parts.items()
     }
     return {part: settings for part, settings in found.items() if settings is not None}
 
@@ -131,7 +134,7 @@ def _settings(request: FormatRequest) -> PartSettings | None:
         return None
     known = FORMATS[name]
     for field, option in rows.by_field():
-        if field not in known.takes | {"format", "prefix"} and given[option] is not None:
+        if field not in known.takes | {"format", "prefix"} and given.get(option) is not None:
             raise request.refusal(option, f"has no meaning for the format {name!r}: remove it")
     zone = given[rows.time_zone]
     if zone is not None:

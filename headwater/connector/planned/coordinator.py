@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
+from headwater.connector.coordination.logged_schema import check_logged_schema
 from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
 from headwater.connector.planned.kept_splits import within_limits
-from headwater.connector.planned.logged_schema import check_logged_schema
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
 from headwater.connector.planned.task_count import TaskCounts

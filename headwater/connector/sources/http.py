@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
+from headwater.connector.formats.row_decoding import row_decoding, row_format_options
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -18,9 +19,11 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
+from headwater.core.decoding import Decoding
+from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEADER: Final = "header."
+_ITEM: Final = "item"
+"""The column that a format decodes."""
 
 
 def _urls(raw: str) -> tuple[str, ...]:
@@ -109,6 +114,7 @@ HTTP_OPTIONS: Final = OptionTable(
         _REQUEST_TIMEOUT,
         _RETRY_DEADLINE,
         _CONNECTIONS,
+        *row_format_options(_ITEM, "json"),
         *BARRIER_OPTIONS,
     ],
     prefixes=(_HEADER,),
@@ -125,6 +131,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         settings: how to read lists.
         connections: how many of them a task reads at once.
         mode: a batch or a stream.
+        decoding: of the items; None: they are text.
     """
 
     name: ClassVar[str] = "http"
@@ -134,6 +141,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     settings: HttpSettings
     connections: int
     mode: Boundedness
+    decoding: Decoding | None
 
     @property
     def boundedness(self) -> Boundedness:
@@ -146,7 +154,15 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     def schema(self) -> pa.Schema:
         from headwater.readers.http.pages import HTTP_SCHEMA
 
-        return HTTP_SCHEMA
+        return HTTP_SCHEMA if self.decoding is None else self.decoding.schema(HTTP_SCHEMA)
+
+    @property
+    def logged_schema(self) -> JsonValue:
+        return None if self.decoding is None else self.decoding.logged_schema
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        return self.decoding is not None and self.decoding.takes_other_schemas
 
     def create_enumerator(
         self, context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue]
@@ -165,6 +181,13 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         from headwater.readers.http.split_reader import HttpSplitReader
 
         return HttpSplitReader(self.settings, SystemClock())
+
+    def create_emitter(self) -> RecordEmitter[EpochRecord, HttpSplit, JsonValue]:
+        if self.decoding is None:
+            return EpochRecordEmitter()
+        from headwater.readers.http.pages import HTTP_SCHEMA
+
+        return self.decoding.create_emitter(HTTP_SCHEMA, source=self.name)
 
     def serialize_splits(self, splits: Iterable[HttpSplit]) -> JsonValue:
         """Nothing: a split's path says all."""
@@ -209,7 +232,13 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         deadline_ms=parsed[_RETRY_DEADLINE],
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
     )
-    source = HttpSource(urls=urls, settings=settings, connections=parsed[_CONNECTIONS], mode=mode)
+    source = HttpSource(
+        urls=urls,
+        settings=settings,
+        connections=parsed[_CONNECTIONS],
+        mode=mode,
+        decoding=row_decoding(parsed, _ITEM),
+    )
     return ConfiguredBarrierSource(
         source=source, epochs=epochs, backoff=Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
+from headwater.connector.formats.row_decoding import row_decoding, row_format_options
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -19,8 +20,10 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.core.barrier_reader import BarrierSplitReader
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
+from headwater.core.decoding import Decoding
+from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from headwater.readers.runtime.staging.staged_split_reader import Staging
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_PAYLOAD: Final = "payload"
+"""The column that a format decodes."""
 _LEAST_REMEMBERED: Final = 2_000
 """So many keys of messages are remembered at least, to tell a second delivery from the first."""
 _REMEMBERED_WINDOWS: Final = 8
@@ -123,6 +128,7 @@ MQTT_OPTIONS: Final = OptionTable(
         _PASSWORD,
         _IDLE_TIMEOUT,
         _MAX_IN_FLIGHT,
+        *row_format_options(_PAYLOAD),
         *BARRIER_OPTIONS,
     ]
 )
@@ -139,6 +145,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         store: the state location; in a batch read one of the task's own, in memory.
         idle_ms: a session that brings nothing for so long is caught up.
         mode: a batch or a stream.
+        decoding: of the payloads; None: they are bytes.
         folder: of the query, in the state location.
     """
 
@@ -149,6 +156,7 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     store: StateStore | None
     idle_ms: int
     mode: Boundedness
+    decoding: Decoding | None
     folder: str = ""
 
     @property
@@ -164,7 +172,15 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return frozenset({"retained", "received"})
 
     def schema(self) -> pa.Schema:
-        return MQTT_SCHEMA
+        return MQTT_SCHEMA if self.decoding is None else self.decoding.schema(MQTT_SCHEMA)
+
+    @property
+    def logged_schema(self) -> JsonValue:
+        return None if self.decoding is None else self.decoding.logged_schema
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        return self.decoding is not None and self.decoding.takes_other_schemas
 
     def create_enumerator(
         self, context: BarrierSplitEnumeratorContext[MqttSessionSplit, int]
@@ -185,6 +201,11 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
 
         return StagedSplitReader(self.staging(self.folder), lambda: MqttClient(self.settings))
+
+    def create_emitter(self) -> RecordEmitter[EpochRecord, MqttSessionSplit, int]:
+        if self.decoding is None:
+            return EpochRecordEmitter()
+        return self.decoding.create_emitter(MQTT_SCHEMA, source=self.name)
 
     def serialize_splits(self, splits: Iterable[MqttSessionSplit]) -> JsonValue:
         """Nothing: a split's path says all."""
@@ -253,6 +274,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         store=epochs.store,
         idle_ms=parsed[_IDLE_TIMEOUT],
         mode=boundedness or Boundedness.BOUNDED,
+        decoding=row_decoding(parsed, _PAYLOAD),
     )
     return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=Backoff(deadline_ms=120_000))
 

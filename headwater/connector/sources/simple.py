@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from headwater.connector.formats.options import SCHEMA_EVOLUTION
 from headwater.connector.options import ParsedOptions
 from headwater.connector.sources.source_options import (
     CONNECTIONS,
@@ -18,6 +19,7 @@ from headwater.core.abilities import EstimatesSizes, Heads, InfersSchema, Pushes
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
+from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import ContractError, OffsetError
@@ -48,6 +50,8 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         settings: how its pages are read.
         mode: a batch or a stream.
         starting_timestamp_ms: where new queries begin.
+        decoding: of a column of the pages' rows; None: these are the rows of the query.
+        schema_evolution: whether a query may go on from a checkpoint with other decoded fields.
     """
 
     path_depth: ClassVar[int] = 1
@@ -56,6 +60,8 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
     settings: SimpleReadSettings
     mode: Boundedness
     starting_timestamp_ms: int | None
+    decoding: Decoding | None
+    schema_evolution: bool
 
     @property
     def name(self) -> str:  # type: ignore[override]  # one class for all names
@@ -66,6 +72,19 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
         return self.mode
 
     def schema(self) -> pa.Schema:
+        pages = self._page_schema()
+        return pages if self.decoding is None else self.decoding.schema(pages)
+
+    @property
+    def logged_schema(self) -> JsonValue:
+        return None if self.decoding is None else self.decoding.logged_schema
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        return self.schema_evolution
+
+    def _page_schema(self) -> pa.Schema:
+        """Return the schema of the rows that the user's `read` yields."""
         import pyarrow as pa
 
         user = self.user
@@ -106,12 +125,14 @@ class _SimpleForm(Source[EpochRecord, NamedSplit, Any]):
     def create_reader(self) -> SimpleSplitReader:
         from headwater.readers.simple.split_reader import SimpleSplitReader
 
-        return SimpleSplitReader(self.user, self.schema(), self.settings, SystemClock())
+        return SimpleSplitReader(self.user, self._page_schema(), self.settings, SystemClock())
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, NamedSplit, Any]:
         from headwater.core.barrier_reader import EpochRecordEmitter
 
-        return EpochRecordEmitter()
+        if self.decoding is None:
+            return EpochRecordEmitter()
+        return self.decoding.create_emitter(self._page_schema(), source=self.name)
 
     def serialize_splits(self, splits: Iterable[NamedSplit]) -> JsonValue:
         """Return the infos, by name, of those splits that have one."""
@@ -204,6 +225,28 @@ def full_form(
     )
     # A source that finds no timestamps does not have this option.
     timestamp_ms = parsed.get(STARTING_TIMESTAMP)
+    decoding = _decoding(user)
+    # Nor does a source that decodes nothing have this one.
+    evolution = parsed.get(SCHEMA_EVOLUTION)
     if is_planned:
-        return PlannedSimpleSource(user, settings, mode, timestamp_ms)
-    return BarrierSimpleSource(user, settings, mode, timestamp_ms, parsed[CONNECTIONS])
+        return PlannedSimpleSource(user, settings, mode, timestamp_ms, decoding, evolution)
+    return BarrierSimpleSource(
+        user, settings, mode, timestamp_ms, decoding, evolution, connections=parsed[CONNECTIONS]
+    )
+
+
+def _decoding(user: SimpleSource) -> Decoding | None:
+    name = type(user).__name__
+    with outside(f"{name}.decoding", source=user.name):
+        found: object = user.decoding()
+    if not isinstance(found, Decoding | None):
+        raise ContractError(
+            f"source {user.name!r}: {name}.decoding must return what hw.decode returns, or None, not "
+            f"{found!r}"
+        )
+    if found is not None and isinstance(user, InfersSchema):
+        raise ContractError(
+            f"source {user.name!r}: {name} has decoding and infer_schema; a source that decodes has a fixed "
+            "schema of pages, as its attribute schema"
+        )
+    return found

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS
+from headwater.connector.formats.options import SCHEMA_EVOLUTION
 from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.errors import ContractError
@@ -67,6 +68,7 @@ def option_table(
     is_simple: bool = False,
     timestamps: bool = False,
     filters: bool = False,
+    decodes: bool = False,
 ) -> OptionTable:
     """Return all options of a user's source: first its own, then those that it has by its form and abilities.
 
@@ -77,6 +79,7 @@ def option_table(
         is_simple: whether it is in the small form.
         timestamps: whether it finds positions of times.
         filters: whether it takes filters.
+        decodes: whether it decodes a column of its rows.
 
     Raises:
         ContractError: something declared is no option, or has the name of another one.
@@ -86,6 +89,8 @@ def option_table(
         added.append(STARTING_TIMESTAMP)
     if filters:
         added.append(PUSH_FILTERS)
+    if decodes:
+        added.append(SCHEMA_EVOLUTION)
     if is_simple:
         added.append(READ_TIMEOUT)
     if is_simple and not is_planned:

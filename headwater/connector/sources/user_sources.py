@@ -70,6 +70,7 @@ def options_of(source: SourceClass) -> OptionTable:
             is_simple=True,
             timestamps=_has(source, FindsTimestamps),
             filters=_has(source, PushesFilters),
+            decodes=source.decoding is not SimpleSource.decoding,
         )
     return option_table(own, source.__name__, is_planned=issubclass(source, PlannedSource))
 

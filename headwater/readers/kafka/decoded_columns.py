@@ -13,6 +13,7 @@ from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.decoded_part import DecodedPart, part_of
 from headwater.readers.formats.format import BadValues, Spans
+from headwater.readers.formats.row_arrays import struct_of, without_rows
 from headwater.readers.kafka.bad_records import BadRecord, BadRecordFiles
 from headwater.readers.kafka.schema_headers import schema_header
 from headwater.readers.kernels.arrays import Int64Array
@@ -107,23 +108,14 @@ class DecodedColumns:
         """Return a batch without those of its rows that are to be left out; None if none is left."""
         if not self._dropped:
             return batch
-        kept = np.ones(batch.num_rows, np.bool_)
-        kept[np.concatenate(self._dropped)] = False
+        dropped = self._dropped
         self._dropped = []
-        if not kept.any():
-            return None
-        # Made of buffers: pa.array would import pandas to look at an array of numpy.
-        bits = pa.py_buffer(np.packbits(kept, bitorder="little").data)
-        mask: Any = pa.Array.from_buffers(pa.bool_(), len(kept), [None, bits], 0)
-        return batch.filter(mask)
+        return without_rows(batch, dropped)
 
     def _struct(self, part: str, made: Sequence[pa.Array[Any]]) -> pa.Array[Any]:
         nulls = np.concatenate(self._nulls[part])
         self._nulls[part] = []
-        kind = pa.struct(list(self._parts[part].format.schema()))
-        count = int(nulls.sum())
-        bits = pa.py_buffer(np.packbits(~nulls, bitorder="little").data) if count else None
-        return pa.Array.from_buffers(kind, len(nulls), [bits], count, children=list(made))
+        return struct_of(self._parts[part].format.schema(), made, nulls)
 
     def _take_bad(self, run: RecordRun, found: Mapping[str, BadValues]) -> None:
         if self._bad_records is not None:

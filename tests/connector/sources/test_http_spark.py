@@ -220,3 +220,24 @@ def test_a_state_location_that_cannot_be_used_is_named(job: Job, tmp_path: Path)
         )
         with pytest.raises(StreamingQueryException, match=message):
             job.run(frame, name="refused")
+
+
+def test_items_become_typed_columns_in_a_batch_and_in_a_stream(job: Job) -> None:
+    typed = {"valueFormat": "json", "valueSchema": "id long, name string, comment int"}
+    frame = job.spark.read.format("headwater").options(source="http", url=job.api.url, **typed).load()
+    assert frame.schema.simpleString() == (
+        "struct<resource:string,page:bigint,row:bigint,id:bigint,name:string,comment:int>"
+    )
+    rows = frame.orderBy("page", "row").collect()
+    assert [(row.id, row.name, row.comment) for row in rows] == [
+        (number, f"item {number}", None) for number in range(1_000)
+    ]
+    stream = job.frame(**typed, columns="item.*", barrierRows="300", barrierMode="unaligned")
+    job.run(stream)
+    found = job.spark.read.parquet(f"{job.folder}/rows")
+    assert found.columns == ["id", "name", "comment"]
+    assert found.where("comment is null").count() == 1_000
+    assert found.where("comment = 2").count() == 10
+    other = job.frame(**{**typed, "valueSchema": "id string"}, columns="item.*")
+    with pytest.raises(StreamingQueryException, match="was written with the schema"):
+        job.run(other)

@@ -99,3 +99,17 @@ def test_a_batch_reads_what_the_broker_gives_a_new_subscriber(spark: SparkSessio
         ("lamps/1", b'{"on": true}', True),
         ("lamps/2", b"off", True),
     ]
+
+
+def test_payloads_become_typed_columns_of_any_format(spark: SparkSession, broker: LocalMqtt) -> None:
+    broker.publish([("typed/1", b'{"on": true}'), ("typed/2", b"off")], retain=True)
+    options = {"source": "mqtt", "broker": broker.url, "topics": "typed/#", "columns": "topic,payload.*"}
+    as_json = {"valueFormat": "json", "valueSchema": "on boolean", "columnNameOfCorruptRecord": "corrupt"}
+    rows = spark.read.format("headwater").options(**options, **as_json).load().orderBy("topic").collect()
+    assert [tuple(row) for row in rows] == [("typed/1", True, None), ("typed/2", None, "off")]
+    dropped = spark.read.format("headwater").options(**options, **as_json, mode="DROPMALFORMED").load()
+    assert [row.topic for row in dropped.collect()] == ["typed/1"]
+    avro = {"valueFormat": "avro", "valueAvroSchema": '"boolean"', "mode": "PERMISSIVE"}
+    broker.publish([("flags/1", b"\x01")], retain=True)
+    flags = spark.read.format("headwater").options(**{**options, "topics": "flags/#"}, **avro).load()
+    assert [tuple(row) for row in flags.collect()] == [("flags/1", True)]

@@ -6,10 +6,10 @@ from typing import Any
 
 from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonValue, dumps
-from headwater.core.planned_source import PlannedSource
+from headwater.core.source import Source
 
 
-def check_logged_schema(source: PlannedSource[Any, Any, Any], logged: JsonValue) -> None:
+def check_logged_schema(source: Source[Any, Any, Any], logged: JsonValue) -> None:
     """Compare the schema that an offset has logged with that of the source.
 
     Raises:

@@ -1,0 +1,212 @@
+"""Formats for the rows of any source: one column of bytes or strings becomes typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from headwater.connector.formats.by_name import FORMATS
+from headwater.connector.formats.options import (
+    BAD_RECORDS_PATH,
+    BAD_RECORDS_STORAGE,
+    SCHEMA_EVOLUTION,
+    VALUE,
+)
+from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
+from headwater.connector.formats.settings import part_settings
+from headwater.connector.formats.time_zones import with_session_zone
+from headwater.connector.options import Option, OptionTable, ParsedOptions, names, one_of
+from headwater.core.barrier_reader import EpochRecord
+from headwater.core.decoding import Decoding
+from headwater.core.emitter import RecordEmitter
+from headwater.core.errors import OptionError
+from headwater.core.jsons import JsonValue
+from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ALWAYS: Final = frozenset({"format", "prefix"})
+
+
+def _kafka_only(_raw: str) -> NoReturn:
+    raise ValueError(
+        "is for the kafka source only: its files are named by offsets, which tell the same record after "
+        "every failure, and this source has none. Keep bad values in a column (columnNameOfCorruptRecord)"
+    )
+
+
+_REFUSED: Final = tuple(
+    replace(option, parse=_kafka_only, help="Refused: for the Kafka source only.")
+    for option in (BAD_RECORDS_PATH, BAD_RECORDS_STORAGE)
+)
+
+
+def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
+    """Return the options of a source that decodes one column of its rows, in the order of the docs.
+
+    Args:
+        column: its name.
+        formats: those that it may have; all of them if none is named.
+    """
+    taken = frozenset[str]().union(*(FORMATS[name].takes for name in formats or FORMATS))
+    rows = [option for field, option in VALUE.by_field() if field in taken | _ALWAYS]
+    told = {
+        VALUE.format.name: replace(
+            VALUE.format,
+            parse=one_of(*(formats or FORMATS)),
+            help=f"How `{column}` is written, if it is to be decoded. See [formats.md](formats.md).",
+            shown_default="",
+        ),
+        VALUE.prefix.name: replace(
+            VALUE.prefix, help=f"What comes before the names of the columns that are `{column}.*`."
+        ),
+    }
+    columns = replace(
+        _COLUMNS,
+        help=f"With `valueFormat`: only these columns, in this order; `{column}.*` are all that it makes.",
+    )
+    asks = any(FORMATS[name].asks_registry for name in formats or FORMATS)
+    registry = REGISTRY_OPTIONS if asks else ()
+    own = [told.get(row.name, row) for row in rows]
+    return (columns, *own, *registry, *_REFUSED, SCHEMA_EVOLUTION)
+
+
+_COLUMNS: Final = Option("columns", names, None, "", shown_default="all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowDecoding(Decoding):
+    """How one column of rows is decoded, and which columns stay.
+
+    Attributes:
+        column: the one that is decoded.
+        columns: as the user wrote them; None: all, those of the format in place of the decoded one.
+        part: the format.
+        logged: what offsets say of the decoded fields.
+        evolution: whether a query may go on from a checkpoint with other fields.
+    """
+
+    column: str
+    columns: tuple[str, ...] | None
+    part: DecodedPart
+    logged: JsonValue
+    evolution: bool
+
+    @property
+    def logged_schema(self) -> JsonValue:
+        return self.logged
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        return self.evolution
+
+    def schema(self, rows: pa.Schema) -> pa.Schema:
+        from headwater.readers.formats.row_emitter import decoded_schema
+
+        return decoded_schema(rows, self.column, self._chosen(rows), self.part)
+
+    def create_emitter(self, rows: pa.Schema, *, source: str) -> RecordEmitter[EpochRecord, Any, Any]:
+        from headwater.readers.formats.row_emitter import DecodingEmitter
+
+        part = with_session_zone(self.part)
+        return DecodingEmitter(rows, self.column, self._chosen(rows), part, source)
+
+    def _chosen(self, rows: pa.Schema) -> tuple[str, ...]:
+        """Return the names of the columns of a row as they are spelled.
+
+        Raises:
+            OptionError: there is no such column, or one comes twice.
+        """
+        if self.column not in rows.names:
+            raise OptionError(
+                f"{self.column!r} is to be decoded, and is not a column; there are {', '.join(rows.names)}"
+            )
+        spread = f"{self.column}.*"
+        whole = self.column if self.part.format.is_single_value else spread
+        if self.columns is None:
+            return tuple(whole if name == self.column else name for name in rows.names)
+        by_lower = {name.lower(): name for name in [*rows.names, spread]}
+        if unknown := [name for name in self.columns if name.lower() not in by_lower]:
+            raise OptionError(
+                f"{unknown[0]!r} is not a column; there are {', '.join(by_lower.values())}",
+                option=_COLUMNS.name,
+            )
+        found = tuple(by_lower[name.lower()] for name in self.columns)
+        if len(set(found)) < len(found):
+            raise OptionError("a column comes twice", option=_COLUMNS.name)
+        if self.column not in {part_of(name) for name in found}:
+            raise OptionError(
+                f"has neither {self.column!r} nor {spread!r}: what a format decodes must be a column",
+                option=_COLUMNS.name,
+            )
+        if self.part.prefix and not any(is_spread(name) for name in found):
+            raise OptionError(f"counts only where option 'columns' has {spread!r}", option=VALUE.prefix.name)
+        return found
+
+
+def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
+    """Return how a column is decoded, as options say that `row_format_options` has; None if it is not.
+
+    Reads files of schemas, and asks the schema registry, where the format needs that.
+
+    Raises:
+        OptionError: an option is missing, or counts for nothing.
+        SourceError: the registry does not have a schema, or does not answer.
+    """
+    found = part_settings(options, (), {"value": VALUE}).get("value")
+    if found is not None:
+        return RowDecoding(
+            column=column,
+            columns=options[_COLUMNS],
+            part=found.decoded_part(),
+            logged={"value": found.logged()},
+            evolution=options[SCHEMA_EVOLUTION],
+        )
+    given = {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
+    for name, value in given.items():
+        if value:
+            raise OptionError(f"counts only with option {VALUE.format.name!r}", option=name)
+    return None
+
+
+def decode(
+    format: str,  # noqa: A002 - the word that users write
+    *,
+    column: str,
+    schema: str | None = None,
+    mode: str | None = None,
+    columns: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Decoding:
+    """Say that a column of a source's rows is to be decoded: bytes or strings in, typed columns out.
+
+    For sources of users: what `SimpleSource.decoding` returns, and what a source of the full form keeps and
+    asks for its schema and its emitter. Called on the driver, where a query is made. Reads files of schemas,
+    and asks the schema registry, where the format needs that.
+
+    Args:
+        format: as ``valueFormat`` of the Kafka source: ``json``, ``avro``, ``confluent-avro``, ...
+        column: the column of the rows, of type binary or string.
+        schema: the fields of a JSON value, as Spark's DDL (``valueSchema``).
+        mode: what becomes of a row whose value cannot be decoded: ``PERMISSIVE``, ``DROPMALFORMED`` or
+            ``FAILFAST``.
+        columns: only these, in this order; ``body.*`` stands for all that the format makes of the column
+            ``body``. None: all, those of the format in the place of the decoded one.
+        options: others, by their names in docs/formats.md: ``{"timeZone": "UTC"}``.
+
+    Raises:
+        OptionError: an option is unknown, missing or counts for nothing.
+        SourceError: the schema registry does not have a schema, or does not answer.
+    """
+    said = {"valueFormat": format, "valueSchema": schema, "mode": mode}
+    given = {name: value for name, value in said.items() if value is not None}
+    lower = {name.lower() for name in given}
+    if twice := [name for name in options or {} if name.lower() in lower]:
+        raise OptionError("is an argument of hw.decode too: give it once", option=twice[0])
+    table = OptionTable(row_format_options(column))
+    parsed = table.parse({**given, **(options or {})}, None)
+    found = row_decoding(parsed, column)
+    assert found is not None
+    return found if columns is None else replace(found, columns=tuple(columns))
