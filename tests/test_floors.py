@@ -45,7 +45,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("format", "format_options", "table_layout", "bad_records_location"),
         ("column_table", "corrupt_column", "decoded_part", "kernel_columns", "registry", "row_arrays"),
         ("row_emitter", "wire_format"),
-        ("avro", "confluent_json", "json", "protobuf", "text"),
+        ("avro", "confluent_json", "debezium_json", "json", "protobuf", "text"),
     ],
     "headwater.readers.runtime": [
         ("batch_schema", "loss_reports", "partitions"),

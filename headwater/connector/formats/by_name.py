@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
 
+_DEBEZIUM: Final = "headwater.connector.formats.debezium_formats"
 _PLAIN: Final = "headwater.connector.formats.plain_formats"
 _REGISTERED: Final = "headwater.connector.formats.registered_formats"
 _BAD: Final = frozenset({"mode", "corrupt_column"})
@@ -50,6 +51,8 @@ FORMATS: Final[Mapping[str, KnownFormat]] = {
         _REGISTERED, "json", _JSON | _VERSION, asks_registry=True, schema_suffices=True
     ),
     "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, asks_registry=True),
+    "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
+    "debezium-json": KnownFormat(_DEBEZIUM, "json", _BAD | {"schema", "time_zone"}),
     "json": KnownFormat(_PLAIN, "json", _JSON),
     "protobuf": KnownFormat(_PLAIN, "protobuf", _PROTOBUF),
     "text": KnownFormat(_PLAIN, "text"),

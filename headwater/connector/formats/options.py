@@ -66,7 +66,8 @@ def _part_options(part: str) -> PartOptions:
             schema,
             None,
             help_of(
-                "The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON.",
+                "The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON. Of a "
+                "change event of Debezium: those of the row.",
                 "valueSchema",
             ),
         ),

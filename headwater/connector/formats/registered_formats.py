@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headwater.connector.formats import plain_formats
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
     from headwater.readers.formats.registry.client import RegisteredSchema
 
 
-def avro(request: FormatRequest) -> ChosenFormat:
-    """Avro: each value is resolved from the schema that it names."""
+def avro(request: FormatRequest, adapt: Callable[[str], str] = str) -> ChosenFormat:
+    """Avro: each value is resolved from the schema that it names.
+
+    Args:
+        request: the user's options.
+        adapt: makes the schema of the columns of the one that the user or the registry has.
+    """
     from headwater.readers.formats.avro.confluent import ConfluentAvroFormat
 
     rows = request.rows
@@ -31,7 +37,7 @@ def avro(request: FormatRequest) -> ChosenFormat:
         references = tuple(text for _, text in found.references)
     else:
         _refuse_versions(request, rows.avro_schema)
-    schema = reader
+    schema = adapt(reader)
     return plain_formats.chosen(
         lambda options: ConfluentAvroFormat(schema, registry, references, options), request, rows.avro_schema
     )

@@ -31,8 +31,8 @@ URL: Final = Option(
     _urls,
     None,
     "Where the schema registry is, which speaks Confluent's REST API; several addresses of one registry with "
-    "commas between them. Required for `confluent-avro` and `confluent-protobuf`, and for `confluent-json` "
-    "without a schema.",
+    "commas between them. Required for `confluent-avro`, `confluent-protobuf`, `debezium-avro`, and "
+    "for `confluent-json` without a schema.",
 )
 _USER: Final = Option(
     "schema.registry.basic.auth.user.info",
@@ -79,8 +79,8 @@ def check_no_registry(options: ParsedOptions) -> None:
     for option in REGISTRY_OPTIONS:
         if options.get(option) is not None:
             raise OptionError(
-                "counts only with a format that asks a registry: confluent-avro, confluent-protobuf, or "
-                "confluent-json without a schema",
+                "counts only with a format that asks a registry: confluent-avro, confluent-protobuf, "
+                "debezium-avro, or confluent-json without a schema",
                 option=option.name,
             )
 
