@@ -15,7 +15,7 @@ _DEBEZIUM: Final = "headwater.connector.formats.debezium_formats"
 _PLAIN: Final = "headwater.connector.formats.plain_formats"
 _REGISTERED: Final = "headwater.connector.formats.registered_formats"
 _BAD: Final = frozenset({"mode", "corrupt_column"})
-_JSON: Final = _BAD | {"schema", "time_zone"}
+_JSON: Final = _BAD | {"schema", "time_zone", "timestamp_format", "timestamp_ntz_format", "date_format"}
 _PROTOBUF: Final = _BAD | {"descriptor", "message", "emit_defaults", "enums_as_ints", "upcast_unsigned"}
 _VERSION: Final = frozenset({"subject", "version"})
 
@@ -52,7 +52,7 @@ FORMATS: Final[Mapping[str, KnownFormat]] = {
     ),
     "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, asks_registry=True),
     "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
-    "debezium-json": KnownFormat(_DEBEZIUM, "json", _BAD | {"schema", "time_zone"}),
+    "debezium-json": KnownFormat(_DEBEZIUM, "json", _JSON),
     "json": KnownFormat(_PLAIN, "json", _JSON),
     "protobuf": KnownFormat(_PLAIN, "protobuf", _PROTOBUF),
     "text": KnownFormat(_PLAIN, "text"),

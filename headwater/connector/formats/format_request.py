@@ -34,8 +34,13 @@ class FormatRequest:
     @property
     def options(self) -> FormatOptions:
         """What all formats have in common."""
+        given, rows = self.given, self.rows
         return FormatOptions(
-            corrupt_column=self.given[self.rows.corrupt_column], time_zone=self.given[self.rows.time_zone]
+            corrupt_column=given[rows.corrupt_column],
+            time_zone=given[rows.time_zone],
+            timestamp_format=given.get(rows.timestamp_format),
+            timestamp_ntz_format=given.get(rows.timestamp_ntz_format),
+            date_format=given.get(rows.date_format),
         )
 
     def refusal(self, option: Option[Any], message: str) -> OptionError:

@@ -11,6 +11,7 @@ from headwater.connector.formats.part_options import PartOptions
 from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
 from headwater.connector.options import Option, boolean, json_object, one_of, text
 from headwater.core.source import Boundedness
+from headwater.readers.formats.json.time_pattern import program_of
 
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
@@ -38,6 +39,14 @@ def _version(raw: str) -> str:
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
         raise ValueError(f"must be latest or the number of a version, not {raw!r}")
     return version
+
+
+def _pattern(raw: str) -> str:
+    """A pattern of dates and times that the kernel can follow."""
+    if not raw:
+        raise ValueError("must not be empty")
+    program_of(raw)
+    return raw
 
 
 def _part_options(part: str) -> PartOptions:
@@ -192,6 +201,31 @@ def _part_options(part: str) -> PartOptions:
             None,
             help_of("The zone of times that are written without one.", "timeZone"),
             shown_default="the session's",
+        ),
+        timestamp_format=Option(
+            name("timestampFormat"),
+            _pattern,
+            None,
+            help_of(
+                "How times of the type `timestamp` are written, as Spark's datetime pattern "
+                "(`dd/MM/yyyy HH:mm`). See [formats.md](formats.md#patterns-of-dates-and-times).",
+                "timestampFormat",
+            ),
+            shown_default="ISO 8601",
+        ),
+        timestamp_ntz_format=Option(
+            name("timestampNTZFormat"),
+            _pattern,
+            None,
+            help_of("The same for the type `timestamp_ntz`.", "timestampNTZFormat"),
+            shown_default="ISO 8601",
+        ),
+        date_format=Option(
+            name("dateFormat"),
+            _pattern,
+            None,
+            help_of("The same for the type `date`.", "dateFormat"),
+            shown_default="ISO 8601",
         ),
     )
 

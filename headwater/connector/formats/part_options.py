@@ -32,6 +32,9 @@ class PartOptions(NamedTuple):
     mode: Option[str | None]
     corrupt_column: Option[str | None]
     time_zone: Option[str | None]
+    timestamp_format: Option[str | None]
+    timestamp_ntz_format: Option[str | None]
+    date_format: Option[str | None]
 
     def by_field(self) -> Iterator[tuple[str, Option[Any]]]:
         """Yield the options and the fields of this class that they are in, in the order of the docs."""

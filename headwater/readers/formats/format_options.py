@@ -18,11 +18,13 @@ class FormatOptions:
         time_zone: the zone of times without one, as the time zone database names it or as an offset such as
             ``+01:00``. None: such a time cannot become a point in time.
         timestamp_format: how times are written, as Java's `DateTimeFormatter` has it. None: as ISO 8601.
-        date_format: how dates are written. None: as ISO 8601.
+        timestamp_ntz_format: how times without a zone are written.
+        date_format: how dates are written.
     """
 
     corrupt_column: str | None = None
     rescued_column: str | None = None
     time_zone: str | None = None
     timestamp_format: str | None = None
+    timestamp_ntz_format: str | None = None
     date_format: str | None = None

@@ -226,6 +226,21 @@ class TestRegistry:
         assert "hush" not in repr(made)
 
 
+class TestPatterns:
+    def test_patterns_of_times_are_for_json_alone(self) -> None:
+        given = {"valueSchema": "a timestamp, b date", "timestampFormat": "d/M/y H:mm", "dateFormat": "d.M.y"}
+        assert columns(valueFormat="json", timeZone="UTC", **given) == "a:timestamp,b:date"
+        schema = json.dumps(record(ID))
+        message = refusal(valueFormat="avro", valueAvroSchema=schema, dateFormat="y")
+        assert "dateFormat" in message
+        assert "no meaning for the format 'avro'" in message
+
+    def test_a_pattern_that_spark_refuses_too_is_refused_with_its_letters(self) -> None:
+        message = refusal(keyFormat="json", keySchema="a date", keyDateFormat="YYYY-MM-dd")
+        assert "keyDateFormat" in message
+        assert "'YYYY': weeks" in message
+
+
 class TestZones:
     def part(self, **given: str) -> Any:
         made = configure(REQUIRED | {"valueFormat": "json"} | given, Boundedness.BOUNDED).source

@@ -16,7 +16,8 @@ from headwater.readers.formats import table_layout
 from headwater.readers.formats.column_table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json import layout
+from headwater.readers.formats.json import layout, pattern_layout
+from headwater.readers.formats.json.time_pattern import program_of
 from headwater.readers.formats.json.zones import offsets_of
 from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
 from headwater.readers.kernels.cache import KernelSource, load_kernel
@@ -27,8 +28,9 @@ SOURCE: Final = KernelSource(
         *(
             f"headwater.readers.formats.json.{name}"
             for name in (
-                *("base64", "kernel", "kernel_entry", "layout"),
-                *("numbers", "scalars", "scanner", "text", "times"),
+                *("base64", "days", "decimals", "double_text", "entries", "from_text", "kernel"),
+                *("kernel_entry", "layout", "moments", "numbers", "pattern_fields", "pattern_layout"),
+                *("pattern_matching", "scalars", "scanner", "strings", "text", "times"),
             )
         ),
         "headwater.readers.formats.kernel_columns",
@@ -86,6 +88,8 @@ class JsonDecoder(ValueDecoder):
         self._state[layout.STATE_SCRATCH] = address(self._scratch)
         self._state[layout.STATE_LEVELS] = address(self._levels)
         self._state[layout.STATE_STACK] = address(self._stack)
+        self._patterns = _Patterns(options)
+        self._state[layout.STATE_PATTERNS] = self._patterns.address
         plain = not any(_SPECIAL_NAME.search(name) for name in _names(pa.struct(fields)))
         self._state[layout.STATE_PLAIN_NAMES] = int(plain)
 
@@ -133,6 +137,22 @@ class JsonDecoder(ValueDecoder):
     def _named_zone(self) -> bytes:
         at = int(self._state[layout.STATE_ZONE_TEXT])
         return ctypes.string_at(at, int(self._state[layout.STATE_ZONE_SIZE]))
+
+
+class _Patterns:
+    """The programs of the patterns that a user gave, and the room that they need."""
+
+    def __init__(self, options: FormatOptions) -> None:
+        given = (options.timestamp_format, options.timestamp_ntz_format, options.date_format)
+        self._programs = [None if one is None else np.array(program_of(one), np.int64) for one in given]
+        self._work = np.zeros(pattern_layout.WORK_BYTES, np.uint8)
+        self._table = np.array(
+            [*(0 if one is None else address(one) for one in self._programs), address(self._work)], np.int64
+        )
+
+    @property
+    def address(self) -> int:
+        return address(self._table)
 
 
 class _Zones:

@@ -32,9 +32,8 @@ class JsonValueFormat(Format):
     options: FormatOptions
 
     def __post_init__(self) -> None:
-        for name in ("rescued_column", "timestamp_format", "date_format"):
-            if getattr(self.options, name) is not None:
-                raise OptionError(f"the format json has no {name.replace('_', ' ')} yet")
+        if self.options.rescued_column is not None:
+            raise OptionError("the format json has no rescued column yet")
 
     def schema(self) -> pa.Schema:
         """Return the columns: those of the given schema, and the one for corrupt values."""

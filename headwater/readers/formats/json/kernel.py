@@ -13,6 +13,7 @@ with one name the last one counts whose value fits.
 
 from __future__ import annotations
 
+from headwater.readers.formats.json.entries import MISMATCH, STOPPED, SYNTAX, TAKEN, more_data, stop
 from headwater.readers.formats.json.layout import (
     FRAME_BYTES,
     FRAME_KIND,
@@ -32,16 +33,7 @@ from headwater.readers.formats.json.layout import (
     STATE_REASON,
     STATE_STACK,
 )
-from headwater.readers.formats.json.scalars import (
-    MISMATCH,
-    STOPPED,
-    SYNTAX,
-    TAKEN,
-    more_data,
-    put_scalar,
-    stop,
-    unescaped,
-)
+from headwater.readers.formats.json.scalars import put_scalar
 from headwater.readers.formats.json.scanner import (
     APOSTROPHE,
     CLOSE_LIST,
@@ -58,6 +50,7 @@ from headwater.readers.formats.json.scanner import (
     skip_string,
     skip_value,
 )
+from headwater.readers.formats.json.strings import unescaped
 from headwater.readers.formats.kernel_columns import (
     NODE_BYTES,
     append_end,

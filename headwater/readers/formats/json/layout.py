@@ -32,6 +32,15 @@ STATE_PASSED = 20
 """The addresses of lists and maps in the row in hand that do not fit, and must not replace earlier ones."""
 MOST_PASSED = 8
 """Beyond so many in a row, which is decoded anew for each of them, the value is null."""
+STATE_PATTERNS = 28
+"""The address of `PATTERN_FIELDS` addresses: of programs, 0 where times are as in ISO 8601."""
+
+PATTERN_TIMESTAMP = 0
+PATTERN_LOCAL_TIMESTAMP = 1
+PATTERN_DATE = 2
+PATTERN_WORK = 3
+"""Not a program, but room for the fields that one finds."""
+PATTERN_FIELDS = 4
 
 STOP_ZONE = 4
 """A value names a time zone that is not among the known ones. The row in hand was taken back."""

@@ -1,4 +1,4 @@
-"""Numbers of JSON as doubles, floats, integers and decimals, and doubles as Java writes them.
+"""Numbers of JSON as doubles, floats and integers.
 
 Nearly all doubles are found by Eisel and Lemire's algorithm ("Number parsing at a gigabyte per second",
 2021). The C library's `strtod` has the others: those between two doubles, the smallest and the largest.
@@ -7,7 +7,7 @@ Nearly all doubles are found by Eisel and Lemire's algorithm ("Number parsing at
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
 
-# ruff: noqa: C901, PLR0912, PLR0915, PLR1714, SIM109
+# ruff: noqa: PLR1714, SIM109
 # Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from headwater.readers.formats.json.scanner import (
     MINUS,
     PLUS,
     is_digit,
-    peek,
 )
 from headwater.readers.kernels.memory import (
-    bits_of_double,
     called,
     double_of_bits,
     double_of_text,
@@ -39,7 +37,6 @@ from headwater.readers.kernels.memory import (
     load_byte,
     multiply_high,
     store_byte,
-    text_of_double,
 )
 
 _U = np.uint64
@@ -71,7 +68,6 @@ def _powers_of_ten() -> Any:
 
 _POWERS = _powers_of_ten()
 _EXACT_POWERS = np.array([10.0**power for power in range(23)])
-_DECIMAL_LIMITS = np.array([[10**p >> 64, 10**p & ((1 << 64) - 1)] for p in range(39)], np.uint64)
 
 
 @called
@@ -220,11 +216,11 @@ def _put_plain(at: int, end: int, to: int) -> None:
             break
         at += 1
     store_byte(to, 0x65)
-    _put_integer(to + 1, exponent)
+    put_integer(to + 1, exponent)
 
 
 @inlined
-def _put_integer(to: int, value: int) -> int:
+def put_integer(to: int, value: int) -> int:
     """Write an integer and a zero byte; return where that is."""
     if value < 0:
         store_byte(to, MINUS)
@@ -240,77 +236,6 @@ def _put_integer(to: int, value: int) -> int:
         value //= 10
     store_byte(to + size, 0)
     return to + size
-
-
-@inlined
-def _put_word(to: int, word: int, size: int) -> int:
-    for i in range(size):
-        store_byte(to + i, word >> (8 * i))
-    return to + size
-
-
-@called
-def put_double(to: int, value: float, scratch: int) -> int:
-    """Write a double as Java 19 and later do, with the fewest digits that mean it; return the end."""
-    if value != value:  # noqa: PLR0124 - a NaN is not equal to itself
-        return _put_word(to, 0x4E614E, 3)
-    if bits_of_double(value) >> _U(63) != _U(0):
-        store_byte(to, MINUS)
-        to += 1
-        value = -value
-    if value == np.inf:
-        return _put_word(to, 0x7974696E69666E49, 8)
-    if value == 0:
-        return _put_word(to, 0x302E30, 3)
-    # Up to 15 digits each decimal is another double; the smallest ones have fewer.
-    digits = 15 if value > 1e-300 else 2
-    exponent = int64(0)
-    while True:
-        text_of_double(scratch, digits - 1, value)
-        # D.DDDDe+XX, with the locale's dot; without it, the last digit is one of so many.
-        store_byte(scratch + 1, load_byte(scratch))
-        end = scratch + 1 + digits
-        exponent = exponent_at(end, _text_end(end))
-        store_byte(end, 0x65)
-        _put_integer(end + 1, exponent - digits + 1)
-        if digits == 17 or double_of_text(scratch + 1) == value:
-            break
-        digits += 1
-    first = scratch + 1
-    while digits > 1 and load_byte(first + digits - 1) == 48:
-        digits -= 1
-    if exponent < -3 or exponent >= 7:
-        store_byte(to, load_byte(first))
-        store_byte(to + 1, DOT)
-        to += 2
-        if digits == 1:
-            store_byte(to, 48)
-            to += 1
-        for i in range(1, digits):
-            store_byte(to, load_byte(first + i))
-            to += 1
-        store_byte(to, 0x45)
-        return _put_integer(to + 1, exponent)
-    for _ in range(-exponent):
-        store_byte(to, 48)
-        to += 1
-        if _ == 0:
-            store_byte(to, DOT)
-            to += 1
-    for i in range(max(digits, exponent + 2)):
-        if i == exponent + 1 and exponent >= 0:
-            store_byte(to, DOT)
-            to += 1
-        store_byte(to, load_byte(first + i) if i < digits else 48)
-        to += 1
-    return to
-
-
-@inlined
-def _text_end(at: int) -> int:
-    while load_byte(at) != 0:
-        at += 1
-    return at
 
 
 @inlined
@@ -374,106 +299,3 @@ def to_integer(at: int, end: int) -> tuple[bool, int]:
         return False, int64(0)
     signed = int64(value)
     return True, -signed if negative else signed
-
-
-@called
-def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int, int]:
-    """Return whether a number fits a decimal, and the lower and upper half of its unscaled value.
-
-    It is rounded half up to the scale, away from zero, as in Java. The number is that of a token or of a
-    text, which may have what a `java.math.BigDecimal` may have, and commas, which mean nothing.
-    """
-    sign = peek(at, end)
-    if sign == MINUS or sign == PLUS:
-        at += 1
-    low = _U(0)
-    high = _U(0)
-    digits = int64(0)  # that were read
-    kept = int64(0)  # from the first one on that is not 0
-    fits = True
-    # The exponent comes last, and says which digits count: so it is looked for first.
-    exponent = int64(0)
-    before_dot = int64(0)
-    seen_dot = False
-    last = at
-    while last < end:
-        byte = load_byte(last)
-        if is_digit(byte):
-            digits += 1
-            if not seen_dot:
-                before_dot += 1
-        elif byte == DOT and not seen_dot:
-            seen_dot = True
-        elif byte != COMMA:
-            break
-        last += 1
-    if digits == 0:
-        return False, int64(0), int64(0)
-    if last < end:
-        ok, exponent = _text_exponent(last, end)
-        if not ok:
-            return False, int64(0), int64(0)
-    place = before_dot - 1 + exponent  # the power of ten of the next digit
-    round_up = False
-    while at < last:
-        byte = load_byte(at)
-        at += 1
-        if not is_digit(byte):
-            continue
-        if place >= -scale:
-            if kept > 0 or byte != 48:
-                kept += 1
-            if kept > 38:
-                fits = False
-            else:
-                high = high * _U(10) + multiply_high(low, _U(10))
-                low *= _U(10)
-                low += _U(byte - 48)
-                if low < _U(byte - 48):
-                    high += _U(1)
-        elif place == -scale - 1:
-            round_up = byte >= 53
-        place -= 1
-    while kept > 0 and place >= -scale and fits:
-        kept += 1
-        if kept > 38:
-            fits = False
-        high = high * _U(10) + multiply_high(low, _U(10))
-        low *= _U(10)
-        place -= 1
-    if round_up:
-        low += _U(1)
-        if low == _U(0):
-            high += _U(1)
-    limit = _DECIMAL_LIMITS[precision, 0]
-    if not fits or high > limit or (high == limit and low >= _DECIMAL_LIMITS[precision, 1]):
-        return False, int64(0), int64(0)
-    if sign == MINUS:
-        low = ~low + _U(1)
-        high = ~high + (_U(1) if low == _U(0) else _U(0))
-    return True, int64(low), int64(high)
-
-
-@inlined
-def _text_exponent(at: int, end: int) -> tuple[bool, int]:
-    """Return whether there is an exponent between ``at`` and ``end``, and nothing else; and the exponent."""
-    if load_byte(at) | 0x20 != 0x65:
-        return False, int64(0)
-    at += 1
-    negative = peek(at, end) == MINUS
-    if negative or peek(at, end) == PLUS:
-        at += 1
-    value = int64(0)
-    digits = int64(0)
-    while at < end:
-        byte = load_byte(at)
-        at += 1
-        if byte == COMMA:
-            continue
-        if not is_digit(byte):
-            return False, int64(0)
-        digits += 1
-        value = value * 10 + byte - 48
-        if value > 2147483647:
-            return False, int64(0)
-    return digits > 0, -value if negative else value

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.json.numbers import put_double, to_double
+from headwater.readers.formats.json.double_text import put_double
+from headwater.readers.formats.json.numbers import to_double
 from headwater.readers.formats.json.scanner import (
     APOSTROPHE,
     BACKSLASH,

@@ -11,58 +11,16 @@ A time without a date would depend on the day on which it is read: it is none.
 
 from __future__ import annotations
 
-from headwater.readers.formats.json.layout import (
-    CYCLE,
-    CYCLE_FROM,
-    ZONE_BYTES,
-    ZONE_COUNT,
-    ZONE_NAME,
-    ZONE_NAME_SIZE,
-    ZONE_OFFSETS,
-    ZONE_UNTIL,
-)
+from headwater.readers.formats.json.days import days_of, is_day
+from headwater.readers.formats.json.layout import ZONE_BYTES, ZONE_COUNT, ZONE_NAME, ZONE_NAME_SIZE
+from headwater.readers.formats.json.moments import DAY_SECONDS, UNKNOWN_ZONE, WRONG, moment, offset_of
 from headwater.readers.formats.json.scanner import COLON, DOT, MINUS, PLUS, is_digit, peek
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64
-
-FINE = 0
-WRONG = 1
-UNKNOWN_ZONE = 2
 
 _T = 0x54
 _Z = 0x5A
 _SPACE = 0x20
-_SECOND = 1_000_000
 _FRACTION_DIGITS = 6
-_DAY_SECONDS = 86_400
-# The seconds whose microseconds have 64 bits, but for the first and the last one, of which a part has.
-_FIRST_SECOND = -9_223_372_036_855
-_LAST_SECOND = 9_223_372_036_854
-_FIRST_FRACTION = 224_192
-_LAST_FRACTION = 775_807
-_LAST_JULIAN_DAY = -141_428
-"""1582-10-04, before which days are those of the Julian calendar in what Spark 1.5 has written."""
-
-
-@inlined
-def days_of(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01 in the calendar that is now in use, extended into the past."""
-    if month <= 2:
-        year -= 1
-    era = year // 400
-    year_of_era = year - era * 400
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
-
-
-@inlined
-def is_day(year: int, month: int, day: int) -> bool:
-    """Return whether there is such a day."""
-    if month < 1 or month > 12 or day < 1:
-        return False
-    if month == 2:
-        leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
-        return day <= (29 if leap else 28)
-    return day <= (30 if month == 4 or month == 6 or month == 9 or month == 11 else 31)
 
 
 @inlined
@@ -192,23 +150,23 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
             place += 1
     if not is_day(year, month, day) or not _clock(hours, minutes, seconds):
         return WRONG, none, none, none
-    local_seconds = days_of(year, month, day) * _DAY_SECONDS + (hours * 60 + minutes) * 60 + seconds
+    local_seconds = days_of(year, month, day) * DAY_SECONDS + (hours * 60 + minutes) * 60 + seconds
     if at == end:
         if local:
-            return _moment(local_seconds, fraction)
+            return moment(local_seconds, fraction)
         if load_int64(zones + 8 * ZONE_COUNT) == 0:
             return WRONG, none, none, none
-        return _moment(local_seconds - offset_of(zones, local_seconds), fraction)
+        return moment(local_seconds - offset_of(zones, local_seconds), fraction)
     if local:
         # Whether the zone is one does not matter: the text is no local time.
         return WRONG, none, none, none
     if load_byte(at) == _Z and at + 1 == end:
-        return _moment(local_seconds, fraction)
+        return moment(local_seconds, fraction)
     while at < end and load_byte(at) <= _SPACE:
         at += 1
     ok, offset = _fixed_offset(at, end)
     if ok:
-        return _moment(local_seconds - offset, fraction)
+        return moment(local_seconds - offset, fraction)
     for i in range(1, zone_count):
         zone = zones + ZONE_BYTES * i
         if load_int64(zone + 8 * ZONE_NAME_SIZE) == end - at and _same(
@@ -216,7 +174,7 @@ def to_timestamp(at: int, end: int, zones: int, zone_count: int, local: bool) ->
         ):
             if load_int64(zone + 8 * ZONE_COUNT) == 0:
                 return WRONG, none, none, none
-            return _moment(local_seconds - offset_of(zone, local_seconds), fraction)
+            return moment(local_seconds - offset_of(zone, local_seconds), fraction)
     return UNKNOWN_ZONE, none, at, end - at
 
 
@@ -288,48 +246,3 @@ def _fixed_offset(at: int, end: int) -> tuple[bool, int]:
         return False, int64(0)
     seconds = (hours * 60 + minutes) * 60
     return True, -seconds if sign == MINUS else seconds
-
-
-@called
-def offset_of(zone: int, local_seconds: int) -> int:
-    """Return the offset of a zone at a local time, both in seconds."""
-    local = max(local_seconds, int64(_FIRST_SECOND + 1))
-    if local > _LAST_SECOND - 1:
-        local = int64(_LAST_SECOND - 1)
-    local *= _SECOND
-    if local >= CYCLE_FROM:
-        local = CYCLE_FROM + (local - CYCLE_FROM) % CYCLE
-    until = load_int64(zone + 8 * ZONE_UNTIL)
-    low = int64(0)
-    high = load_int64(zone + 8 * ZONE_COUNT) - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if local < load_int64(until + 8 * middle):
-            high = middle
-        else:
-            low = middle + 1
-    return load_int64(load_int64(zone + 8 * ZONE_OFFSETS) + 8 * low) // _SECOND
-
-
-@inlined
-def _moment(seconds: int, fraction: int) -> tuple[int, int, int, int]:
-    """Return what `to_timestamp` does for seconds and microseconds since 1970."""
-    early = seconds < _FIRST_SECOND or (seconds == _FIRST_SECOND and fraction < _FIRST_FRACTION)
-    late = seconds > _LAST_SECOND or (seconds == _LAST_SECOND and fraction > _LAST_FRACTION)
-    if early or late:
-        return WRONG, int64(0), int64(0), int64(0)
-    # The sum does not overflow in the end.
-    return FINE, seconds * _SECOND + fraction, int64(0), int64(0)
-
-
-@called
-def rebased(days: int) -> int:
-    """Return days since 1970-01-01 whose calendar was the Julian one up to `_LAST_JULIAN_DAY`."""
-    if days > _LAST_JULIAN_DAY:
-        return days
-    since = days + 719470  # 0000-03-01
-    year = (4 * since + 3) // 1461
-    day = since - 1461 * year // 4
-    month = (5 * day + 2) // 153
-    day -= (153 * month + 2) // 5
-    return days_of(year + (1 if month >= 10 else 0), month + (-9 if month >= 10 else 3), 1) + day

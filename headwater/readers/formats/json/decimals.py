@@ -1,0 +1,120 @@
+"""Numbers of JSON as decimals."""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: C901, PLR0912, PLR0915, PLR1714, SIM109
+# Compiled functions have no cheap sets; a number is read in one loop with many ends.
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.readers.formats.json.scanner import COMMA, DOT, MINUS, PLUS, is_digit, peek
+from headwater.readers.kernels.memory import called, inlined, int64, load_byte, multiply_high
+
+_U = np.uint64
+_DECIMAL_LIMITS = np.array([[10**p >> 64, 10**p & ((1 << 64) - 1)] for p in range(39)], np.uint64)
+
+
+@called
+def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int, int]:
+    """Return whether a number fits a decimal, and the lower and upper half of its unscaled value.
+
+    It is rounded half up to the scale, away from zero, as in Java. The number is that of a token or of a
+    text, which may have what a `java.math.BigDecimal` may have, and commas, which mean nothing.
+    """
+    sign = peek(at, end)
+    if sign == MINUS or sign == PLUS:
+        at += 1
+    low = _U(0)
+    high = _U(0)
+    digits = int64(0)  # that were read
+    kept = int64(0)  # from the first one on that is not 0
+    fits = True
+    # The exponent comes last, and says which digits count: so it is looked for first.
+    exponent = int64(0)
+    before_dot = int64(0)
+    seen_dot = False
+    last = at
+    while last < end:
+        byte = load_byte(last)
+        if is_digit(byte):
+            digits += 1
+            if not seen_dot:
+                before_dot += 1
+        elif byte == DOT and not seen_dot:
+            seen_dot = True
+        elif byte != COMMA:
+            break
+        last += 1
+    if digits == 0:
+        return False, int64(0), int64(0)
+    if last < end:
+        ok, exponent = _text_exponent(last, end)
+        if not ok:
+            return False, int64(0), int64(0)
+    place = before_dot - 1 + exponent  # the power of ten of the next digit
+    round_up = False
+    while at < last:
+        byte = load_byte(at)
+        at += 1
+        if not is_digit(byte):
+            continue
+        if place >= -scale:
+            if kept > 0 or byte != 48:
+                kept += 1
+            if kept > 38:
+                fits = False
+            else:
+                high = high * _U(10) + multiply_high(low, _U(10))
+                low *= _U(10)
+                low += _U(byte - 48)
+                if low < _U(byte - 48):
+                    high += _U(1)
+        elif place == -scale - 1:
+            round_up = byte >= 53
+        place -= 1
+    while kept > 0 and place >= -scale and fits:
+        kept += 1
+        if kept > 38:
+            fits = False
+        high = high * _U(10) + multiply_high(low, _U(10))
+        low *= _U(10)
+        place -= 1
+    if round_up:
+        low += _U(1)
+        if low == _U(0):
+            high += _U(1)
+    limit = _DECIMAL_LIMITS[precision, 0]
+    if not fits or high > limit or (high == limit and low >= _DECIMAL_LIMITS[precision, 1]):
+        return False, int64(0), int64(0)
+    if sign == MINUS:
+        low = ~low + _U(1)
+        high = ~high + (_U(1) if low == _U(0) else _U(0))
+    return True, int64(low), int64(high)
+
+
+@inlined
+def _text_exponent(at: int, end: int) -> tuple[bool, int]:
+    """Return whether there is an exponent between ``at`` and ``end``, and nothing else; and the exponent."""
+    if load_byte(at) | 0x20 != 0x65:
+        return False, int64(0)
+    at += 1
+    negative = peek(at, end) == MINUS
+    if negative or peek(at, end) == PLUS:
+        at += 1
+    value = int64(0)
+    digits = int64(0)
+    while at < end:
+        byte = load_byte(at)
+        at += 1
+        if byte == COMMA:
+            continue
+        if not is_digit(byte):
+            return False, int64(0)
+        digits += 1
+        value = value * 10 + byte - 48
+        if value > 2147483647:
+            return False, int64(0)
+    return digits > 0, -value if negative else value

@@ -1,0 +1,155 @@
+"""What the fields of a text mean as a date or a time, once a pattern has found them.
+
+It is what Java's `ResolverStyle.STRICT` makes of them. Fields that the text lacks are, as in Spark, those of
+1970-01-01 00:00.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# A field that does not fit ends it.
+
+from __future__ import annotations
+
+from headwater.readers.formats.json.days import days_of, is_day
+from headwater.readers.formats.json.pattern_layout import (
+    AM_PM,
+    CLOCK_HOUR,
+    CLOCK_HOUR_OF_HALF,
+    DAY,
+    DAY_OF_YEAR,
+    FOUND,
+    HOUR,
+    HOUR_OF_HALF,
+    MINUTE,
+    MONTH,
+    NANOS,
+    OFFSET,
+    SECOND,
+    YEAR,
+)
+from headwater.readers.formats.kernel_columns import get
+from headwater.readers.kernels.memory import called, inlined, int64, store_int64
+
+_MOST_YEAR = 999_999_999
+_MOST_OFFSET = 18 * 3600
+
+
+@inlined
+def _has(work: int, field: int) -> bool:
+    return get(work, FOUND) >> field & 1 == 1
+
+
+@called
+def set_field(work: int, field: int, value: int) -> bool:
+    """Set a field, and return whether it had no other value."""
+    if _has(work, field):
+        return get(work, field) == value
+    store_int64(work + 8 * FOUND, get(work, FOUND) | 1 << field)
+    store_int64(work + 8 * field, value)
+    return True
+
+
+@inlined
+def _get(work: int, field: int, default: int) -> int:
+    return get(work, field) if _has(work, field) else int64(default)
+
+
+@called
+def moment_of(work: int) -> tuple[bool, int, int, int]:
+    """Return whether the fields of a text mean a time, its days since 1970, its seconds and microseconds.
+
+    The seconds are those of the day. Whether there is an offset, and which, is for `offset_of_text` to say.
+    """
+    wrong = False, int64(0), int64(0), int64(0)
+    dated, fits, days = _date(work)
+    if not fits:
+        return wrong
+    timed, fits, hour = _hour(work)
+    minute = _get(work, MINUTE, 0)
+    second = _get(work, SECOND, 0)
+    if not fits or minute < 0 or minute > 59 or second < 0 or second > 59:
+        return wrong
+    if dated and timed and not has_good_offset(work):
+        return wrong
+    return True, days, (hour * 60 + minute) * 60 + second, _get(work, NANOS, 0) // 1000
+
+
+@inlined
+def offset_of_text(work: int) -> tuple[bool, int]:
+    """Return whether a text has the offset of its zone, and its seconds."""
+    return _has(work, OFFSET), _get(work, OFFSET, 0)
+
+
+@inlined
+def has_good_offset(work: int) -> bool:
+    """Return whether the offset of a text, if it has one, is one that Java takes."""
+    offset = _get(work, OFFSET, 0)
+    return offset >= -_MOST_OFFSET and offset <= _MOST_OFFSET
+
+
+@called
+def _date(work: int) -> tuple[bool, bool, int]:
+    """Return whether the text has a whole date, whether it is one with what is missing, and its days."""
+    year = _get(work, YEAR, 1970)
+    month = _get(work, MONTH, 1)
+    day = _get(work, DAY, 1)
+    if year < -_MOST_YEAR or year > _MOST_YEAR:
+        return False, False, int64(0)
+    whole = _has(work, YEAR) and _has(work, MONTH) and _has(work, DAY)
+    of_year = _get(work, DAY_OF_YEAR, 0)
+    if _has(work, DAY_OF_YEAR) and not whole:
+        if of_year < 1 or of_year > 366:
+            return False, False, int64(0)
+        fits, month, day = _month_and_day(year, of_year)
+        fits = fits and _get(work, MONTH, month) == month and _get(work, DAY, day) == day
+        return _has(work, YEAR), fits, days_of(year, month, day)
+    if not is_day(year, month, day):
+        return False, False, int64(0)
+    days = days_of(year, month, day)
+    if whole and _has(work, DAY_OF_YEAR) and days - days_of(year, int64(1), int64(1)) + 1 != of_year:
+        return True, False, int64(0)
+    return whole, True, days
+
+
+@inlined
+def _month_and_day(year: int, of_year: int) -> tuple[bool, int, int]:
+    """Return whether a year has a day of this number, its month and its day."""
+    before = days_of(year, int64(1), int64(1))
+    month = int64(1)
+    while month < 12 and days_of(year, month + 1, int64(1)) - before < of_year:
+        month += 1
+    day = of_year - (days_of(year, month, int64(1)) - before)
+    return is_day(year, month, day), month, day
+
+
+@called
+def _hour(work: int) -> tuple[bool, bool, int]:
+    """Return whether the text has a whole time, whether its fields fit each other, and the hour."""
+    fits = True
+    if _has(work, CLOCK_HOUR):
+        hour = get(work, CLOCK_HOUR)
+        fits = hour >= 1 and hour <= 24 and set_field(work, HOUR, hour % 24)
+    if fits and _has(work, CLOCK_HOUR_OF_HALF):
+        hour = get(work, CLOCK_HOUR_OF_HALF)
+        fits = hour >= 1 and hour <= 12 and set_field(work, HOUR_OF_HALF, hour % 12)
+    half = _get(work, AM_PM, 0)
+    of_half = _get(work, HOUR_OF_HALF, 0)
+    if not fits or of_half < 0 or of_half > 11:
+        return False, False, int64(0)
+    both = _has(work, AM_PM) and _has(work, HOUR_OF_HALF)
+    if both and not set_field(work, HOUR, half * 12 + of_half):
+        return False, False, int64(0)
+    hour = _get(work, HOUR, 0)
+    if hour < 0 or hour > 23:
+        return False, False, int64(0)
+    if not _has(work, HOUR):
+        return False, True, of_half if _has(work, HOUR_OF_HALF) else half * 12
+    finer = _has(work, NANOS)
+    gap = not _has(work, MINUTE) and (_has(work, SECOND) or finer)
+    whole = not gap and not (finer and not _has(work, SECOND))
+    if whole and not both:
+        fits = (
+            _get(work, HOUR_OF_HALF, hour % 12) == hour % 12 and _get(work, AM_PM, hour // 12) == hour // 12
+        )
+    return whole, fits, hour

@@ -1,0 +1,78 @@
+"""Values as the strings of a column, and the text of strings in JSON."""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: PLR0917
+# Compiled functions take positions only.
+
+from __future__ import annotations
+
+from headwater.readers.formats.json.entries import SYNTAX, TAKEN, data_room, end_data, more_data
+from headwater.readers.formats.json.layout import SCRATCH_BYTES, STATE_LEVELS, STATE_SCRATCH
+from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end, skip_value
+from headwater.readers.formats.json.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
+from headwater.readers.formats.kernel_columns import REPLACEMENT_GROWTH, get
+from headwater.readers.formats.table_layout import NODE_DATA, NODE_DATA_SIZE
+from headwater.readers.kernels.memory import (
+    called,
+    copy_chunk,
+    inlined,
+    int64,
+    load_byte,
+    load_int64,
+    non_ascii,
+)
+
+QUESTION_MARK = 0x3F
+"""Java's encoder writes it for half of a surrogate pair."""
+
+
+@inlined
+def put_string(nodes: int, node: int, at: int, end: int, state: int) -> tuple[int, int]:
+    """Write the string that begins here into a node of strings; see `put_scalar`."""
+    if data_room(node) < REPLACEMENT_GROWTH * (end - at):
+        return more_data(nodes, node, state), at
+    to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
+    if load_byte(at) == QUOTE:
+        last = plain_string_end(at, end)
+        if last != 0 and non_ascii(at + 1) & ((1 << (last - at - 1)) - 1) == 0:
+            copy_chunk(to, at + 1)
+            end_data(node, to + last - at - 1)
+            return TAKEN, last + 1
+    after, last = put_text(at, end, to, QUESTION_MARK)
+    if after == 0:
+        return SYNTAX, at
+    end_data(node, last)
+    return TAKEN, after
+
+
+@called
+def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) -> tuple[int, int]:
+    """Write a value that is no string into a node of strings."""
+    after = skip_value(at, end, load_int64(state + 8 * STATE_LEVELS), depth)
+    if after == 0:
+        return SYNTAX, at
+    room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
+    if data_room(node) < room:
+        return more_data(nodes, node, state), at
+    to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
+    end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * STATE_SCRATCH)))
+    return TAKEN, after
+
+
+@called
+def unescaped(at: int, after: int, state: int) -> tuple[int, int]:
+    """Return where the text of a string lies: in place if it has no escapes; 0 if it is far too long."""
+    begin = at + 1
+    end = after - 1
+    escaped = False
+    for i in range(begin, end):
+        escaped = escaped or load_byte(i) == BACKSLASH
+    if not escaped:
+        return begin, end
+    if REPLACEMENT_GROWTH * (after - at) > SCRATCH_BYTES - TEXT_SPARE:
+        return int64(0), int64(0)
+    scratch = load_int64(state + 8 * STATE_SCRATCH)
+    _, last = put_text(at, after, scratch, QUESTION_MARK)
+    return scratch, last
