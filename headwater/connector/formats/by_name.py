@@ -16,6 +16,7 @@ _PLAIN: Final = "headwater.connector.formats.plain_formats"
 _REGISTERED: Final = "headwater.connector.formats.registered_formats"
 _BAD: Final = frozenset({"mode", "corrupt_column"})
 _JSON: Final = _BAD | {"schema", "time_zone", "timestamp_format", "timestamp_ntz_format", "date_format"}
+_RESCUED: Final = frozenset({"rescued_column"})
 _PROTOBUF: Final = _BAD | {"descriptor", "message", "emit_defaults", "enums_as_ints", "upcast_unsigned"}
 _VERSION: Final = frozenset({"subject", "version"})
 
@@ -48,12 +49,12 @@ FORMATS: Final[Mapping[str, KnownFormat]] = {
     "avro": KnownFormat(_PLAIN, "avro", _BAD | {"avro_schema", "avro_writer_schema"}),
     "confluent-avro": KnownFormat(_REGISTERED, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
     "confluent-json": KnownFormat(
-        _REGISTERED, "json", _JSON | _VERSION, asks_registry=True, schema_suffices=True
+        _REGISTERED, "json", _JSON | _RESCUED | _VERSION, asks_registry=True, schema_suffices=True
     ),
     "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, asks_registry=True),
     "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
     "debezium-json": KnownFormat(_DEBEZIUM, "json", _JSON),
-    "json": KnownFormat(_PLAIN, "json", _JSON),
+    "json": KnownFormat(_PLAIN, "json", _JSON | _RESCUED),
     "protobuf": KnownFormat(_PLAIN, "protobuf", _PROTOBUF),
     "text": KnownFormat(_PLAIN, "text"),
 }

@@ -37,6 +37,7 @@ class FormatRequest:
         given, rows = self.given, self.rows
         return FormatOptions(
             corrupt_column=given[rows.corrupt_column],
+            rescued_column=given.get(rows.rescued_column),
             time_zone=given[rows.time_zone],
             timestamp_format=given.get(rows.timestamp_format),
             timestamp_ntz_format=given.get(rows.timestamp_ntz_format),

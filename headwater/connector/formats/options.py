@@ -195,6 +195,17 @@ def _part_options(part: str) -> PartOptions:
                 "columnNameOfCorruptRecord",
             ),
         ),
+        rescued_column=Option(
+            name("rescuedDataColumn"),
+            text,
+            None,
+            help_of(
+                "A column of this name has, as JSON, what the schema does not name and what did not fit its "
+                "type, which makes no value bad then. "
+                "See [formats.md](formats.md#what-the-schema-does-not-name).",
+                "rescuedDataColumn",
+            ),
+        ),
         time_zone=Option(
             name("timeZone"),
             text,

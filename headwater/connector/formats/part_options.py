@@ -31,6 +31,7 @@ class PartOptions(NamedTuple):
     prefix: Option[str | None]
     mode: Option[str | None]
     corrupt_column: Option[str | None]
+    rescued_column: Option[str | None]
     time_zone: Option[str | None]
     timestamp_format: Option[str | None]
     timestamp_ntz_format: Option[str | None]

@@ -35,7 +35,8 @@ class PartSettings:
         chosen: the format.
         prefix: before the names of its columns.
         on_bad: what becomes of a row whose part cannot be decoded.
-        corrupt_column: the name of the column for corrupt values, if there is one.
+        extra_columns: the names of the columns for corrupt values and for what is rescued, as far as there
+            are such.
         zone_option: see `DecodedPart`.
     """
 
@@ -43,7 +44,7 @@ class PartSettings:
     chosen: ChosenFormat
     prefix: str
     on_bad: OnBadValue
-    corrupt_column: str | None
+    extra_columns: tuple[str, ...]
     zone_option: str
 
     @property
@@ -55,10 +56,8 @@ class PartSettings:
     def columns(self) -> StructType:
         """All columns that the format makes: `Format.schema` in Spark's types."""
         fields = self.chosen.fields
-        corrupt = self.corrupt_column
-        if corrupt is None or corrupt in fields.names:
-            return fields
-        return StructType([*fields.fields, StructField(corrupt, StringType())])
+        more = [name for name in self.extra_columns if name not in fields.names]
+        return StructType([*fields.fields, *(StructField(name, StringType()) for name in more)])
 
     def decoded_part(self) -> DecodedPart:
         """Return what readers need of it. Loads Arrow."""
@@ -140,21 +139,34 @@ def _settings(request: FormatRequest) -> PartSettings | None:
     if zone is not None:
         _check_zone(request, zone)
     chosen = known.choose(request)
-    corrupt = given[rows.corrupt_column]
-    if corrupt is not None and any(
-        _is_other(field, corrupt, may_be_it="schema" in known.takes) for field in chosen.fields.fields
-    ):
-        raise request.refusal(
-            rows.corrupt_column, f"{corrupt!r} is a field of the {rows.part} too: choose another name"
-        )
     return PartSettings(
         format_name=name,
         chosen=chosen,
         prefix=given[rows.prefix] or "",
         on_bad=_ON_BAD[given[rows.mode] or "PERMISSIVE"],
-        corrupt_column=corrupt,
+        extra_columns=_extra_columns(request, chosen.fields, may_be_it="schema" in known.takes),
         zone_option=rows.time_zone.name if chosen.has_times and zone is None else "",
     )
+
+
+def _extra_columns(request: FormatRequest, fields: StructType, *, may_be_it: bool) -> tuple[str, ...]:
+    """Return the names of the columns beside those of the schema.
+
+    Raises:
+        OptionError: a field has such a name and is not that column.
+    """
+    rows = request.rows
+    names: list[str] = []
+    for option in (rows.corrupt_column, rows.rescued_column):
+        name = request.given.get(option)
+        if name is None:
+            continue
+        if any(_is_other(field, name, may_be_it=may_be_it) for field in fields.fields):
+            raise request.refusal(option, f"{name!r} is a field of the {rows.part} too: choose another name")
+        if name.lower() in [other.lower() for other in names]:
+            raise request.refusal(option, f"{name!r} is also option {rows.corrupt_column.name!r}")
+        names.append(name)
+    return tuple(names)
 
 
 def _asks_registry(options: ParsedOptions, rows: PartOptions) -> bool:
@@ -174,7 +186,7 @@ def _check_zone(request: FormatRequest, zone: str) -> None:
         )
 
 
-def _is_other(field: StructField, corrupt: str, *, may_be_it: bool) -> bool:
-    """Whether a field has the name of the column for corrupt values, and cannot be it."""
-    same = field.name.lower() == corrupt.lower()
-    return same and not (may_be_it and field.name == corrupt and isinstance(field.dataType, StringType))
+def _is_other(field: StructField, extra: str, *, may_be_it: bool) -> bool:
+    """Whether a field has the name of a column for corrupt or rescued values, and cannot be it."""
+    same = field.name.lower() == extra.lower()
+    return same and not (may_be_it and field.name == extra and isinstance(field.dataType, StringType))

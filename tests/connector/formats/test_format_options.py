@@ -241,6 +241,26 @@ class TestPatterns:
         assert "'YYYY': weeks" in message
 
 
+class TestRescuedData:
+    def test_the_column_stands_behind_the_others_or_where_the_schema_names_it(self) -> None:
+        given = {"valueFormat": "json", "rescuedDataColumn": "r", "columnNameOfCorruptRecord": "c"}
+        assert columns(valueSchema="id int", **given) == "id:int,c:string,r:string"
+        assert columns(valueSchema="r string, id int", **given) == "r:string,id:int,c:string"
+
+    def test_a_column_of_another_meaning_is_refused(self) -> None:
+        given = {"valueFormat": "json", "rescuedDataColumn": "r"}
+        assert "a field of the value" in refusal(valueSchema="r int", **given)
+        assert "columnNameOfCorruptRecord" in refusal(
+            valueSchema="a int", columnNameOfCorruptRecord="R", **given
+        )
+
+    def test_formats_without_unknown_fields_refuse_it(self) -> None:
+        schema = json.dumps(record(ID))
+        assert "rescuedDataColumn" in refusal(
+            valueFormat="avro", valueAvroSchema=schema, rescuedDataColumn="r"
+        )
+
+
 class TestZones:
     def part(self, **given: str) -> Any:
         made = configure(REQUIRED | {"valueFormat": "json"} | given, Boundedness.BOUNDED).source

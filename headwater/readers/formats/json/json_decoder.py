@@ -28,9 +28,17 @@ SOURCE: Final = KernelSource(
         *(
             f"headwater.readers.formats.json.{name}"
             for name in (
-                *("base64", "days", "decimals", "double_text", "entries", "from_text", "kernel"),
-                *("kernel_entry", "layout", "moments", "numbers", "pattern_fields", "pattern_layout"),
-                *("pattern_matching", "scalars", "scanner", "strings", "text", "times"),
+                *("base64", "days", "decimals", "double_text", "entries", "frames", "from_text", "kernel"),
+                *(
+                    "kernel_entry",
+                    "layout",
+                    "moments",
+                    "names",
+                    "numbers",
+                    "pattern_fields",
+                    "pattern_layout",
+                ),
+                *("pattern_matching", "rescue", "scalars", "scanner", "strings", "text", "times"),
             )
         ),
         "headwater.readers.formats.kernel_columns",
@@ -74,8 +82,9 @@ class JsonDecoder(ValueDecoder):
     """
 
     def __init__(self, schema: pa.Schema, options: FormatOptions) -> None:
-        fields = [field for field in schema if field.name != options.corrupt_column]
-        extras = [field for field in schema if field.name == options.corrupt_column]
+        special = (options.corrupt_column, options.rescued_column)
+        fields = [field for field in schema if field.name not in special]
+        extras = [field for field in schema if field.name in special]
         self._table = ColumnTable([*fields, *extras])
         self._order = [[*fields, *extras].index(field) for field in schema]
         self._zones = _Zones(options.time_zone)
@@ -84,7 +93,9 @@ class JsonDecoder(ValueDecoder):
         self._stack = np.zeros(layout.FRAME_BYTES * (2 + _depth(pa.struct(fields))), np.uint8)
         self._state = np.zeros(table_layout.STATE_FIELDS, np.int64)
         self._state[layout.STATE_FIELDS_OF_ROOT] = len(fields)
-        self._state[layout.STATE_CORRUPT] = 1 + len(fields) if extras else 0
+        places = {field.name: 1 + len(fields) + at for at, field in enumerate(extras)}
+        self._state[layout.STATE_CORRUPT] = places.get(options.corrupt_column or "", 0)
+        self._state[layout.STATE_RESCUE] = places.get(options.rescued_column or "", 0)
         self._state[layout.STATE_SCRATCH] = address(self._scratch)
         self._state[layout.STATE_LEVELS] = address(self._levels)
         self._state[layout.STATE_STACK] = address(self._stack)

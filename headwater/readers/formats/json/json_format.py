@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headwater.core.errors import OptionError
 from headwater.readers.formats.format import Format
 from headwater.readers.formats.format_options import FormatOptions
 
@@ -20,29 +19,22 @@ class JsonValueFormat(Format):
     """JSON objects as columns, with the meaning of Spark's ``from_json`` in the mode ``PERMISSIVE``.
 
     Attributes:
-        arrow_schema: the columns, as Arrow's serialized schema. The column for corrupt values may be one of
-            them; else it is the last one.
+        arrow_schema: the columns, as Arrow's serialized schema. The columns for corrupt values and for what
+            is rescued may be among them; else they are the last ones.
         options: what else the user has said.
-
-    Raises:
-        OptionError: an option asks for what this format does not do.
     """
 
     arrow_schema: bytes
     options: FormatOptions
 
-    def __post_init__(self) -> None:
-        if self.options.rescued_column is not None:
-            raise OptionError("the format json has no rescued column yet")
-
     def schema(self) -> pa.Schema:
-        """Return the columns: those of the given schema, and the one for corrupt values."""
+        """Return the columns: those of the given schema, those for corrupt values and for what is rescued."""
         import pyarrow as pa
 
         schema = pa.ipc.read_schema(pa.py_buffer(self.arrow_schema))
-        corrupt = self.options.corrupt_column
-        if corrupt is not None and corrupt not in schema.names:
-            schema = schema.append(pa.field(corrupt, pa.string()))
+        for name in (self.options.corrupt_column, self.options.rescued_column):
+            if name is not None and name not in schema.names:
+                schema = schema.append(pa.field(name, pa.string()))
         return schema
 
     def in_time_zone(self, zone: str) -> Format:

@@ -14,24 +14,39 @@ with one name the last one counts whose value fits.
 from __future__ import annotations
 
 from headwater.readers.formats.json.entries import MISMATCH, STOPPED, SYNTAX, TAKEN, more_data, stop
+from headwater.readers.formats.json.frames import (
+    close_struct,
+    frame_at,
+    has_room,
+    is_passed,
+    open_frame,
+    pass_by,
+)
 from headwater.readers.formats.json.layout import (
-    FRAME_BYTES,
     FRAME_KIND,
     FRAME_NEXT,
     FRAME_NODE,
     FRAME_REPLACED,
-    MOST_PASSED,
     REASON_MISMATCH,
     REASON_NOT_AN_OBJECT,
     REASON_NOT_JSON,
     STATE_CORRUPT,
     STATE_FIELDS_OF_ROOT,
     STATE_LEVELS,
-    STATE_PASSED,
     STATE_PASSED_COUNT,
     STATE_PLAIN_NAMES,
     STATE_REASON,
-    STATE_STACK,
+    STATE_RESCUE,
+)
+from headwater.readers.formats.json.names import find_field, is_name
+from headwater.readers.formats.json.rescue import (
+    begin_rescue,
+    end_frame,
+    end_rescue,
+    note_frame,
+    rescue,
+    rescue_column,
+    take_back,
 )
 from headwater.readers.formats.json.scalars import put_scalar
 from headwater.readers.formats.json.scanner import (
@@ -47,10 +62,8 @@ from headwater.readers.formats.json.scanner import (
     skip_rest,
     skip_scalar,
     skip_space,
-    skip_string,
     skip_value,
 )
-from headwater.readers.formats.json.strings import unescaped
 from headwater.readers.formats.kernel_columns import (
     NODE_BYTES,
     append_end,
@@ -66,8 +79,6 @@ from headwater.readers.formats.table_layout import (
     NODE_CHILDREN,
     NODE_ENTRIES,
     NODE_FIRST_CHILD,
-    NODE_MOST_ENTRIES,
-    NODE_NAME,
     NODE_NAME_SIZE,
     NODE_TYPE,
     STATE_BAD,
@@ -86,83 +97,6 @@ _AGAIN = 4
 """Beside the results of `put_scalar`: the row must be decoded anew."""
 
 
-@inlined
-def _is_name(node: int, at: int, end: int) -> bool:
-    """Return whether a node's name and a quotation mark stand here."""
-    left = get(node, NODE_NAME_SIZE) + 1
-    if left > end - at:
-        return False
-    name = get(node, NODE_NAME)
-    while left >= 8:
-        if load_int64(name) != load_int64(at):
-            return False
-        name += 8
-        at += 8
-        left -= 8
-    return (load_int64(name) ^ load_int64(at)) & ((1 << (8 * left)) - 1) == 0
-
-
-@called
-def _find(first: int, count: int, at: int, end: int, state: int) -> tuple[int, int]:
-    """Return the field whose name begins here with a quotation mark, 0 if there is none, and the name's end.
-
-    The end is 0 if this is no string.
-    """
-    after = skip_string(at, end)
-    if after == 0:
-        return int64(0), int64(0)
-    if load_int64(state + 8 * STATE_PLAIN_NAMES) == 1 and load_byte(at) == QUOTE:
-        child = first
-        for _ in range(count):
-            if _is_name(child, at + 1, after):
-                return child, after
-            child += NODE_BYTES
-    text, last = unescaped(at, after, state)
-    if text == 0 or (
-        text == at + 1 and load_byte(at) == QUOTE and load_int64(state + 8 * STATE_PLAIN_NAMES) == 1
-    ):
-        return int64(0), after
-    child = first
-    for _ in range(count):
-        if get(child, NODE_NAME_SIZE) == last - text:
-            name = get(child, NODE_NAME)
-            i = 0
-            while i < last - text and load_byte(name + i) == load_byte(text + i):
-                i += 1
-            if i == last - text:
-                return child, after
-        child += NODE_BYTES
-    return int64(0), after
-
-
-@inlined
-def _frame(state: int, depth: int) -> int:
-    return load_int64(state + 8 * STATE_STACK) + FRAME_BYTES * depth
-
-
-@inlined
-def _open(nodes: int, node: int, kind: int, frame: int) -> None:
-    store_int64(frame + 8 * FRAME_NODE, node)
-    store_int64(frame + 8 * FRAME_KIND, kind)
-    store_int64(frame + 8 * FRAME_NEXT, node_at(nodes, get(node, NODE_FIRST_CHILD)))
-
-
-@inlined
-def _close_struct(nodes: int, node: int, count: int) -> None:
-    """Make nulls of the fields that the object did not have."""
-    entries = get(node, NODE_ENTRIES)
-    child = node_at(nodes, get(node, NODE_FIRST_CHILD))
-    for _ in range(count):
-        if get(child, NODE_ENTRIES) < entries:
-            append_null(nodes, child)
-        child += NODE_BYTES
-
-
-@inlined
-def _has_room(node: int) -> bool:
-    return get(node, NODE_ENTRIES) < get(node, NODE_MOST_ENTRIES)
-
-
 @called
 def _object(nodes: int, at: int, end: int, state: int) -> int:
     """Decode the object that begins here as a row. Return `TAKEN`, `SYNTAX`, `STOPPED` or `_AGAIN`."""
@@ -172,34 +106,39 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
     plain_names = load_int64(state + 8 * STATE_PLAIN_NAMES)
     container = nodes
     kind = int64(TYPE_STRUCT)
-    frame = _frame(state, 0)
-    _open(nodes, nodes, TYPE_STRUCT, frame)
+    frame = frame_at(state, 0)
+    open_frame(nodes, nodes, TYPE_STRUCT, frame)
     count = root_count
     append_value(nodes)
     at = skip_space(at + 1, end)
     empty = peek(at, end) == CLOSE_OBJECT
+    rescues = load_int64(state + 8 * STATE_RESCUE) != 0
+    name = at
+    if rescues:
+        begin_rescue(state)
     while True:
         if not empty:
             node = int64(0)
             entry = int64(0)
             if kind == TYPE_LIST:
                 node = load_int64(frame + 8 * FRAME_NEXT)
-                if not _has_room(node):
+                if not has_room(node):
                     return stop(state, STOP_MORE_ENTRIES, (node - nodes) // NODE_BYTES)
                 entry = get(node, NODE_ENTRIES)
             elif kind == TYPE_STRUCT:
                 byte = peek(at, end)
+                name = at
                 node = load_int64(frame + 8 * FRAME_NEXT)
                 if (
                     byte == QUOTE
                     and plain_names == 1
                     and node < node_at(nodes, get(container, NODE_FIRST_CHILD) + count)
-                    and _is_name(node, at + 1, end)
+                    and is_name(node, at + 1, end)
                 ):
                     at += get(node, NODE_NAME_SIZE) + 2
                 elif byte == QUOTE or byte == APOSTROPHE:
                     first = node_at(nodes, get(container, NODE_FIRST_CHILD))
-                    node, at = _find(first, count, at, end, state)
+                    node, at = find_field(first, count, at, end, state)
                     if at == 0:
                         return int64(SYNTAX)
                 else:
@@ -212,7 +151,7 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
                 byte = peek(at, end)
                 if byte != QUOTE and byte != APOSTROPHE:
                     return int64(SYNTAX)
-                if not _has_room(entries):
+                if not has_room(entries):
                     return stop(state, STOP_MORE_ENTRIES, (entries - nodes) // NODE_BYTES)
                 entry = append_value(entries)
                 key = node_at(nodes, get(entries, NODE_FIRST_CHILD))
@@ -226,10 +165,13 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
                     if peek(at, end) != COLON:
                         return int64(SYNTAX)
                 at = skip_space(at + 1, end)
+            begin = at
             if node == 0:
                 at = skip_value(at, end, levels, depth + 1)
                 if at == 0:
                     return int64(SYNTAX)
+                if rescues and not rescue(nodes, state, depth, int64(0), name, begin, at):
+                    return more_data(nodes, rescue_column(nodes, state), state)
             else:
                 value_kind = get(node, NODE_TYPE)
                 byte = peek(at, end)
@@ -239,15 +181,17 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
                 replaced = int64(0)
                 if get(node, NODE_ENTRIES) > entry and (opens or byte == _NULL or value_kind == TYPE_STRING):
                     replaced = at
-                    if opens and value_kind != TYPE_STRUCT and _is_passed(state, at):
+                    if opens and value_kind != TYPE_STRUCT and is_passed(state, at):
                         opens = False
                     else:
                         truncate(nodes, node, entry)
                 if opens:
                     depth += 1
-                    frame = _frame(state, depth)
-                    _open(nodes, node, value_kind, frame)
+                    frame = frame_at(state, depth)
+                    open_frame(nodes, node, value_kind, frame)
                     store_int64(frame + 8 * FRAME_REPLACED, replaced)
+                    if rescues:
+                        note_frame(state, depth, at)
                     container = node
                     kind = value_kind
                     count = get(node, NODE_CHILDREN)
@@ -270,16 +214,19 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
                     else:
                         status, at = put_scalar(nodes, node, entry, at, end, state, depth + 1)
                     if status == MISMATCH:
-                        store_int64(state + 8 * STATE_REASON, REASON_MISMATCH)
+                        if not rescues:
+                            store_int64(state + 8 * STATE_REASON, REASON_MISMATCH)
                         at = skip_value(at, end, levels, depth + 1)
                         # Lists and maps around it are nulls as a whole, up to the next struct.
                         while at != 0 and kind != TYPE_STRUCT:
                             replaced = load_int64(frame + 8 * FRAME_REPLACED)
-                            if replaced != 0 and _pass(state, replaced):
+                            if replaced != 0 and pass_by(state, replaced):
                                 return int64(_AGAIN)
                             at = skip_rest(at, end, kind == TYPE_MAP, levels, depth)
+                            if rescues:
+                                begin = take_back(state, depth)
                             depth -= 1
-                            frame = _frame(state, depth)
+                            frame = frame_at(state, depth)
                             node = container
                             container = load_int64(frame + 8 * FRAME_NODE)
                             kind = load_int64(frame + 8 * FRAME_KIND)
@@ -288,6 +235,8 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
                                 truncate(nodes, node, get(container, NODE_ENTRIES) - 1)
                         if at == 0:
                             return int64(SYNTAX)
+                        if rescues and not rescue(nodes, state, depth, node, name, begin, at):
+                            return more_data(nodes, rescue_column(nodes, state), state)
                     elif status != TAKEN:
                         return status
         empty = False
@@ -300,42 +249,25 @@ def _object(nodes: int, at: int, end: int, state: int) -> int:
                 break
             if byte != (CLOSE_LIST if kind == TYPE_LIST else CLOSE_OBJECT):
                 return int64(SYNTAX)
+            if rescues:
+                end_frame(state, depth)
             if kind == TYPE_STRUCT:
-                _close_struct(nodes, container, count)
+                close_struct(nodes, container, count)
                 if depth == 0:
                     return int64(TAKEN)
             else:
                 append_end(container, get(load_int64(frame + 8 * FRAME_NEXT), NODE_ENTRIES))
             depth -= 1
-            frame = _frame(state, depth)
+            frame = frame_at(state, depth)
             container = load_int64(frame + 8 * FRAME_NODE)
             kind = load_int64(frame + 8 * FRAME_KIND)
             count = get(container, NODE_CHILDREN) if depth > 0 else root_count
 
 
-@called
-def _is_passed(state: int, at: int) -> bool:
-    for i in range(load_int64(state + 8 * STATE_PASSED_COUNT)):
-        if load_int64(state + 8 * (STATE_PASSED + i)) == at:
-            return True
-    return False
-
-
-@called
-def _pass(state: int, at: int) -> bool:
-    """Note a list or map that does not fit, and return whether there was room for that."""
-    count = load_int64(state + 8 * STATE_PASSED_COUNT)
-    if count == MOST_PASSED:
-        return False
-    store_int64(state + 8 * (STATE_PASSED + count), at)
-    store_int64(state + 8 * STATE_PASSED_COUNT, count + 1)
-    return True
-
-
 @inlined
 def _null_row(nodes: int, count: int) -> None:
     append_value(nodes)
-    _close_struct(nodes, nodes, count)
+    close_struct(nodes, nodes, count)
 
 
 @called
@@ -343,8 +275,9 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
     """Decode one value into the next row. Return `TAKEN` or `STOPPED`."""
     count = load_int64(state + 8 * STATE_FIELDS_OF_ROOT)
     store_int64(state + 8 * STATE_REASON, 0)
+    begin_rescue(state)
     row = get(nodes, NODE_ENTRIES)
-    if not _has_room(nodes):
+    if not has_room(nodes):
         return stop(state, STOP_MORE_ENTRIES, 0)
     end = at + max(size, 0)
     first = skip_space(at, end)
@@ -361,10 +294,13 @@ def _row(nodes: int, at: int, size: int, state: int) -> int:
         if status == SYNTAX:
             truncate(nodes, nodes, row)
             _null_row(nodes, count)
+            begin_rescue(state)
             store_int64(state + 8 * STATE_REASON, REASON_NOT_JSON)
     else:
         _null_row(nodes, count)
         store_int64(state + 8 * STATE_REASON, REASON_NOT_AN_OBJECT)
+    if load_int64(state + 8 * STATE_RESCUE) != 0:
+        end_rescue(nodes, state)
     corrupt = load_int64(state + 8 * STATE_CORRUPT)
     if corrupt != 0:
         column = node_at(nodes, corrupt)

@@ -34,6 +34,12 @@ MOST_PASSED = 8
 """Beyond so many in a row, which is decoded anew for each of them, the value is null."""
 STATE_PATTERNS = 28
 """The address of `PATTERN_FIELDS` addresses: of programs, 0 where times are as in ISO 8601."""
+STATE_RESCUE = 29
+"""The node of the column for what is rescued; 0 if there is none."""
+STATE_RESCUE_END = 30
+"""Where the rescued text of the row in hand ends; 0 if nothing was rescued."""
+STATE_RESCUE_DEPTH = 31
+"""How many frames are open in that text."""
 
 PATTERN_TIMESTAMP = 0
 PATTERN_LOCAL_TIMESTAMP = 1
@@ -58,7 +64,17 @@ FRAME_NEXT = 1
 FRAME_KIND = 2
 FRAME_REPLACED = 3
 """Of a list or map that replaces an earlier one of its name: where it begins; else 0."""
-FRAME_BYTES = 32
+FRAME_BEGIN = 4
+"""Where the value begins. This and what follows count only where fields are rescued."""
+FRAME_WRITTEN = 5
+"""How many members the rescued text has, if it has this object or list."""
+FRAME_RESCUE_END = 6
+"""What `STATE_RESCUE_END` was when this frame was opened."""
+FRAME_RESCUE_DEPTH = 7
+"""What `STATE_RESCUE_DEPTH` was."""
+FRAME_RESCUE_WRITTEN = 8
+"""What `FRAME_WRITTEN` was of the innermost frame in the rescued text."""
+FRAME_BYTES = 72
 
 ZONE_NAME = 0
 ZONE_NAME_SIZE = 1

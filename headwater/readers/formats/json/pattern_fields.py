@@ -56,23 +56,23 @@ def _get(work: int, field: int, default: int) -> int:
 
 
 @called
-def moment_of(work: int) -> tuple[bool, int, int, int]:
+def moment_of(work: int, is_date: bool) -> tuple[bool, int, int, int]:
     """Return whether the fields of a text mean a time, its days since 1970, its seconds and microseconds.
 
     The seconds are those of the day. Whether there is an offset, and which, is for `offset_of_text` to say.
     """
-    wrong = False, int64(0), int64(0), int64(0)
     dated, fits, days = _date(work)
-    if not fits:
-        return wrong
-    timed, fits, hour = _hour(work)
+    fits_too, timed, hour = _hour(work)
+    fits = fits and fits_too
     minute = _get(work, MINUTE, 0)
     second = _get(work, SECOND, 0)
-    if not fits or minute < 0 or minute > 59 or second < 0 or second > 59:
-        return wrong
+    # Java looks at hours beside a gap only where a time is made of them.
+    if not is_date or timed or not _has(work, HOUR):
+        fits = fits and hour >= 0 and hour <= 23
+        fits = fits and minute >= 0 and minute <= 59 and second >= 0 and second <= 59
     if dated and timed and not has_good_offset(work):
-        return wrong
-    return True, days, (hour * 60 + minute) * 60 + second, _get(work, NANOS, 0) // 1000
+        fits = False
+    return fits, days, (hour * 60 + minute) * 60 + second, _get(work, NANOS, 0) // 1000
 
 
 @inlined
@@ -125,7 +125,10 @@ def _month_and_day(year: int, of_year: int) -> tuple[bool, int, int]:
 
 @called
 def _hour(work: int) -> tuple[bool, bool, int]:
-    """Return whether the text has a whole time, whether its fields fit each other, and the hour."""
+    """Bring the fields about hours together: return whether they fit each other, are a whole time, the hour.
+
+    Whether it is an hour of a day is for the caller to see.
+    """
     fits = True
     if _has(work, CLOCK_HOUR):
         hour = get(work, CLOCK_HOUR)
@@ -135,21 +138,23 @@ def _hour(work: int) -> tuple[bool, bool, int]:
         fits = hour >= 1 and hour <= 12 and set_field(work, HOUR_OF_HALF, hour % 12)
     half = _get(work, AM_PM, 0)
     of_half = _get(work, HOUR_OF_HALF, 0)
-    if not fits or of_half < 0 or of_half > 11:
-        return False, False, int64(0)
     both = _has(work, AM_PM) and _has(work, HOUR_OF_HALF)
-    if both and not set_field(work, HOUR, half * 12 + of_half):
-        return False, False, int64(0)
-    hour = _get(work, HOUR, 0)
-    if hour < 0 or hour > 23:
-        return False, False, int64(0)
+    if fits and both:
+        fits = of_half >= 0 and of_half <= 11 and set_field(work, HOUR, half * 12 + of_half)
     if not _has(work, HOUR):
-        return False, True, of_half if _has(work, HOUR_OF_HALF) else half * 12
+        fits = fits and of_half >= 0 and of_half <= 11
+        return fits, False, of_half if _has(work, HOUR_OF_HALF) else half * 12
+    hour = get(work, HOUR)
+    whole = not _has_gap(work)
+    if fits and whole and not both:
+        fits = _get(work, HOUR_OF_HALF, hour % 12) == hour % 12
+        fits = fits and _get(work, AM_PM, hour // 12) == hour // 12
+    return fits, whole, hour
+
+
+@inlined
+def _has_gap(work: int) -> bool:
+    """Return whether minutes or seconds are missing between fields that are there."""
     finer = _has(work, NANOS)
-    gap = not _has(work, MINUTE) and (_has(work, SECOND) or finer)
-    whole = not gap and not (finer and not _has(work, SECOND))
-    if whole and not both:
-        fits = (
-            _get(work, HOUR_OF_HALF, hour % 12) == hour % 12 and _get(work, AM_PM, hour // 12) == hour // 12
-        )
-    return whole, fits, hour
+    without_minute = not _has(work, MINUTE) and (_has(work, SECOND) or finer)
+    return without_minute or (finer and not _has(work, SECOND))

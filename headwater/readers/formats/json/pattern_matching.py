@@ -63,7 +63,7 @@ def date_by_pattern(program: int, text: int, end: int, work: int) -> tuple[bool,
     """Return whether a text is a date by a pattern, and its days since 1970-01-01."""
     if not _match(program, text, end, work):
         return False, int64(0)
-    fits, days, _, _ = moment_of(work)
+    fits, days, _, _ = moment_of(work, True)
     return fits and days >= -(1 << 31) and days < 1 << 31, days
 
 
@@ -75,7 +75,7 @@ def timestamp_by_pattern(
     wrong = int64(WRONG), int64(0), int64(0), int64(0)
     if not _match(program, text, end, work):
         return wrong
-    fits, days, second, micros = moment_of(work)
+    fits, days, second, micros = moment_of(work, False)
     has_offset, offset = offset_of_text(work)
     if not fits or (local and has_offset) or not has_good_offset(work):
         return wrong

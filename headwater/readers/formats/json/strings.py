@@ -57,7 +57,7 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
     if data_room(node) < room:
         return more_data(nodes, node, state), at
     to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
-    end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * STATE_SCRATCH)))
+    end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * STATE_SCRATCH), False))
     return TAKEN, after
 
 

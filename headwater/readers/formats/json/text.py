@@ -3,7 +3,7 @@
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
 
-# ruff: noqa: PLR1714, SIM109
+# ruff: noqa: PLR0917, PLR1714, SIM109
 # Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _put_escape(to: int, code: int) -> int:
 
 
 @called
-def _put_quoted(to: int, at: int, end: int) -> int:
+def put_quoted(to: int, at: int, end: int) -> int:
     """Write text as a JSON string, and return its end. Surrogates become escapes, as in Jackson."""
     store_byte(to, QUOTE)
     to += 1
@@ -234,12 +234,27 @@ def put_number_text(at: int, end: int, to: int, scratch: int) -> int:
     return to + 1
 
 
+@inlined
+def _put_exact(to: int, at: int, end: int) -> int:
+    """Write a number as it stands, NaN and the like as strings."""
+    is_number = is_digit(load_byte(end - 1))
+    if not is_number:
+        store_byte(to, QUOTE)
+        to += 1
+    copy_bytes(to, at, end - at)
+    to += end - at
+    if not is_number:
+        store_byte(to, QUOTE)
+        to += 1
+    return to
+
+
 @called
-def put_compact(at: int, end: int, to: int, room: int, scratch: int) -> int:
+def put_compact(at: int, end: int, to: int, room: int, scratch: int, exact: bool) -> int:
     """Write a value, which was seen to be one and to end at ``end``, as Jackson writes what it has read.
 
     Strings are unescaped into the last bytes of the room and escaped again: so the room is twice
-    `TEXT_GROWTH` times the value. Return the end of what is written.
+    `TEXT_GROWTH` times the value. Return the end of what is written. With ``exact`` numbers stay as they are.
     """
     middle = to + (room >> 1)
     while at < end:
@@ -249,10 +264,10 @@ def put_compact(at: int, end: int, to: int, room: int, scratch: int) -> int:
             break
         if byte == QUOTE or byte == APOSTROPHE:
             at, last = put_text(at, end, middle, 0)
-            to = _put_quoted(to, middle, last)
+            to = put_quoted(to, middle, last)
         elif is_digit(byte) or byte == MINUS or byte == 0x2B or byte == 0x4E or byte == 0x49:
             after = skip_scalar(at, end)
-            to = put_number_text(at, after, to, scratch)
+            to = _put_exact(to, at, after) if exact else put_number_text(at, after, to, scratch)
             at = after
         else:
             store_byte(to, byte)
