@@ -162,19 +162,25 @@ def _typed_cases() -> list[Case]:
     }
     as_json = JsonValueFormat(pa.schema(columns).serialize().to_pybytes(), FormatOptions())
     as_protobuf = ProtobufFormat(descriptor_set=orders.descriptor_set(), message=orders.MESSAGE)
+    as_avro = [orders.avro(row) for row in rows]
+    messages = [orders.protobuf(row) for row in rows]
     return [
         _typed_case("JSON, 6 columns", texts, as_json, 3),
         _typed_case("JSON, 10 % have a wrong type", some_bad, as_json, 1.5),
-        _typed_case(
-            "Avro, 6 columns", [orders.avro(row) for row in rows], AvroValueFormat(orders.AVRO_SCHEMA), 7
-        ),
-        _typed_case("Protobuf, 6 columns", [orders.protobuf(row) for row in rows], as_protobuf, 7),
+        _typed_case("Avro, 6 columns", as_avro, AvroValueFormat(orders.AVRO_SCHEMA), 7),
+        _typed_case("Avro, 10 % are cut off", _cut(as_avro), AvroValueFormat(orders.AVRO_SCHEMA), 3.5),
+        _typed_case("Protobuf, 6 columns", messages, as_protobuf, 7),
+        _typed_case("Protobuf, 10 % are cut off", _cut(messages), as_protobuf, 3.5),
     ]
 
 
 def _typed_case(name: str, values: Sequence[bytes], made_by: Format, wanted: float) -> Case:
     sets = record_sets(lambda n: values[n % len(values)], _SET_BYTES)
     return Case(name, sets, ["value.*"], parts={"value": DecodedPart(format=made_by)}, wanted=wanted)
+
+
+def _cut(values: Sequence[bytes]) -> list[bytes]:
+    return [value[:-1] if number % 10 == 0 else value for number, value in enumerate(values)]
 
 
 def _order(n: int, rng: random.Random) -> bytes:

@@ -1,4 +1,4 @@
-"""What every format's kernel does with columns: appends values and nulls, takes entries back, checks UTF-8.
+"""What every format's kernel does with columns: appends values and nulls, takes entries back.
 
 Nodes are given by the address of their row in the table of `ColumnTable.nodes`. A struct gets its entry
 before its children do, a list or map after its elements. So within a row a child of a struct whose entry is
@@ -10,17 +10,12 @@ missing has fewer entries than the struct.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
-
 from headwater.readers.formats.table_layout import (
     NODE_CHILDREN,
-    NODE_DATA,
     NODE_DATA_SIZE,
     NODE_ENTRIES,
     NODE_FIELDS,
     NODE_FIRST_CHILD,
-    NODE_MOST_DATA,
     NODE_PARENT,
     NODE_TYPE,
     NODE_VALIDITY,
@@ -32,22 +27,17 @@ from headwater.readers.formats.table_layout import (
     TYPE_STRUCT,
 )
 from headwater.readers.kernels.memory import (
-    CHUNK_BYTES,
     called,
-    copy_bytes,
     inlined,
     load_byte,
     load_field,
     load_int32,
-    non_ascii,
     store_byte,
     store_field,
     store_int32,
 )
 
 NODE_BYTES = 8 * NODE_FIELDS
-REPLACEMENT_GROWTH = 3
-"""So many bytes one byte of invalid UTF-8 may become: U+FFFD has three."""
 
 
 @inlined
@@ -56,9 +46,15 @@ def node_at(nodes: int, index: int) -> int:
     return nodes + NODE_BYTES * index
 
 
-get = cast("Callable[[int, int], int]", load_field)
+@inlined
+def node_index(nodes: int, node: int) -> int:
+    """Return which node of the table has this address."""
+    return (node - nodes) // NODE_BYTES
+
+
+get = load_field
 """Return one of the fields ``NODE_...`` of a node."""
-put = cast("Callable[[int, int, int], None]", store_field)
+put = store_field
 """Set one of the fields ``NODE_...`` of a node."""
 
 
@@ -168,102 +164,3 @@ def _truncate_one(node: int, entries: int) -> None:
     kind = get(node, NODE_TYPE)
     if kind in (TYPE_STRING, TYPE_BINARY):
         put(node, NODE_DATA_SIZE, offset(node, entries))
-
-
-@called
-def is_utf8(at: int, end: int) -> bool:
-    """Return whether these bytes are well-formed UTF-8. Up to `CHUNK_BYTES` bytes behind them are loaded."""
-    while at < end:
-        if load_byte(at) < 0x80:
-            if end - at >= CHUNK_BYTES and non_ascii(at) == 0:
-                at += CHUNK_BYTES
-            else:
-                at += 1
-            continue
-        size = _sequence(at, end)
-        if size <= 0:
-            return False
-        at += size
-    return True
-
-
-@called
-def put_utf8(to: int, at: int, end: int) -> int:
-    """Copy bytes as well-formed UTF-8, and return the end of the copy.
-
-    Each maximal part of a sequence that is broken off, and each byte that begins none, becomes U+FFFD, as
-    Unicode recommends; so does a surrogate of three bytes, as in Java. There is room for
-    `REPLACEMENT_GROWTH` times the bytes.
-    """
-    while at < end:
-        byte = load_byte(at)
-        if byte < 0x80:
-            store_byte(to, byte)
-            to += 1
-            at += 1
-            continue
-        size = _sequence(at, end)
-        if size > 0:
-            for i in range(size):
-                store_byte(to + i, load_byte(at + i))
-            to += size
-            at += size
-        else:
-            store_byte(to, 0xEF)
-            store_byte(to + 1, 0xBF)
-            store_byte(to + 2, 0xBD)
-            to += 3
-            at -= size
-    return to
-
-
-@inlined
-def _sequence(at: int, end: int) -> int:
-    """Return how many bytes the sequence here has; if it is broken, how many belong to it, below 0."""
-    lead = load_byte(at)
-    if lead < 0x80:
-        return 1
-    if lead < 0xC2 or lead > 0xF4:
-        return -1
-    size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    # The second byte is what tells overlong forms, and what is above U+10FFFF.
-    least = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
-    most = 0x8F if lead == 0xF4 else 0xBF
-    for i in range(1, size):
-        if at + i >= end:
-            return -i
-        byte = load_byte(at + i)
-        if byte < least or byte > most:
-            return -i
-        least = 0x80
-        most = 0xBF
-    if lead == 0xED and load_byte(at + 1) > 0x9F:
-        return -3  # a surrogate
-    return size
-
-
-@called
-def append_bytes(node: int, at: int, size: int) -> bool:
-    """Append a value of bytes. Return False, and append nothing, if its data has not enough room."""
-    used = get(node, NODE_DATA_SIZE)
-    if size > get(node, NODE_MOST_DATA) - used:
-        return False
-    copy_bytes(get(node, NODE_DATA) + used, at, size)
-    put(node, NODE_DATA_SIZE, used + size)
-    append_end(node, used + size)
-    return True
-
-
-@called
-def append_text(node: int, at: int, size: int) -> bool:
-    """Append a string, as `put_utf8` makes it. Return False, and append nothing, without enough room."""
-    if is_utf8(at, at + size):
-        return append_bytes(node, at, size)
-    used = get(node, NODE_DATA_SIZE)
-    if REPLACEMENT_GROWTH * size > get(node, NODE_MOST_DATA) - used:
-        return False
-    data = get(node, NODE_DATA)
-    filled = put_utf8(data + used, at, at + size) - data
-    put(node, NODE_DATA_SIZE, filled)
-    append_end(node, filled)
-    return True

@@ -39,8 +39,17 @@ CHUNK_BYTES = 32
 
 
 def inlined(function: F) -> F:
-    """Compile a function as a part of its caller's machine code."""
+    """Compile a function that LLVM makes a part of its callers' machine code if it is short."""
     return cast("F", numba.njit(**_OPTIONS)(function))
+
+
+def always_inlined(function: F) -> F:
+    """Compile a function as a part of its callers' machine code, however large it is.
+
+    For what each field of each row passes through: a call costs as much as the work of most of these. With
+    many callers it takes long to compile.
+    """
+    return cast("F", numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
 def called(function: F) -> F:
@@ -91,7 +100,7 @@ store_double = _store(types.float64, _DOUBLE)
 
 # Intrinsics, because a function would be compiled anew for each constant that it is called with.
 @intrinsic  # type: ignore[untyped-decorator]
-def load_field(_typing: Any, _base: Any, _index: Any) -> Any:
+def _load_field(_typing: Any, _base: Any, _index: Any) -> Any:
     """Return one of the 64-bit numbers that begin at an address."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -101,7 +110,7 @@ def load_field(_typing: Any, _base: Any, _index: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def store_field(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
+def _store_field(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
     """Set one of the 64-bit numbers that begin at an address."""
 
     def codegen(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -110,6 +119,10 @@ def store_field(_typing: Any, _base: Any, _index: Any, _value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), codegen
+
+
+load_field = cast("Callable[[int, int], int]", _load_field)
+store_field = cast("Callable[[int, int, int], None]", _store_field)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -15,11 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headwater.readers.formats.avro import kernel_code as avro
+from headwater.readers.formats.json import json_decoder
+from headwater.readers.formats.protobuf import decoder as protobuf
 from headwater.readers.kafka import kernel_code
 from headwater.readers.kafka.kernel_code import kernel
 from headwater.readers.kafka.kernel_entry import compile_kernel
 from headwater.readers.kafka.layout import BATCH
-from headwater.readers.kernels.cache import cache_folder
+from headwater.readers.kernels.cache import KernelSource, cache_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -98,16 +101,17 @@ def test_the_cache_is_found_wherever_headwater_was_unpacked_this_time(warm: Path
     assert said(start(warm, moved)) == "loaded"
 
 
-def test_the_key_covers_every_module_that_becomes_machine_code() -> None:
+@pytest.mark.parametrize("source", [kernel_code.SOURCE, avro.SOURCE, json_decoder.SOURCE, protobuf.SOURCE])
+def test_the_key_covers_every_module_that_becomes_machine_code(source: KernelSource) -> None:
     found: set[str] = set()
-    waiting = [kernel_code.SOURCE.entry]
+    waiting = [source.entry]
     while waiting:
         name = waiting.pop()
         found.add(name)
         text = (ROOT / f"{name.replace('.', '/')}.py").read_text()
         imported = set(re.findall(r"^from (headwater\.\S+) import", text, re.MULTILINE))
         waiting += imported - found - {"headwater.readers.kafka"}
-    assert found == set(kernel_code.SOURCE.modules)
+    assert found == set(source.modules)
 
 
 def test_another_processor_has_machine_code_of_its_own(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:

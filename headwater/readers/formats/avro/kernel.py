@@ -15,9 +15,6 @@ where each column ends follows from the offsets of the last whole row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
-
 import numba
 
 from headwater.readers.formats.avro.layout import (
@@ -98,21 +95,17 @@ from headwater.readers.formats.avro.layout import (
 )
 from headwater.readers.formats.kernel_columns import (
     NODE_BYTES,
-    REPLACEMENT_GROWTH,
     get,
-    is_utf8,
     is_variable,
     offset,
     put,
     put_boolean,
-    put_utf8,
     put_validity,
 )
+from headwater.readers.formats.kernel_text import write_bytes, write_text
 from headwater.readers.formats.table_layout import (
-    NODE_DATA,
     NODE_DATA_SIZE,
     NODE_ENTRIES,
-    NODE_MOST_DATA,
     NODE_MOST_ENTRIES,
     NODE_PARENT,
     NODE_PRECISION,
@@ -130,10 +123,8 @@ from headwater.readers.formats.table_layout import (
     TYPE_STRING,
 )
 from headwater.readers.kernels.memory import (
-    CHUNK_BYTES,
+    always_inlined,
     called,
-    copy_bytes,
-    copy_chunk,
     inlined,
     load_byte,
     load_field,
@@ -141,21 +132,25 @@ from headwater.readers.kernels.memory import (
     load_int32,
     load_int64,
     multiply_high,
-    non_ascii,
     store_double,
     store_float,
     store_int32,
     store_int64,
     swapped_int32,
 )
+from headwater.readers.kernels.varints import (
+    MOST_INT_BYTES,
+    MOST_LONG_BYTES,
+    unzigzag,
+    unzigzag_int,
+    varint,
+)
 
 _OP_BYTES = 8 * OP_FIELDS
 _FRAME_BYTES = 8 * FRAME_FIELDS
 _PROGRAM_BYTES = 8 * PROGRAM_FIELDS
-_INT = 35  # bits in the five bytes of the longest int
-_LONG = 70  # bits in the ten bytes of the longest long
 
-_at = cast("Callable[[int, int], int]", load_field)
+_at = load_field
 
 # What `_read` returns where it has no reason why the value is bad.
 _GOOD = -1
@@ -255,48 +250,22 @@ def _put_nulls(nodes: int, places: int, count: int, entry: int) -> None:
             _put_end(node, entry, offset(node, entry))
 
 
-@inlined
+@always_inlined
 def _put_end(node: int, entry: int, end: int) -> None:
     """Write where the data or elements of an entry end."""
     store_int32(get(node, NODE_VALUES) + 4 * entry + 4, end)
 
 
-@inlined
-def _varint(at: int, end: int, most_bits: int) -> tuple[int, int]:
-    """Return the bits of a number and the position after it.
-
-    A position past ``end`` means that there is none, and by how many bytes it is past, why not.
-    """
-    if at >= end:
-        return numba.int64(0), end + 1
-    bits = load_byte(at)
-    at += 1
-    if bits < 0x80:
-        return bits, at
-    bits &= 0x7F
-    shift = 7
-    while at < end and shift < most_bits:
-        byte = load_byte(at)
-        at += 1
-        bits |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return bits, at
-        shift += 7
-    return numba.int64(0), end + (1 if shift < most_bits else 2)
-
-
-@inlined
+@always_inlined
 def _long(at: int, end: int) -> tuple[int, int]:
-    bits, at = _varint(at, end, _LONG)
-    # The mask makes the shift a logical one.
-    return ((bits >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(bits & 1), at
+    bits, at = varint(at, end, MOST_LONG_BYTES)
+    return unzigzag(bits), at
 
 
-@inlined
+@always_inlined
 def _int(at: int, end: int) -> tuple[int, int]:
-    bits, at = _varint(at, end, _INT)
-    bits &= 0xFFFFFFFF
-    return (bits >> 1) ^ -(bits & 1), at
+    bits, at = varint(at, end, MOST_INT_BYTES)
+    return unzigzag_int(bits), at
 
 
 @inlined
@@ -489,7 +458,7 @@ def _read(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
                 store_float(get(node, NODE_VALUES) + 4 * entry, numba.float32(value))
             put_validity(node, entry, 1)
         elif code == OP_SKIP_INT or code == OP_SKIP_LONG:
-            _, at = _varint(at, end, _INT if code == OP_SKIP_INT else _LONG)
+            _, at = varint(at, end, MOST_INT_BYTES if code == OP_SKIP_INT else MOST_LONG_BYTES)
             if at > end:
                 return _reason(at, end)
         elif code == OP_SKIP_FIXED or code == OP_SKIP_BYTES:
@@ -542,39 +511,19 @@ def _wants_data(given: int, op: int) -> int:
     return _MORE_DATA
 
 
-@inlined
+@always_inlined
 def _put_bytes(node: int, entry: int, at: int, size: int, limit: int, is_text: bool) -> bool:  # noqa: PLR0917
-    """Write a value of bytes. Return False if its data has not enough room.
-
-    Text that is not UTF-8 is mended, as `put_utf8` says.
-    """
-    used = offset(node, entry)
-    room = get(node, NODE_MOST_DATA) - used
-    if size > room:
-        return False
-    to = get(node, NODE_DATA) + used
-    if size <= CHUNK_BYTES and at + CHUNK_BYTES <= limit:
-        copy_chunk(to, at)
+    """Write a value of bytes. Return False if its data has not enough room."""
+    begin = offset(node, entry)
+    if is_text:
+        filled = write_text(node, begin, at, size, limit, False)
     else:
-        copy_bytes(to, at, size)
-    if is_text and not _is_ascii(to, size) and not is_utf8(at, at + size):
-        if REPLACEMENT_GROWTH * size > room:
-            return False
-        size = put_utf8(to, at, at + size) - to
-    _put_end(node, entry, used + size)
+        filled = write_bytes(node, begin, at, size, limit)
+    if filled < 0:
+        return False
+    _put_end(node, entry, filled)
     put_validity(node, entry, 1)
     return True
-
-
-@inlined
-def _is_ascii(at: int, size: int) -> bool:
-    """Return whether all bytes are below 0x80. Up to `CHUNK_BYTES` bytes behind them are loaded."""
-    while size >= CHUNK_BYTES:
-        if non_ascii(at) != 0:
-            return False
-        at += CHUNK_BYTES
-        size -= CHUNK_BYTES
-    return non_ascii(at) & ((1 << size) - 1) == 0
 
 
 @inlined

@@ -8,15 +8,18 @@ from headwater.readers.formats.avro.layout import ENTRY_ARGUMENTS
 from headwater.readers.kernels.cache import KernelSource, load_kernel
 from headwater.readers.kernels.machine_code import CompiledFunction
 
-_SOURCE = KernelSource(
+SOURCE = KernelSource(
     modules=(
         "headwater.readers.formats.avro.kernel",
         "headwater.readers.formats.avro.kernel_entry",
         "headwater.readers.formats.avro.layout",
         "headwater.readers.formats.kernel_columns",
+        "headwater.readers.formats.kernel_text",
         "headwater.readers.formats.table_layout",
         "headwater.readers.kernels.compiling",
         "headwater.readers.kernels.memory",
+        "headwater.readers.kernels.utf8",
+        "headwater.readers.kernels.varints",
     ),
     entry="headwater.readers.formats.avro.kernel_entry",
     arguments=ENTRY_ARGUMENTS,
@@ -32,4 +35,4 @@ def kernel() -> CompiledFunction:
     Raises:
         MissingDependencyError: numba is not installed in this process.
     """
-    return load_kernel(_SOURCE)
+    return load_kernel(SOURCE)

@@ -42,9 +42,11 @@ SOURCE: Final = KernelSource(
             )
         ),
         "headwater.readers.formats.kernel_columns",
+        "headwater.readers.formats.kernel_text",
         "headwater.readers.formats.table_layout",
         "headwater.readers.kernels.compiling",
         "headwater.readers.kernels.memory",
+        "headwater.readers.kernels.utf8",
     ),
     entry="headwater.readers.formats.json.kernel_entry",
     arguments=layout.ENTRY_ARGUMENTS,

@@ -68,13 +68,13 @@ from headwater.readers.formats.kernel_columns import (
     NODE_BYTES,
     append_end,
     append_null,
-    append_text,
     append_value,
     get,
     node_at,
     put,
     truncate,
 )
+from headwater.readers.formats.kernel_text import append_text
 from headwater.readers.formats.table_layout import (
     NODE_CHILDREN,
     NODE_ENTRIES,

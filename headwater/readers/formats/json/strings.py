@@ -12,7 +12,7 @@ from headwater.readers.formats.json.entries import SYNTAX, TAKEN, data_room, end
 from headwater.readers.formats.json.layout import SCRATCH_BYTES, STATE_LEVELS, STATE_SCRATCH
 from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end, skip_value
 from headwater.readers.formats.json.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
-from headwater.readers.formats.kernel_columns import REPLACEMENT_GROWTH, get
+from headwater.readers.formats.kernel_columns import get
 from headwater.readers.formats.table_layout import NODE_DATA, NODE_DATA_SIZE
 from headwater.readers.kernels.memory import (
     called,
@@ -23,6 +23,7 @@ from headwater.readers.kernels.memory import (
     load_int64,
     non_ascii,
 )
+from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH
 
 QUESTION_MARK = 0x3F
 """Java's encoder writes it for half of a surrogate pair."""

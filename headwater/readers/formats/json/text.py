@@ -22,7 +22,6 @@ from headwater.readers.formats.json.scanner import (
     skip_scalar,
     skip_space,
 )
-from headwater.readers.formats.kernel_columns import is_utf8, put_utf8
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
     called,
@@ -36,6 +35,7 @@ from headwater.readers.kernels.memory import (
     store_byte,
     trailing_zeros,
 )
+from headwater.readers.kernels.utf8 import is_utf8, put_utf8
 
 TEXT_GROWTH = 4
 """What `put_text` and `put_compact` write is at most so many times as long, and `TEXT_SPARE` longer."""

@@ -22,11 +22,18 @@ from headwater.readers.kernels.machine_code import CompiledFunction
 SOURCE = KernelSource(
     modules=(
         "headwater.readers.formats.kernel_columns",
+        "headwater.readers.formats.kernel_text",
         "headwater.readers.formats.protobuf.kernel",
+        "headwater.readers.formats.protobuf.kernel_entries",
+        "headwater.readers.formats.protobuf.kernel_messages",
+        "headwater.readers.formats.protobuf.kernel_numbers",
+        "headwater.readers.formats.protobuf.kernel_values",
         "headwater.readers.formats.protobuf.layout",
         "headwater.readers.formats.table_layout",
         "headwater.readers.kernels.compiling",
         "headwater.readers.kernels.memory",
+        "headwater.readers.kernels.utf8",
+        "headwater.readers.kernels.varints",
     ),
     entry="headwater.readers.formats.protobuf.kernel",
     arguments=layout.KERNEL_ARGUMENTS,
@@ -59,36 +66,39 @@ class ProtobufDecoder(ValueDecoder):
         plan = PlanBuilder(self._columns, defaults=defaults)
         self._plan = plan.build(message, fields[:-1] if corrupt else fields, corrupt=corrupt)
         self._state = np.zeros(table.STATE_FIELDS, np.int64)
+        self._plan[layout.PLAN_STATE] = address(self._state)
 
     def append(self, spans: Spans) -> BadValues | None:
         """Decode these messages: see `ValueDecoder.append`."""
         starts = np.ascontiguousarray(spans.starts)
         sizes = np.ascontiguousarray(spans.sizes)
         bad = np.empty((2, len(sizes)), np.int64)
-        state = self._state
-        state[table.STATE_BAD] = 0
+        data = address(spans.data)
+        self._state[table.STATE_BAD] = 0
+        for at, value in (
+            (layout.PLAN_DATA, data),
+            (layout.PLAN_LIMIT, data + spans.data.size),
+            (layout.PLAN_STARTS, address(starts)),
+            (layout.PLAN_SIZES, address(sizes)),
+            (layout.PLAN_COUNT, len(sizes)),
+            (layout.PLAN_BAD_ROWS, address(bad[0])),
+            (layout.PLAN_BAD_REASONS, address(bad[1])),
+        ):
+            self._plan[at] = value
         self._columns.make_room(len(sizes), int(np.maximum(sizes, 0).sum()))
+        self._run()
+        count = int(self._state[table.STATE_BAD])
+        return BadValues(bad[0, :count], bad[1, :count]) if count else None
+
+    def _run(self) -> None:
+        decode = _kernel()
         done = 0
         while True:
-            done = _kernel()(
-                address(spans.data),
-                spans.data.size,
-                address(starts),
-                address(sizes),
-                done,
-                len(sizes),
-                address(self._columns.nodes),
-                address(self._plan),
-                address(state),
-                address(bad[0]),
-                address(bad[1]),
-            )
-            stop = int(state[table.STATE_STOP])
+            done = decode(address(self._plan), done)
+            stop = int(self._state[table.STATE_STOP])
             if stop == table.STOP_DONE:
-                break
-            self._columns.grow(stop, int(state[table.STATE_NODE]))
-        count = int(state[table.STATE_BAD])
-        return BadValues(bad[0, :count], bad[1, :count]) if count else None
+                return
+            self._columns.grow(stop, int(self._state[table.STATE_NODE]))
 
     def reason(self, code: int) -> str:
         """Return why a value is bad: see `ValueDecoder.reason`."""

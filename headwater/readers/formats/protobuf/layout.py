@@ -1,7 +1,7 @@
 """The plan of a message, as the kernel reads it: one array of 64-bit words.
 
-Whatever the plan speaks of, frames, operations, enums, names, stands in the array, and is named by the index
-of its first word; 0 is none. Nodes of columns are named by their address.
+Whatever the plan speaks of, frames, operations, enums, names, stands in the array too, and is named by the
+address of its first word; 0 is none. Nodes of columns are named by their address.
 
 These values are compiled into machine code: see `headwater.readers.formats.table_layout`.
 """
@@ -14,71 +14,114 @@ PLAN_CORRUPT = 1
 """The node that holds bad values as Base64; 0: none."""
 PLAN_STACK = 2
 """Room for `MOST_DEPTH` entries of the stack."""
-PLAN_UNKNOWN_FRAME = 3
-"""A frame that knows no field: that of groups which the schema does not name."""
-PLAN_FIELDS = 4
+PLAN_UNKNOWN = 3
+"""The operation of tags that the schema does not name."""
+PLAN_NODES = 4
+"""The table of columns, which has room for all values."""
+# What is decoded: the decoder writes it before each call.
+PLAN_DATA = 5
+PLAN_LIMIT = 6
+"""The end of all bytes that may be loaded."""
+PLAN_STARTS = 7
+"""Where each value begins in the data."""
+PLAN_SIZES = 8
+"""How many bytes each value has; below 0 is null."""
+PLAN_COUNT = 9
+"""How many values there are."""
+PLAN_STATE = 10
+"""Gets why the kernel returned, and how many bad values there are."""
+PLAN_BAD_ROWS = 11
+PLAN_BAD_REASONS = 12
+PLAN_FIELDS = 13
 
 MOST_DEPTH = 100
 """How deep messages and groups may be nested, those that the schema does not know included."""
 
 # A frame is a message in its place: its fields write to columns of their own.
-FRAME_FIELDS_TABLE = 0
+FRAME_TABLE = 0
 """A hash table: pairs of a tag, 0 for a free place, and its operation."""
 FRAME_MASK = 1
-"""A number and this is the first place to look at, the next ones follow."""
-FRAME_NODES = 2
-"""The nodes that have one entry for each entry of the frame; only where entries begin: see `FRAME_ENDS`."""
-FRAME_NODE_COUNT = 3
-FRAME_ENDS = 4
-"""What is to be done at the end of an entry: a row, an element of a list, an entry of a map."""
-FRAME_END_COUNT = 5
-FRAME_IS_MAP_ENTRY = 6
-FRAME_FIELDS = 7
+"""A field's number and this is the first place to look at, the next ones follow."""
+FRAME_FIRST = 2
+"""The operation that is expected first."""
+FRAME_NODES = 3
+"""The nodes that have one entry for each entry of the frame."""
+FRAME_NODE_COUNT = 4
+# What is to be done at the end of an entry: a row, an element of a list, an entry of a map.
+FRAME_OFFSETS = 5
+"""Pairs: a node of variable size, and where it is counted how far its data or elements are filled."""
+FRAME_OFFSET_COUNT = 6
+FRAME_LISTS = 7
+"""The nodes that are never null: a field that is not there is a list without elements."""
+FRAME_LIST_COUNT = 8
+FRAME_ENDS = 9
+"""The nodes that are not just null where they are missing: see ``END_...``."""
+FRAME_END_COUNT = 10
+FRAME_IS_MAP_ENTRY = 11
+FRAME_FIELDS = 12
+FRAME_REFERENCES = (FRAME_TABLE, FRAME_FIRST, FRAME_NODES, FRAME_OFFSETS, FRAME_LISTS, FRAME_ENDS)
+"""Those that are addresses in the plan."""
 
 # An operation: what to do with a tag, which is a field's number and a wire type.
-OP_ACTION = 0
-OP_CONVERSION = 1
-OP_WIDTH = 2
-"""Bytes that a value takes in its column; 0 is a bit."""
-OP_NODE = 3
+OP_FIRST_BYTE = 0
+"""The tag if it is of one byte; else -1."""
+OP_TAG = 1
+OP_NEXT = 2
+"""The operation that is expected next: fields are written in the order of their numbers."""
+OP_ACTION = 3
+OP_CONVERSION = 4
+OP_NODE = 5
 """Where values go; for a repeated field it is the node of the elements. 0: nowhere."""
-OP_REPEATED = 4
-OP_IMPLICIT = 5
+OP_IMPLICIT = 6
 """1: the default value means that the field is not set."""
-OP_FRAME = 6
-OP_ENUM = 7
-OP_ONEOF = 8
+OP_REPEATED = 7
+OP_FRAME = 8
+OP_ENUM = 9
+OP_ONEOF = 10
 """The word that holds which node of the oneof was set last; 0: in no oneof with others."""
-OP_TARGET = 9
-"""The word that gets the value, for the parts of a time."""
-OP_TIME = 10
-"""Two words, for the seconds and nanoseconds of the time in hand."""
-OP_PACKED_WIRE = 11
-OP_FIELDS = 12
+OP_WORDS = 11
+"""For the parts of a time the word that gets the value; for a time both words, seconds and nanoseconds. 0:
+no time."""
+OP_PACKED_WIRE = 12
+OP_FIELDS = 13
+OP_REFERENCES = (OP_FRAME, OP_ENUM, OP_ONEOF, OP_WORDS)
+"""Those that are addresses in the plan, `OP_NEXT` too once it is known."""
 
-ACTION_VALUE = 0
-ACTION_PACKED = 1
+# Those of most fields come first: they need the least.
+ACTION_NUMBER = 0
+ACTION_BYTES = 1
 ACTION_MESSAGE = 2
 ACTION_TIME = 3
 """A message of seconds and nanoseconds that becomes microseconds."""
+ACTION_PART = 4
+"""Of a time: a number to the word `OP_WORDS`."""
+ACTION_ANY_VALUE = 5
+"""A number or bytes, perhaps of a list, a oneof, or an enum."""
+ACTION_ANY_MESSAGE = 6
+"""A message or time, perhaps of a list, a map, a oneof, or of no column."""
+ACTION_PACKED = 7
+ACTION_UNKNOWN = 8
 
-CONVERT_BITS = 0
+# How a number on the wire becomes one in a column.
+CONVERT_LONG = 0
+"""64 bits as they are; so is a double."""
 CONVERT_INT = 1
-CONVERT_UNSIGNED_INT = 2
+"""The lowest 32 bits; so is a float."""
+CONVERT_BOOLEAN = 2
 CONVERT_ZIGZAG_INT = 3
 CONVERT_ZIGZAG_LONG = 4
-CONVERT_BOOLEAN = 5
-CONVERT_ENUM = 6
+CONVERT_UNSIGNED_INT = 5
+"""To 64 bits."""
+CONVERT_UNSIGNED_LONG = 6
+"""To the 128 bits of a decimal."""
+CONVERT_ENUM = 7
 """To its number."""
-CONVERT_ENUM_NAME = 7
-CONVERT_PART = 8
-"""To the word `OP_TARGET`."""
-CONVERT_PART_INT = 9
+CONVERT_ENUM_NAME = 8
 # Those from here on are bytes.
-CONVERT_BINARY = 10
-CONVERT_CHECKED_TEXT = 11
+CONVERT_BINARY = 9
+CONVERT_CHECKED_TEXT = 10
 """Bytes that are not UTF-8 make the value bad."""
-CONVERT_TEXT = 12
+CONVERT_TEXT = 11
 """Bytes that are not UTF-8 are replaced."""
 
 WIRE_VARINT = 0
@@ -98,23 +141,17 @@ ENUM_PREFIX_SIZE = 3
 ENUM_VALUES = 4
 ENUM_VALUE_FIELDS = 3
 
-# What is to be done with a node at the end of an entry.
+# What is to be done with a node that is missing at the end of an entry.
 END_NODE = 0
 END_PARENT = 1
 """The struct above, if it may be null in an entry; else 0."""
-END_KIND = 2
-END_CHILD = 3
-END_MISSING = 4
-END_DEFAULT = 5
-"""Its bits, or where its bytes are."""
-END_DEFAULT_SIZE = 6
-END_WIDTH = 7
-END_FIELDS = 8
-
-END_OF_VALUE = 0
-END_OF_BYTES = 1
-END_OF_LIST = 2
-END_OF_STRUCT = 3
+END_MISSING = 2
+END_CONVERSION = 3
+"""``CONVERT_...`` of a default; -1 for a struct."""
+END_DEFAULT = 4
+"""The number as on the wire, or where the bytes are."""
+END_DEFAULT_SIZE = 5
+END_FIELDS = 6
 
 MISSING_IS_NULL = 0
 MISSING_IS_DEFAULT = 1
@@ -126,9 +163,11 @@ STACK_FRAME = 1
 STACK_ENTRY = 2
 STACK_GROUP = 3
 STACK_OP = 4
-"""The operation that began the message in hand; 0: an unknown group."""
-STACK_DROPPED = 5
-STACK_FIELDS = 6
+"""The operation that began the message in hand."""
+STACK_EXPECTED = 5
+STACK_DROPPED = 6
+"""1: the entry of a map is left out."""
+STACK_FIELDS = 7
 
 # Reasons why a value is bad.
 BAD_WIRE = 1
@@ -139,8 +178,12 @@ BAD_DEPTH = 5
 
 # Beside those, what the kernel's functions return.
 GOOD = 0
-NO_ROOM = -1
+STOPPED = -1
+"""There is not enough room: the state says where."""
 UNKNOWN = -2
 """A number without a name, of an enum that is closed."""
+DEFAULT = -3
+"""`GOOD`, and the value is the default of its type."""
 
-KERNEL_ARGUMENTS = 11
+KERNEL_ARGUMENTS = 2
+"""The plan, and the first value that is not yet decoded."""

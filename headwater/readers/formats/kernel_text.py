@@ -1,0 +1,137 @@
+"""Text and bytes in columns, for kernels: appended, or written as the entry in hand."""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+from __future__ import annotations
+
+from headwater.readers.formats.kernel_columns import append_end, get, put
+from headwater.readers.formats.table_layout import NODE_DATA, NODE_DATA_SIZE, NODE_MOST_DATA
+from headwater.readers.kernels.memory import (
+    CHUNK_BYTES,
+    always_inlined,
+    called,
+    copy_bytes,
+    copy_chunk,
+    inlined,
+    load_byte,
+    store_byte,
+)
+from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, is_ascii, is_utf8, put_utf8
+
+NO_ROOM = -1
+"""What `write_bytes` and `write_text` return if the data has not enough room."""
+NO_TEXT = -2
+
+_FEW_BYTES = 8 * CHUNK_BYTES
+"""Up to so many are copied chunk by chunk; memcpy is as fast from here on."""
+
+
+@called
+def append_bytes(node: int, at: int, size: int) -> bool:
+    """Append a value of bytes. Return False, and append nothing, if its data has not enough room."""
+    used = get(node, NODE_DATA_SIZE)
+    if size > get(node, NODE_MOST_DATA) - used:
+        return False
+    copy_bytes(get(node, NODE_DATA) + used, at, size)
+    put(node, NODE_DATA_SIZE, used + size)
+    append_end(node, used + size)
+    return True
+
+
+@called
+def append_text(node: int, at: int, size: int) -> bool:
+    """Append a string, as `put_utf8` makes it. Return False, and append nothing, without enough room."""
+    if is_utf8(at, at + size):
+        return append_bytes(node, at, size)
+    used = get(node, NODE_DATA_SIZE)
+    if REPLACEMENT_GROWTH * size > get(node, NODE_MOST_DATA) - used:
+        return False
+    data = get(node, NODE_DATA)
+    filled = put_utf8(data + used, at, at + size) - data
+    put(node, NODE_DATA_SIZE, filled)
+    append_end(node, filled)
+    return True
+
+
+@always_inlined
+def write_bytes(node: int, begin: int, at: int, size: int, limit: int) -> int:
+    """Copy bytes to where data begins, and return where it ends; `NO_ROOM`: nothing was written.
+
+    Args:
+        node: whose data.
+        begin: counted from the first byte of the data. What is behind it is lost.
+        at: the address of the bytes.
+        size: how many there are.
+        limit: the end of all bytes that may be loaded.
+    """
+    if size > get(node, NODE_MOST_DATA) - begin:
+        return NO_ROOM
+    to = get(node, NODE_DATA) + begin
+    if size <= _FEW_BYTES and at + size + CHUNK_BYTES <= limit:
+        copy_chunk(to, at)
+        for done in range(CHUNK_BYTES, size, CHUNK_BYTES):
+            copy_chunk(to + done, at + done)
+    else:
+        copy_bytes(to, at, size)
+    return begin + size
+
+
+@always_inlined
+def write_text(node: int, begin: int, at: int, size: int, limit: int, checked: bool) -> int:  # noqa: PLR0917
+    """Do what `write_bytes` does with text.
+
+    Bytes that are not UTF-8 are replaced as `put_utf8` says; if text is ``checked``, `NO_TEXT` is returned.
+    """
+    end = write_bytes(node, begin, at, size, limit)
+    if end == NO_ROOM or is_ascii(get(node, NODE_DATA) + begin, size):
+        return end
+    return _write_odd_text(node, begin, at, size, checked)
+
+
+@called
+def _write_odd_text(node: int, begin: int, at: int, size: int, checked: bool) -> int:
+    if is_utf8(at, at + size):
+        return begin + size  # it was copied before
+    if checked:
+        return NO_TEXT
+    if REPLACEMENT_GROWTH * size > get(node, NODE_MOST_DATA) - begin:
+        return NO_ROOM
+    data = get(node, NODE_DATA)
+    return put_utf8(data + begin, at, at + size) - data
+
+
+@inlined
+def _base64_digit(value: int) -> int:
+    value &= 63
+    if value < 26:
+        return 0x41 + value
+    if value < 52:
+        return 0x61 - 26 + value
+    if value < 62:
+        return 0x30 - 52 + value
+    return 0x2B if value == 62 else 0x2F
+
+
+@called
+def write_base64(node: int, begin: int, at: int, size: int) -> int:
+    """Write bytes as Base64 to where data begins, and return where it ends, or `NO_ROOM`."""
+    if (size + 2) // 3 * 4 > get(node, NODE_MOST_DATA) - begin:
+        return NO_ROOM
+    data = get(node, NODE_DATA)
+    to = data + begin
+    end = at + size
+    while at < end:
+        left = min(3, end - at)
+        bits = load_byte(at) << 16
+        if left > 1:
+            bits |= load_byte(at + 1) << 8
+        if left > 2:
+            bits |= load_byte(at + 2)
+        store_byte(to, _base64_digit(bits >> 18))
+        store_byte(to + 1, _base64_digit(bits >> 12))
+        store_byte(to + 2, _base64_digit(bits >> 6) if left > 1 else 0x3D)
+        store_byte(to + 3, _base64_digit(bits) if left > 2 else 0x3D)
+        at += 3
+        to += 4
+    return to - data

@@ -1,0 +1,109 @@
+"""What the kernel has to know of a field's type: how it is written, and what becomes of it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+
+from headwater.readers.formats import table_layout as table
+from headwater.readers.formats.protobuf import layout
+
+_WIRES: Final[Mapping[int, int]] = {
+    FieldDescriptor.TYPE_DOUBLE: layout.WIRE_64_BITS,
+    FieldDescriptor.TYPE_FIXED64: layout.WIRE_64_BITS,
+    FieldDescriptor.TYPE_SFIXED64: layout.WIRE_64_BITS,
+    FieldDescriptor.TYPE_FLOAT: layout.WIRE_32_BITS,
+    FieldDescriptor.TYPE_FIXED32: layout.WIRE_32_BITS,
+    FieldDescriptor.TYPE_SFIXED32: layout.WIRE_32_BITS,
+    FieldDescriptor.TYPE_STRING: layout.WIRE_BYTES,
+    FieldDescriptor.TYPE_BYTES: layout.WIRE_BYTES,
+    FieldDescriptor.TYPE_MESSAGE: layout.WIRE_BYTES,
+    FieldDescriptor.TYPE_GROUP: layout.WIRE_GROUP,
+}
+_CONVERSIONS: Final[Mapping[int, int]] = {
+    FieldDescriptor.TYPE_SINT32: layout.CONVERT_ZIGZAG_INT,
+    FieldDescriptor.TYPE_SINT64: layout.CONVERT_ZIGZAG_LONG,
+    FieldDescriptor.TYPE_BYTES: layout.CONVERT_BINARY,
+}
+_OF_COLUMNS: Final[Mapping[int, int]] = {
+    table.TYPE_BOOLEAN: layout.CONVERT_BOOLEAN,
+    table.TYPE_INT: layout.CONVERT_INT,
+    table.TYPE_FLOAT: layout.CONVERT_INT,
+    table.TYPE_LONG: layout.CONVERT_LONG,
+    table.TYPE_DOUBLE: layout.CONVERT_LONG,
+    table.TYPE_DECIMAL: layout.CONVERT_UNSIGNED_LONG,
+    table.TYPE_TIMESTAMP: layout.CONVERT_LONG,
+    table.TYPE_DURATION: layout.CONVERT_LONG,
+    table.TYPE_STRING: layout.CONVERT_BINARY,
+    table.TYPE_BINARY: layout.CONVERT_BINARY,
+}
+
+
+def wire_of(field: FieldDescriptor) -> int:
+    """Return the wire type of a value."""
+    return _WIRES.get(field.type, layout.WIRE_VARINT)
+
+
+def tag_of(field: FieldDescriptor) -> int:
+    """Return the tag of a value."""
+    return int(field.number) << 3 | wire_of(field)
+
+
+def packed_tag_of(field: FieldDescriptor) -> int | None:
+    """Return the tag of many values at once; None if there is none."""
+    if not field.is_repeated or wire_of(field) in {layout.WIRE_BYTES, layout.WIRE_GROUP}:
+        return None
+    return int(field.number) << 3 | layout.WIRE_BYTES
+
+
+def conversion_of(field: FieldDescriptor, column: int) -> int:
+    """Return what makes a value of a field one of a column, whose type is ``column``."""
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        return layout.CONVERT_ENUM_NAME if column == table.TYPE_STRING else layout.CONVERT_ENUM
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return layout.CONVERT_CHECKED_TEXT if _is_checked(field) else layout.CONVERT_TEXT
+    if field.type == FieldDescriptor.TYPE_UINT32 and column == table.TYPE_LONG:
+        return layout.CONVERT_UNSIGNED_INT
+    return _CONVERSIONS.get(field.type, stored_as(column))
+
+
+def stored_as(column: int) -> int:
+    """Return what writes the bits that a column holds; -1 for a struct, a list or a map."""
+    return _OF_COLUMNS.get(column, -1)
+
+
+def default_of(field: FieldDescriptor, *, as_name: bool) -> bytes | int:
+    """Return the default value as bytes, or as the bits that its column holds."""
+    value = field.default_value
+    if as_name:
+        return enum_names(field.enum_type)[value].encode()
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, float):
+        kind = "<fi" if field.type == FieldDescriptor.TYPE_FLOAT else "<dq"
+        return int(struct.unpack(f"<{kind[2]}", struct.pack(kind[:2], value))[0])
+    if isinstance(value, int):
+        return value - (1 << 64) if value >> 63 == 1 else int(value)  # the plan holds signed words
+    assert isinstance(value, bytes)
+    return value
+
+
+def enum_names(enum: EnumDescriptor) -> dict[int, str]:
+    """Return the names of an enum by number. Of several names for one number it is the first, as in Java."""
+    return {value.number: value.name for value in reversed(enum.values)}
+
+
+def _is_checked(field: FieldDescriptor) -> bool:
+    """Return whether a string has to be UTF-8: in proto3, and in editions unless a feature says otherwise."""
+    file = descriptor_pb2.FileDescriptorProto()
+    field.file.CopyToProto(file)
+    if file.syntax != "editions":
+        return bool(file.syntax == "proto3")
+    for options in (field.GetOptions(), file.options):
+        if options.features.HasField("utf8_validation"):
+            return bool(options.features.utf8_validation == descriptor_pb2.FeatureSet.VERIFY)
+    return True

@@ -1,0 +1,223 @@
+"""Entries of columns, for the kernel: opened, filled in any order, emptied, and ended.
+
+A message may say the same field again, and in any order. So in each row, element of a list and entry of a map
+all nodes below it that have one value each are open until its end: a value is overwritten by a later one, and
+a message is merged with a later one. Bytes that were overwritten are given back, since only the last entry of
+a node is open.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+from __future__ import annotations
+
+from headwater.readers.formats.kernel_columns import (
+    get,
+    node_at,
+    node_index,
+    offset,
+    put,
+    put_validity,
+    truncate,
+)
+from headwater.readers.formats.kernel_text import write_base64, write_bytes
+from headwater.readers.formats.protobuf.kernel_numbers import store_number
+from headwater.readers.formats.protobuf.layout import (
+    BAD_REQUIRED,
+    CONVERT_BINARY,
+    END_CONVERSION,
+    END_DEFAULT,
+    END_DEFAULT_SIZE,
+    END_FIELDS,
+    END_MISSING,
+    END_NODE,
+    END_PARENT,
+    FRAME_END_COUNT,
+    FRAME_ENDS,
+    FRAME_LIST_COUNT,
+    FRAME_LISTS,
+    FRAME_NODE_COUNT,
+    FRAME_NODES,
+    FRAME_OFFSET_COUNT,
+    FRAME_OFFSETS,
+    GOOD,
+    MISSING_IS_BAD,
+    OP_NODE,
+    OP_ONEOF,
+    PLAN_NODES,
+    PLAN_STATE,
+    STOPPED,
+)
+from headwater.readers.formats.table_layout import (
+    NODE_CHILDREN,
+    NODE_DATA_SIZE,
+    NODE_ENTRIES,
+    NODE_FIRST_CHILD,
+    NODE_MOST_ENTRIES,
+    NODE_TYPE,
+    NODE_VALIDITY,
+    NODE_VALUES,
+    STATE_NODE,
+    STATE_STOP,
+    STOP_MORE_DATA,
+    STOP_MORE_ENTRIES,
+    TYPE_BINARY,
+    TYPE_LIST,
+    TYPE_MAP,
+    TYPE_STRING,
+    TYPE_STRUCT,
+)
+from headwater.readers.kernels.memory import (
+    always_inlined,
+    called,
+    inlined,
+    load_byte,
+    load_field,
+    load_int64,
+    store_byte,
+    store_field,
+    store_int32,
+    store_int64,
+)
+
+
+@always_inlined
+def is_set(node: int, entry: int) -> int:
+    """Return the bit of an entry."""
+    return (load_byte(get(node, NODE_VALIDITY) + (entry >> 3)) >> (entry & 7)) & 1
+
+
+@always_inlined
+def set_valid(node: int, entry: int) -> None:
+    """Set the bit of an entry, and no other."""
+    byte = get(node, NODE_VALIDITY) + (entry >> 3)
+    store_byte(byte, load_byte(byte) | (1 << (entry & 7)))
+
+
+@called
+def empty(nodes: int, node: int, entry: int) -> None:
+    """Make the open entry null, and give back what is below it."""
+    byte = get(node, NODE_VALIDITY) + (entry >> 3)
+    store_byte(byte, load_byte(byte) & ~(1 << (entry & 7)))
+    kind = get(node, NODE_TYPE)
+    if kind in (TYPE_STRING, TYPE_BINARY):
+        put(node, NODE_DATA_SIZE, offset(node, entry))
+    elif kind in (TYPE_LIST, TYPE_MAP):
+        truncate(nodes, node_at(nodes, get(node, NODE_FIRST_CHILD)), offset(node, entry))
+    elif kind == TYPE_STRUCT:
+        for i in range(get(node, NODE_CHILDREN)):
+            empty(nodes, node_at(nodes, get(node, NODE_FIRST_CHILD) + i), entry)
+
+
+@called
+def choose(plan: int, op: int, entry: int) -> None:
+    """Note which field of a oneof is set: the one that is set last makes the others null."""
+    oneof = load_field(op, OP_ONEOF)
+    if oneof != 0:
+        before = load_int64(oneof)
+        node = load_field(op, OP_NODE)
+        if before not in (0, node) and is_set(before, entry):
+            empty(load_field(plan, PLAN_NODES), before, entry)
+        store_int64(oneof, node)
+
+
+@called
+def stop(plan: int, reason: int, node: int) -> int:
+    """Say which node has not enough room, and return `STOPPED`."""
+    state = load_field(plan, PLAN_STATE)
+    store_field(state, STATE_STOP, reason)
+    store_field(state, STATE_NODE, node_index(load_field(plan, PLAN_NODES), node))
+    return STOPPED
+
+
+@inlined
+def append_element(plan: int, node: int) -> int:
+    """Append an entry that is not null, and return its number, or `STOPPED`."""
+    entry = get(node, NODE_ENTRIES)
+    if entry >= get(node, NODE_MOST_ENTRIES):
+        return stop(plan, STOP_MORE_ENTRIES, node)
+    put_validity(node, entry, 1)
+    put(node, NODE_ENTRIES, entry + 1)
+    return entry
+
+
+@called
+def begin_entry(plan: int, frame: int, node: int) -> int:
+    """Open one more entry of an element or map entry, and return its number, or `STOPPED`."""
+    entry = append_element(plan, node)
+    if entry != STOPPED:
+        at = load_field(frame, FRAME_NODES)
+        for i in range(load_field(frame, FRAME_NODE_COUNT)):
+            each = load_field(at, i)
+            put_validity(each, entry, 0)
+            put(each, NODE_ENTRIES, entry + 1)
+        set_valid(node, entry)
+    return entry
+
+
+@called
+def _put_default(plan: int, end: int, node: int, entry: int) -> int:
+    conversion = load_field(end, END_CONVERSION)
+    default = load_field(end, END_DEFAULT)
+    if conversion == CONVERT_BINARY:
+        size = load_field(end, END_DEFAULT_SIZE)
+        filled = write_bytes(node, offset(node, entry), default, size, 0)
+        if filled < 0:
+            return stop(plan, STOP_MORE_DATA, node)
+        put(node, NODE_DATA_SIZE, filled)
+    elif conversion >= 0:
+        store_number(conversion, get(node, NODE_VALUES), entry, default)
+    set_valid(node, entry)
+    return GOOD
+
+
+@called
+def _put_missing(plan: int, frame: int, entry: int) -> int:
+    """Write defaults where fields are missing."""
+    end = load_field(frame, FRAME_ENDS)
+    for _ in range(load_field(frame, FRAME_END_COUNT)):
+        node = load_field(end, END_NODE)
+        if not is_set(node, entry):
+            parent = load_field(end, END_PARENT)
+            if parent == 0 or is_set(parent, entry):
+                if load_field(end, END_MISSING) == MISSING_IS_BAD:
+                    return BAD_REQUIRED
+                if _put_default(plan, end, node, entry) != GOOD:
+                    return STOPPED
+        end += 8 * END_FIELDS
+    return GOOD
+
+
+@always_inlined
+def end_entry(plan: int, frame: int, entry: int) -> int:
+    """Write what stands behind the values of an entry: defaults, lists without elements, offsets."""
+    if load_field(frame, FRAME_END_COUNT) != 0:
+        status = _put_missing(plan, frame, entry)
+        if status != GOOD:
+            return status
+    lists = load_field(frame, FRAME_LISTS)
+    for i in range(load_field(frame, FRAME_LIST_COUNT)):
+        set_valid(load_field(lists, i), entry)
+    put_offsets(frame, entry)
+    return GOOD
+
+
+@always_inlined
+def put_offsets(frame: int, entry: int) -> None:
+    """Write where data and elements of an entry end; alone it makes a null."""
+    pair = load_field(frame, FRAME_OFFSETS)
+    for _ in range(load_field(frame, FRAME_OFFSET_COUNT)):
+        filled = load_int64(load_field(pair, 1))
+        store_int32(get(load_field(pair, 0), NODE_VALUES) + 4 * (entry + 1), filled)
+        pair += 16
+
+
+@called
+def put_corrupt(plan: int, node: int, row: int, at: int, size: int) -> int:
+    """Write a bad value into the column for these."""
+    filled = write_base64(node, offset(node, row), at, size)
+    if filled < 0:
+        return stop(plan, STOP_MORE_DATA, node)
+    put(node, NODE_DATA_SIZE, filled)
+    set_valid(node, row)
+    return GOOD
