@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 from typing import Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -14,21 +15,21 @@ class Memo(Generic[P, T]):
 
     It returns that for as long as its arguments are the very same objects, which must not change meanwhile.
     To compare thousands of entries would cost about as much as to compute anew. Not thread-safe.
-
-    Args:
-        function: takes positional arguments only.
     """
 
     def __init__(self, function: Callable[P, T]) -> None:
         self._function = function
-        self._last: tuple[tuple[object, ...], T] | None = None
+        self._last: tuple[tuple[str, ...], tuple[object, ...], T] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what the function returns for these arguments."""
+        names = tuple(kwargs)
+        values = (*args, *kwargs.values())
         if self._last is not None:
-            known, result = self._last
-            if all(mine is theirs for mine, theirs in zip(known, args, strict=True)):
+            known_names, known, result = self._last
+            if names == known_names and len(values) == len(known) and all(map(is_, values, known)):
                 return result
         result = self._function(*args, **kwargs)
-        self._last = (args, result)  # the arguments too: while they live, no other object is the same
+        # The arguments too: while they live, no other object is the same.
+        self._last = (names, values, result)
         return result

@@ -28,3 +28,15 @@ def test_equal_objects_that_are_not_the_same_are_asked_for_anew() -> None:
     assert memo([1]) == found
     assert memo([2]) == [2]
     assert memo(values) == [1]
+
+
+def test_arguments_by_name_count_as_those_by_position_do() -> None:
+    def joined(first: list[int], second: list[int] | None = None) -> list[int]:
+        return first + (second or [])
+
+    memo = Memo(joined)
+    one = [1]
+    assert memo(one, second=[2]) == [1, 2]
+    assert memo(one, second=[3]) == [1, 3]
+    assert memo(first=one) == [1]
+    assert memo(one) == [1]

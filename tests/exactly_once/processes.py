@@ -82,6 +82,14 @@ class Program:
         """Wait for a program that ends by itself, and check that it succeeded."""
         assert self._process.wait(timeout_s) == 0, self.log_tail()
 
+    def ends_within(self, timeout_s: float) -> bool:
+        """Return whether the program ends by itself in this time."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def kill(self) -> None:
         """End everything that belongs to it at once (SIGKILL), and return when the last process is gone."""
         if self._process.poll() is None:

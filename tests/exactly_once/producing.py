@@ -32,7 +32,7 @@ class Producer:
 
     def __init__(self, kafka: LocalKafka, topic: str, partitions: int) -> None:
         self._kafka = kafka
-        self._topic = topic
+        self.topic = topic
         self._partitions = partitions
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._produce, name="producer", daemon=True)
@@ -62,7 +62,7 @@ class Producer:
                         (
                             n,
                             producer.send(
-                                self._topic, b"value", str(n).encode(), partition=n % self._partitions
+                                self.topic, b"value", str(n).encode(), partition=n % self._partitions
                             ),
                         )
                         for n in chunk

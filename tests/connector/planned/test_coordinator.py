@@ -388,6 +388,24 @@ def test_a_split_that_only_goes_out_of_sight_or_comes_back_makes_no_batch(harnes
     assert read(harness.coordinator(), second, third) == {"b": (3, 5)}
 
 
+def test_available_now_ends_at_once_where_everything_is_out_of_sight_and_the_next_run_goes_on(
+    harness: Harness,
+) -> None:
+    harness.outside.heads.update(a=3, b=3)
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    harness.outside.hidden.update("ab")
+    harness.outside.heads.update(a=4, b=4)
+    blind = harness.coordinator()
+    blind.prepare_for_available_now()
+    assert blind.plan_next(first, limited=True) is first
+    harness.outside.hidden.clear()
+    following = harness.coordinator()
+    following.prepare_for_available_now()
+    second = logged(following.plan_next(first, limited=True))
+    assert read(following, first, second) == {"a": (3, 4), "b": (3, 4)}
+
+
 def test_a_kept_split_that_is_retired_is_forgotten_in_a_batch_without_rows(harness: Harness) -> None:
     harness.outside.heads.update(a=3, b=3)
     coordinator = harness.coordinator()

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import pytest
 
 from headwater.core.errors import DataLossError, HeadwaterError
-from headwater.enumerators.kafka.client.cluster import Cluster
 from local_kafka import LocalKafka
 from local_kafka_admin import until
 from tests.connector.sources.kafka.kafka_queries import Query, values
-from tests.enumerators.kafka.client.listeners import client
+from tests.connector.sources.kafka.permissions import PASSWORD, Ann
 
 pytestmark = pytest.mark.long
-PASSWORD = "ann-secret"
-LOGIN = {
-    "security_protocol": "SASL_PLAINTEXT",
-    "sasl_mechanism": "SCRAM-SHA-256",
-    "sasl_username": "ann",
-    "sasl_password": PASSWORD,
-}
 
 
 @pytest.fixture(scope="module")
@@ -30,39 +23,18 @@ def guarded() -> Iterator[LocalKafka]:
         yield running
 
 
-class Ann:
-    """A user, and what she may read."""
+class AnnWithQueries(Ann):
+    """What she reads, and what there is to be read."""
 
     def __init__(self, kafka: LocalKafka, topic: str, stack: ExitStack) -> None:
-        self.kafka = kafka
-        self.topics = [f"{topic}-{letter}" for letter in "abc"]
+        super().__init__(kafka, [f"{topic}-{letter}" for letter in "abc"])
         self._stack = stack
-        self._pattern = f"^{topic}-[abc]$"
-        self._cluster = Cluster(client(kafka.bootstrap("SASL_PLAINTEXT"), **LOGIN))
-        stack.callback(self._cluster.close)
         for name in self.topics:
-            kafka.create_topic(name, 2)
             kafka.produce(name, [b"%s %d" % (name.encode(), i) for i in range(10)])
-            self.sees(name)
-
-    def sees(self, topic: str) -> None:
-        """Give her the permission, and wait until the broker has applied it."""
-        self.kafka.allow("ann", "READ", topic=topic)
-        until(lambda: topic in self._cluster.metadata(None).topics, f"ann to see {topic}")
-
-    def sees_no_more(self, topic: str) -> None:
-        """Take it back."""
-        self.kafka.disallow("ann", "READ", topic=topic)
-        until(lambda: topic not in self._cluster.metadata(None).topics, f"ann not to see {topic}")
 
     def query(self, **options: str) -> Query:
-        login = {f"kafka_{name}": value for name, value in LOGIN.items()}
-        made = Query(
-            self.kafka.bootstrap("SASL_PLAINTEXT"),
-            subscribePattern=self._pattern,
-            startingOffsets="earliest",
-            **{"fetchOffset.retryIntervalMs": "10", **login, **options},  # type: ignore[arg-type]
-        )
+        given: dict[str, Any] = {**self.options, **options}
+        made = Query(self.kafka.bootstrap("SASL_PLAINTEXT"), **given)
         self._stack.enter_context(closing(made))
         return made
 
@@ -75,15 +47,17 @@ class Ann:
 
 
 @pytest.fixture
-def ann(guarded: LocalKafka, topic: str) -> Iterator[Ann]:
+def ann(guarded: LocalKafka, topic: str) -> Iterator[AnnWithQueries]:
     with ExitStack() as stack:
-        yield Ann(guarded, topic, stack)
+        made = AnnWithQueries(guarded, topic, stack)
+        stack.callback(made.close)
+        yield made
 
 
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_permission_that_is_gone_for_a_while_brings_nothing_twice(
-    ann: Ann, fail_on_data_loss: str, *, killed: bool
+    ann: AnnWithQueries, fail_on_data_loss: str, *, killed: bool
 ) -> None:
     reading = ann.query(failOnDataLoss=fail_on_data_loss)
     rows = values(reading.step())
@@ -103,7 +77,7 @@ def test_a_permission_that_is_gone_for_a_while_brings_nothing_twice(
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_topics_that_vanish_one_by_one_go_on_where_they_were(ann: Ann, *, killed: bool) -> None:
+def test_topics_that_vanish_one_by_one_go_on_where_they_were(ann: AnnWithQueries, *, killed: bool) -> None:
     reading = ann.query(failOnDataLoss="false")
     rows = values(reading.step())
     for number, name in enumerate(ann.topics):
@@ -119,7 +93,7 @@ def test_topics_that_vanish_one_by_one_go_on_where_they_were(ann: Ann, *, killed
     assert "losses" not in reading.log[-1]
 
 
-def test_a_topic_that_vanishes_beside_others_fails_until_it_is_back(ann: Ann) -> None:
+def test_a_topic_that_vanishes_beside_others_fails_until_it_is_back(ann: AnnWithQueries) -> None:
     reading = ann.query()
     rows = values(reading.step())
     ann.sees_no_more(ann.topics[1])
@@ -134,7 +108,7 @@ def test_a_topic_that_vanishes_beside_others_fails_until_it_is_back(ann: Ann) ->
 
 
 def test_a_permission_that_goes_between_plan_and_read_fails_the_batch_which_is_read_again_whole(
-    ann: Ann,
+    ann: AnnWithQueries,
 ) -> None:
     reading = ann.query()
     rows = values(reading.step())
