@@ -2,7 +2,8 @@
 
 A data source that plans the same tasks as headwater, fetches the same bytes over the same kind of connection,
 throws them away, and hands Spark a batch that was made once, as many rows of it as the bytes held. A source
-that is written in Python can hardly be faster.
+that is written in Python can hardly be faster. Where the bytes are compressed there is a second one, which
+decompresses them as well: no source can do without that.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.metadata import Broker
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.kafka.chunks import chunks
+from headwater.readers.kafka.emitter import MOST_INFLATED_BYTES
 from headwater.readers.kafka.leaders import Leaders
-from headwater.readers.kafka.record_set import RecordSet, next_offset
+from headwater.readers.kafka.record_set import RecordSet, as_bytes, next_offset
+from headwater.readers.kernels.arenas import PROCESS_POOL, Scratch
 
-__all__ = ["CeilingDataSource"]
+__all__ = ["CeilingDataSource", "InflatingCeilingDataSource"]
 
 _MOST_ROWS = 1 << 16
 Range = SplitRange[KafkaPartitionSplit, int]
@@ -53,8 +57,21 @@ class CeilingDataSource(HeadwaterDataSource):
         return CeilingReader(self._bind(Boundedness.BOUNDED, schema))
 
 
+class InflatingCeilingDataSource(HeadwaterDataSource):
+    """``format("headwater-ceiling-inflating")``; batches only. Takes headwater's options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "headwater-ceiling-inflating"
+
+    def reader(self, schema: StructType) -> InflatingCeilingReader:
+        return InflatingCeilingReader(self._bind(Boundedness.BOUNDED, schema))
+
+
 class CeilingReader(BatchReader):
     """Plans as headwater does, and reads nothing that it fetches."""
+
+    inflates = False
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         source = cast("KafkaSource", self._configured.source)
@@ -62,13 +79,20 @@ class CeilingReader(BatchReader):
         with closing(Leaders(source.lookup.client, SystemClock())) as leaders:
             leaders.locate([piece.split for piece in ranges])
             for piece in leaders.bind(cast("list[OpenRange]", ranges)):
-                yield from _hand_over(source, piece)
+                yield from _hand_over(source, piece, inflates=self.inflates)
 
 
-def _hand_over(source: KafkaSource, piece: Range) -> Iterator[pa.RecordBatch]:
+class InflatingCeilingReader(CeilingReader):
+    """Decompresses what it fetches, and does not look at it."""
+
+    inflates = True
+
+
+def _hand_over(source: KafkaSource, piece: Range, *, inflates: bool) -> Iterator[pa.RecordBatch]:
     """Fetch a range, the next request always on its way, and yield as many rows as came."""
     config = source.lookup.client
     position = piece.start
+    scratch = Scratch(PROCESS_POOL)
     with closing(BrokerConnection(_leader(config, piece.split).address, config)) as connection:
         connection.send(_request(config, piece.split, position))
         while position < piece.stop:
@@ -79,7 +103,16 @@ def _hand_over(source: KafkaSource, piece: Range) -> Iterator[pa.RecordBatch]:
             position = following
             if position < piece.stop:
                 connection.send(_request(config, piece.split, position))
+            if inflates:
+                _inflate(fetched, scratch, piece.split)
             yield from (made.slice(0, min(rows - begin, _MOST_ROWS)) for begin in range(0, rows, _MOST_ROWS))
+
+
+def _inflate(fetched: RecordSet, scratch: Scratch, split: KafkaPartitionSplit) -> None:
+    """Decompress a record set in the chunks in which headwater does."""
+    batches = fetched.batches(split.split_id)
+    for _ in chunks(as_bytes(fetched.data), batches, scratch, split.split_id, MOST_INFLATED_BYTES):
+        pass
 
 
 def _request(config: ClientConfig, split: KafkaPartitionSplit, position: int) -> FetchRequest:

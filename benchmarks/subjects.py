@@ -10,13 +10,29 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
-__all__ = ["CEILING", "EMPTY", "HEADWATER", "JVM", "read_batch", "read_stream", "spark_session"]
+__all__ = [
+    "CEILING",
+    "EMPTY",
+    "HEADWATER",
+    "INFLATING_CEILING",
+    "JVM",
+    "read_batch",
+    "read_stream",
+    "spark_session",
+]
 
 JVM = "JVM source"
 HEADWATER = "headwater"
 CEILING = "ceiling"
+INFLATING_CEILING = "ceiling that decompresses"
 EMPTY = "empty Python source"
-_FORMATS = {JVM: "kafka", HEADWATER: "headwater", CEILING: "headwater-ceiling", EMPTY: "headwater-empty"}
+_FORMATS = {
+    JVM: "kafka",
+    HEADWATER: "headwater",
+    CEILING: "headwater-ceiling",
+    INFLATING_CEILING: "headwater-ceiling-inflating",
+    EMPTY: "headwater-empty",
+}
 
 
 def spark_session(conf: Mapping[str, str], jars: Sequence[str] = ()) -> SparkSession:

@@ -11,7 +11,7 @@ import headwater as hw
 from benchmarks.bench import Bench, BenchmarkError, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target, median_of
-from benchmarks.subjects import CEILING, HEADWATER, JVM, read_batch, spark_session
+from benchmarks.subjects import CEILING, HEADWATER, INFLATING_CEILING, JVM, read_batch, spark_session
 
 __all__ = ["run", "steps"]
 
@@ -35,6 +35,12 @@ class Case:
     value_only: bool
     wanted: float
 
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What reads it."""
+        compressed = TOPICS[self.topic][1] is not None
+        return (*SUBJECTS, INFLATING_CEILING) if compressed else SUBJECTS
+
 
 CASES = (
     Case("100 B", "100 B", value_only=False, wanted=3.5),
@@ -52,7 +58,7 @@ TOPICS: dict[str, tuple[int, str | None]] = {
 
 def steps(scale: Scale) -> int:
     """Return how often `run` calls ``bench.step``."""
-    return len(TOPICS) + len(CASES) * len(SUBJECTS) * (scale.warmups + scale.rounds)
+    return len(TOPICS) + sum(len(case.subjects) for case in CASES) * (scale.warmups + scale.rounds)
 
 
 def run(bench: Bench) -> Section:
@@ -84,7 +90,7 @@ def run(bench: Bench) -> Section:
         [
             Figure(case.name, subject, "rows/s", tuple(samples[case.name, subject]))
             for case in CASES
-            for subject in SUBJECTS
+            for subject in case.subjects
         ],
         bench.scale,
     )
@@ -104,13 +110,14 @@ def measure(
     Read every topic with every subject, one after the other, in an order that turns with every round.
     """
     spark = spark_session(hw.recommended_conf(), jars)
-    from benchmarks.ceiling import CeilingDataSource
+    from benchmarks.ceiling import CeilingDataSource, InflatingCeilingDataSource
 
     spark.dataSource.register(CeilingDataSource)
+    spark.dataSource.register(InflatingCeilingDataSource)
     for case in CASES:
         for turn in range(warmups + rounds):
-            for i in range(len(SUBJECTS)):
-                subject = SUBJECTS[(turn + i) % len(SUBJECTS)]
+            for i in range(len(case.subjects)):
+                subject = case.subjects[(turn + i) % len(case.subjects)]
                 began = time.perf_counter()
                 frame = read_batch(spark, subject, bootstrap, topics[case.topic], value_only=case.value_only)
                 frame.write.format("noop").mode("overwrite").save()
@@ -132,21 +139,22 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
     rows = []
     targets = []
     for case in CASES:
-        jvm, ours, most = (median_of(figures, case.name, subject) for subject in SUBJECTS)
+        jvm, ours, *most = (median_of(figures, case.name, subject) for subject in case.subjects)
         rows.append(
             (
                 case.name,
                 _millions(jvm),
                 _millions(ours),
                 f"**{ours / jvm:.2f}x**",
-                _millions(most),
-                f"{ours / most:.0%}",
-                " / ".join(_spread(figures, case.name, subject) for subject in SUBJECTS),
+                " / ".join(_millions(ceiling) for ceiling in most),
+                " / ".join(f"{ours / ceiling:.0%}" for ceiling in most),
+                " / ".join(_spread(figures, case.name, subject) for subject in case.subjects),
             )
         )
         targets.append(Target(f"{case.name}: headwater / JVM source", case.wanted, ours / jvm))
     least = min(
-        median_of(figures, case.name, HEADWATER) / median_of(figures, case.name, CEILING) for case in CASES
+        median_of(figures, case.name, HEADWATER) / median_of(figures, case.name, case.subjects[-1])
+        for case in CASES
     )
     targets.append(Target("headwater / ceiling, the least of them", OF_CEILING * 100, least * 100, unit="%"))
     return Section(
@@ -155,8 +163,9 @@ def _section(figures: Sequence[Figure], scale: Scale) -> Section:
         "`spark.read` of a topic with 4 partitions into the `noop` sink, `local[2]`, broker on the same two "
         f"cores, all seven columns unless the row says otherwise; median of {scale.rounds} rounds in turn in "
         "one Spark with `hw.recommended_conf()`. The ceiling fetches the same bytes, decodes nothing and "
-        "hands over a batch that was made before. The spread is that of the rounds, for the three in this "
-        "order: half of what lies between the slowest and the fastest, of the median.",
+        "hands over a batch that was made before; where records are compressed, a second ceiling "
+        "decompresses what it fetches. The spread is that of the rounds, for all in this order: half of what "
+        "lies between the slowest and the fastest, of the median.",
         ("records", JVM, HEADWATER, "ratio", CEILING, "of the ceiling", "spread"),
         rows,
         figures,

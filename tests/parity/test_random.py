@@ -12,7 +12,7 @@ import pytest
 from tests.parity.generated import batch_options, stream_options, write_logs, write_some
 from tests.parity.parity import Parity
 from tests.parity.results import Failure, Row, Step
-from tests.parity.sources import Source
+from tests.parity.sources import ANY_TIME, Source
 
 REFUSED = "refused"
 QUICK = {"kafkaConsumer_pollTimeoutMs": 20_000}
@@ -91,7 +91,7 @@ def test_streams_of_what_is_there(parity: Parity, topic: str, seed: int, number:
 def test_streams_of_what_is_being_written(parity: Parity, seed: int, number: int) -> None:
     def scenario(source: Source) -> list[Any]:
         rng = random.Random(seed * 100 + number)  # the same for both sources
-        topic = source.topic("t", 3)
+        topic = source.topic("t", 3, ANY_TIME)
         query = source.stream(
             subscribe=topic,
             startingOffsets="earliest",

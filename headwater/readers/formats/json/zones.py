@@ -36,7 +36,6 @@ _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of local times
 
 
-@functools.lru_cache(maxsize=64)
 def offsets_of(name: str) -> tuple[Int64Array, Int64Array] | None:
     """Return the offsets of a zone by local time; None if there is no such zone.
 
@@ -51,6 +50,17 @@ def offsets_of(name: str) -> tuple[Int64Array, Int64Array] | None:
     zone = _zone(name)
     if zone is None:
         return None
+    return _of_region(zone.key) if isinstance(zone, ZoneInfo) else _computed(zone)
+
+
+# Computing takes a tenth of a second. So all regions are kept, of which there are some hundreds, and nothing
+# else: names that values make up would push them out.
+@functools.cache
+def _of_region(key: str) -> tuple[Int64Array, Int64Array]:
+    return _computed(ZoneInfo(key))
+
+
+def _computed(zone: tzinfo) -> tuple[Int64Array, Int64Array]:
     until: list[int] = []
     offsets: list[int] = []
     for change, before, after in _changes(zone):

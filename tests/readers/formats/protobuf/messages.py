@@ -264,14 +264,14 @@ class Writer:
         self._rng = rng
 
     def value(self, name: str) -> bytes:
-        data = self._message(MESSAGES[name].DESCRIPTOR, 0)
+        data = self.message(MESSAGES[name].DESCRIPTOR)
         if name == "old.Whole" and self._rng.random() < 0.9:
             data += _tag(99, 0) + self._varint(self._number())
         if self._rng.random() < 0.3:
             data = self._broken(data)
         return data
 
-    def _message(self, message: Descriptor, depth: int) -> bytes:
+    def message(self, message: Descriptor, depth: int = 0) -> bytes:
         rng = self._rng
         written = [
             self._field(rng.choice(message.fields), depth)
@@ -289,7 +289,7 @@ class Writer:
         if rng.random() < 0.04:
             return self._unknown(field.number, depth)
         if field.message_type is not None:
-            content = self._message(field.message_type, depth + 1) if depth < 4 else b""
+            content = self.message(field.message_type, depth + 1) if depth < 4 else b""
             if field.message_type.name == "Part" and rng.random() < 0.9:
                 content += b"\x08\x05" if field.message_type.fields[0].name == "id" else b""
             if field.type == FieldDescriptor.TYPE_GROUP:
