@@ -47,3 +47,17 @@ def unzigzag_int(bits: int) -> int:
     """Return the number with a sign that the lowest 32 bits are."""
     bits &= 0xFFFFFFFF
     return (bits >> 1) ^ -(bits & 1)
+
+
+@always_inlined
+def zigzag_long(at: int, end: int) -> tuple[int, int]:
+    """Return a number with a sign of up to ten bytes and the position after it, as `varint` does."""
+    bits, at = varint(at, end, MOST_LONG_BYTES)
+    return unzigzag(bits), at
+
+
+@always_inlined
+def zigzag_int(at: int, end: int) -> tuple[int, int]:
+    """Return a number with a sign of up to five bytes and the position after it, as `varint` does."""
+    bits, at = varint(at, end, MOST_INT_BYTES)
+    return unzigzag_int(bits), at

@@ -110,7 +110,8 @@ def test_the_key_covers_every_module_that_becomes_machine_code(source: KernelSou
         found.add(name)
         text = (ROOT / f"{name.replace('.', '/')}.py").read_text()
         imported = set(re.findall(r"^from (headwater\.\S+) import", text, re.MULTILINE))
-        waiting += imported - found - {"headwater.readers.kafka"}
+        modules = {each for each in imported if (ROOT / f"{each.replace('.', '/')}.py").exists()}
+        waiting += modules - found
     assert found == set(source.modules)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwater.readers.formats.avro.columns import arrow_schema, value_record
-from headwater.readers.formats.avro.schema import AvroType, parse_schema
+from headwater.readers.formats.avro.schema import parse_schema
+from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.format import Format, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 

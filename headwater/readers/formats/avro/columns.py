@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.core.errors import FormatSchemaError
-from headwater.readers.formats.avro.schema import (
+from headwater.readers.formats.avro.types import (
     ArrayType,
     AvroDecimal,
     AvroMapType,

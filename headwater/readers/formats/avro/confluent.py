@@ -9,7 +9,8 @@ from headwater.core.errors import FormatSchemaError, SourceError
 from headwater.core.imports import importing
 from headwater.readers.formats.avro.avro_format import is_single, with_corrupt_column
 from headwater.readers.formats.avro.columns import arrow_schema
-from headwater.readers.formats.avro.schema import AvroType, parse_schema
+from headwater.readers.formats.avro.schema import parse_schema
+from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.format import Format, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.registry.settings import RegistrySettings

@@ -12,8 +12,9 @@ from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.columns import arrow_schema
 from headwater.readers.formats.avro.kernel_code import kernel
-from headwater.readers.formats.avro.program import Program, compile_program, nodes_of_nulls
-from headwater.readers.formats.avro.schema import AvroType
+from headwater.readers.formats.avro.operations import Program
+from headwater.readers.formats.avro.program import compile_program, nodes_of_nulls
+from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.column_table import ColumnTable
 from headwater.readers.formats.corrupt_column import CorruptColumn
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder

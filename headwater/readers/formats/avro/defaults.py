@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, TypeVar
 
-from headwater.readers.formats.avro.schema import (
+from headwater.readers.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
     AvroMapType,

@@ -12,6 +12,8 @@ SOURCE = KernelSource(
     modules=(
         "headwater.readers.formats.avro.kernel",
         "headwater.readers.formats.avro.kernel_entry",
+        "headwater.readers.formats.avro.kernel_operations",
+        "headwater.readers.formats.avro.kernel_values",
         "headwater.readers.formats.avro.layout",
         "headwater.readers.formats.kernel_columns",
         "headwater.readers.formats.kernel_text",

@@ -25,6 +25,7 @@ OP_LONG_TIMES = 4
 OP_FLOAT = 5
 OP_DOUBLE = 6
 OP_FLOAT_DOUBLE = 7
+# Those from here to `OP_LONG_DOUBLE` are integers that become numbers with a fraction.
 OP_INT_FLOAT = 8
 OP_INT_DOUBLE = 9
 OP_LONG_FLOAT = 10

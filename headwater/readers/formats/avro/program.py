@@ -7,17 +7,16 @@ only those values bad that have it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Final
-
-import numpy as np
 
 from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.columns import chosen_type, widened
 from headwater.readers.formats.avro.defaults import UnfitDefaultError, encoded_default
-from headwater.readers.formats.avro.schema import (
+from headwater.readers.formats.avro.matching import by_writers_names, matching_branch, same_name
+from headwater.readers.formats.avro.operations import NODE_BYTES, Operations, Program
+from headwater.readers.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
     AvroMapType,
@@ -28,19 +27,10 @@ from headwater.readers.formats.avro.schema import (
     RecordField,
     RecordType,
     UnionType,
-    short_name,
 )
-from headwater.readers.kernels.arrays import ByteArray, Int64Array
+from headwater.readers.kernels.arrays import Int64Array
 
-_NODE_BYTES: Final = 8 * table.NODE_FIELDS
 _ROOT: Final = 0
-_PROMOTIONS: Final = {
-    "int": ("long", "float", "double"),
-    "long": ("float", "double"),
-    "float": ("double",),
-    "string": ("bytes",),
-    "bytes": ("string",),
-}
 _OPERATIONS: Final = {
     ("boolean", "boolean"): layout.OP_BOOLEAN,
     ("int", "int"): layout.OP_INT,
@@ -59,33 +49,6 @@ _OPERATIONS: Final = {
     ("bytes", "bytes"): layout.OP_BYTES,
 }
 _UNITS: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
-_SKIPS: Final = {
-    "boolean": (layout.OP_SKIP_FIXED, 1),
-    "int": (layout.OP_SKIP_INT, 0),
-    "enum": (layout.OP_SKIP_INT, 0),
-    "long": (layout.OP_SKIP_LONG, 0),
-    "float": (layout.OP_SKIP_FIXED, 4),
-    "double": (layout.OP_SKIP_FIXED, 8),
-    "string": (layout.OP_SKIP_BYTES, 0),
-    "bytes": (layout.OP_SKIP_BYTES, 0),
-}
-
-
-@dataclass(frozen=True)
-class Program:
-    """Both schemas, as the kernel reads them.
-
-    Attributes:
-        operations: rows of ``OP_FIELDS`` numbers.
-        numbers: lists of numbers to which operations refer.
-        texts: bytes to which they refer: symbols of enums, defaults.
-        depth: how deep lists are in lists.
-    """
-
-    operations: Int64Array
-    numbers: Int64Array
-    texts: ByteArray
-    depth: int
 
 
 def compile_program(
@@ -102,41 +65,25 @@ def compile_program(
     compiler = _Compiler(nodes, reason)
     by_columns = isinstance(chosen_type(reader), RecordType)
     compiler.read(writer, reader, _ROOT if by_columns else compiler.children(_ROOT)[0], "the value")
-    compiler.emit(layout.OP_END)
-    texts = bytes(compiler.texts) + bytes(table.SPARE_BYTES)
-    return Program(
-        np.array(compiler.operations, np.int64),
-        np.array(compiler.numbers or [0], np.int64),
-        np.frombuffer(texts, np.uint8),
-        compiler.most_depth,
-    )
+    return compiler.finish()
 
 
 def nodes_of_nulls(nodes: Int64Array, node: int) -> Iterator[int]:
     """Yield the places of a node, and if it is a struct of all that have an entry for each of its entries."""
-    yield node * _NODE_BYTES
+    yield node * NODE_BYTES
     if nodes[node, table.NODE_TYPE] == table.TYPE_STRUCT:
         first = int(nodes[node, table.NODE_FIRST_CHILD])
         for child in range(first, first + int(nodes[node, table.NODE_CHILDREN])):
             yield from nodes_of_nulls(nodes, child)
 
 
-class _Compiler:
+class _Compiler(Operations):
     """Emits operations. Makes one program."""
 
     def __init__(self, nodes: Int64Array, reason: Callable[[str], int]) -> None:
-        self.operations: list[list[int]] = []
-        self.numbers: list[int] = []
-        self.texts = bytearray()
-        self.most_depth = 1
+        super().__init__()
         self._nodes = nodes
         self._reason = reason
-        self._depth = 0
-
-    def emit(self, code: int, node: int = 0, a: int = 0, b: int = 0) -> int:
-        """Append an operation, and return where it is."""
-        self.operations.append([code, node * _NODE_BYTES, a, b])
-        return len(self.operations) - 1
 
     def children(self, node: int) -> range:
         first = int(self._nodes[node, table.NODE_FIRST_CHILD])
@@ -145,7 +92,7 @@ class _Compiler:
     def read(self, writer: AvroType, reader: AvroType, node: int, path: str) -> None:
         """Emit what reads one value of ``writer`` into an entry of the node, which is of ``reader``."""
         if isinstance(writer, UnionType):
-            self._each_branch(writer, lambda branch: self.read(branch, reader, node, path))
+            self.each_branch(writer, lambda branch: self.read(branch, reader, node, path))
         elif isinstance(reader, UnionType):
             self._read_into_union(writer, reader, node, path)
         elif writer.kind == "null":
@@ -154,7 +101,7 @@ class _Compiler:
             self._read_one(writer, reader, node, path)
 
     def _read_into_union(self, writer: AvroType, reader: UnionType, node: int, path: str) -> None:
-        branch = _matching_branch(writer, reader)
+        branch = matching_branch(writer, reader)
         if branch is None:
             self._fail(f"{path} is {_named(writer)} in the writer's schema, and none of the reader's union")
         elif branch.kind == "null":
@@ -181,9 +128,9 @@ class _Compiler:
             case AvroMapType(), AvroMapType():
                 entries = self.children(node)[0]
                 self._list(node, entries, lambda: self._entry(writer, reader, entries, path))
-            case EnumType(), EnumType() if _same_name(writer, reader):
+            case EnumType(), EnumType() if same_name(writer, reader):
                 self._enum(writer, reader, node)
-            case FixedType(), FixedType() if _same_name(writer, reader) and writer.size == reader.size:
+            case FixedType(), FixedType() if same_name(writer, reader) and writer.size == reader.size:
                 self._bytes(writer, reader, node, path)
             case PrimitiveType(), PrimitiveType() if (writer.kind, reader.kind) in _OPERATIONS:
                 self._primitive(writer, reader, node, path)
@@ -194,7 +141,7 @@ class _Compiler:
 
     def _record(self, writer: RecordType, reader: RecordType, node: int, path: str) -> None:
         children = dict(zip((field.name for field in reader.fields), self.children(node), strict=True))
-        found = _by_writers_names(writer, reader)
+        found = by_writers_names(writer, reader)
         known = {field.name for field in found.values()}
         missing = [field for field in reader.fields if field.name not in known]
         required = [field.name for field in missing if field.default is NO_DEFAULT]
@@ -206,7 +153,7 @@ class _Compiler:
         for field in writer.fields:
             wanted = found.get(field.name)
             if wanted is None:
-                self._skip(field.type)
+                self.skip(field.type)
             else:
                 self.read(field.type, wanted.type, children[wanted.name], _below(path, wanted.name))
         for field in missing:
@@ -223,7 +170,7 @@ class _Compiler:
         if field.default is None:
             self._null(node)
             return
-        self.emit(layout.OP_DEFAULT, 0, self._text(content), len(content))
+        self.emit(layout.OP_DEFAULT, 0, self.text(content), len(content))
         self.read(field.type, field.type, node, path)
         self.emit(layout.OP_DEFAULT_END)
 
@@ -234,36 +181,15 @@ class _Compiler:
 
     def _list(self, node: int, items: int, read_item: Callable[[], None]) -> None:
         self.emit(layout.OP_LIST)
-        self._loop((layout.OP_ITEM, layout.OP_ITEM_END), node, items, read_item)
-
-    def _loop(self, codes: tuple[int, int], node: int, items: int, body: Callable[[], None]) -> None:
-        self._depth += 1
-        self.most_depth = max(self.most_depth, self._depth)
-        loop = self.emit(codes[0], node, items * _NODE_BYTES)
-        body()
-        self.emit(codes[1], 0, items * _NODE_BYTES, loop)
-        self.operations[loop][layout.OP_B] = len(self.operations)
-        self._depth -= 1
-
-    def _each_branch(self, union: UnionType, read_branch: Callable[[AvroType], None]) -> None:
-        begins = self._list_of([0] * len(union.branches))
-        self.emit(layout.OP_UNION, 0, begins, len(union.branches))
-        jumps = []
-        for number, branch in enumerate(union.branches):
-            self.numbers[begins + number] = len(self.operations)
-            read_branch(branch)
-            jumps.append(self.emit(layout.OP_JUMP))
-        self.operations.pop()  # the last one would jump to the next operation
-        for jump in jumps[:-1]:
-            self.operations[jump][layout.OP_A] = len(self.operations)
+        self.loop((layout.OP_ITEM, layout.OP_ITEM_END), node, items, read_item)
 
     def _enum(self, writer: EnumType, reader: EnumType, node: int) -> None:
         symbols: list[int] = []
         for symbol in writer.symbols:
             known = symbol if symbol in reader.symbols else reader.default
             text = (known or "").encode()
-            symbols += [self._text(text), -1 if known is None else len(text)]
-        self.emit(layout.OP_ENUM, node, self._list_of(symbols), len(writer.symbols))
+            symbols += [self.text(text), -1 if known is None else len(text)]
+        self.emit(layout.OP_ENUM, node, self.list_of(symbols), len(writer.symbols))
 
     def _primitive(self, writer: PrimitiveType, reader: PrimitiveType, node: int, path: str) -> None:
         if reader.kind == "bytes":
@@ -291,95 +217,10 @@ class _Compiler:
 
     def _null(self, node: int) -> None:
         places = list(nodes_of_nulls(self._nodes, node))
-        self.emit(layout.OP_NULL, node, self._list_of(places), len(places))
+        self.emit(layout.OP_NULL, node, self.list_of(places), len(places))
 
     def _fail(self, reason: str) -> None:
         self.emit(layout.OP_FAIL, 0, self._reason(reason))
-
-    def _skip(self, writer: AvroType) -> None:
-        """Emit what passes over a value that the reader does not have."""
-        match writer:
-            case UnionType():
-                self._each_branch(writer, self._skip)
-            case RecordType():
-                for field in writer.fields:
-                    self._skip(field.type)
-            case ArrayType():
-                self._skip_list([writer.items])
-            case AvroMapType():
-                self._skip_list([PrimitiveType("string"), writer.values])
-            case FixedType():
-                self.emit(layout.OP_SKIP_FIXED, 0, writer.size)
-            case _ if writer.kind != "null":
-                code, size = _SKIPS[writer.kind]
-                self.emit(code, 0, size)
-
-    def _skip_list(self, parts: Sequence[AvroType]) -> None:
-        def skip_item() -> None:
-            for part in parts:
-                self._skip(part)
-
-        self.emit(layout.OP_SKIP_LIST)
-        self._loop((layout.OP_SKIP_ITEM, layout.OP_SKIP_ITEM_END), 0, 0, skip_item)
-
-    def _list_of(self, numbers: Sequence[int]) -> int:
-        begin = len(self.numbers)
-        self.numbers += numbers
-        return begin
-
-    def _text(self, text: bytes) -> int:
-        begin = len(self.texts)
-        self.texts += text
-        return begin
-
-
-def _by_writers_names(writer: RecordType, reader: RecordType) -> dict[str, RecordField]:
-    """Return the reader's fields by the writer's names for them. Its own names go before its aliases."""
-    written = {field.name for field in writer.fields}
-    found = {field.name: field for field in reader.fields if field.name in written}
-    for field in reader.fields:
-        if field.name not in written:
-            alias = next((alias for alias in field.aliases if alias in written - found.keys()), None)
-            if alias is not None:
-                found[alias] = field
-    return found
-
-
-def _matching_branch(writer: AvroType, reader: UnionType) -> AvroType | None:
-    """Return the branch of the reader's union that takes values of the writer's type."""
-    same_kind = [branch for branch in reader.branches if branch.kind == writer.kind]
-    if isinstance(writer, (RecordType, EnumType, FixedType)):
-        for is_it in (_same_full_name, _same_name, _same_structure):
-            for branch in same_kind:
-                if is_it(writer, branch):
-                    return branch
-        return None
-    if same_kind:
-        return same_kind[0]
-    promoted = _PROMOTIONS.get(writer.kind, ())
-    return next((branch for branch in reader.branches if branch.kind in promoted), None)
-
-
-def _same_full_name(writer: AvroType, reader: AvroType) -> bool:
-    assert isinstance(writer, (RecordType, EnumType, FixedType))
-    assert isinstance(reader, (RecordType, EnumType, FixedType))
-    return writer.name == reader.name or writer.name in reader.aliases
-
-
-def _same_name(writer: AvroType, reader: AvroType) -> bool:
-    """Return whether the names without namespaces are the same, as the specification has it."""
-    assert isinstance(writer, (RecordType, EnumType, FixedType))
-    assert isinstance(reader, (RecordType, EnumType, FixedType))
-    names = {short_name(name) for name in (reader.name, *reader.aliases)}
-    return short_name(writer.name) in names
-
-
-def _same_structure(writer: AvroType, reader: AvroType) -> bool:
-    """Return whether a record has all fields that another one needs."""
-    if not (isinstance(writer, RecordType) and isinstance(reader, RecordType)):
-        return False
-    known = {field.name for field in _by_writers_names(writer, reader).values()}
-    return all(field.name in known or field.default is not NO_DEFAULT for field in reader.fields)
 
 
 def _factor(writer: PrimitiveType, reader: PrimitiveType) -> int:

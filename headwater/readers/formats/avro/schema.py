@@ -6,10 +6,23 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from headwater.core.errors import FormatSchemaError
+from headwater.readers.formats.avro.types import (
+    NO_DEFAULT,
+    ArrayType,
+    AvroDecimal,
+    AvroMapType,
+    AvroType,
+    EnumType,
+    FixedType,
+    NamedType,
+    PrimitiveType,
+    RecordField,
+    RecordType,
+    UnionType,
+)
 
 MOST_TYPES: Final = 10_000
 """With each use of a named type counted: a short text can name a type in a type in a type."""
@@ -27,107 +40,6 @@ _LOGICAL: Final = {
     "local-timestamp-micros": "long",
     "local-timestamp-nanos": "long",
 }
-
-NO_DEFAULT: Final = object()
-"""The default of a field without one: None is the default ``null``."""
-
-
-@dataclass(frozen=True)
-class AvroDecimal:
-    """The logical type of bytes or of a fixed type that hold an unscaled number."""
-
-    precision: int
-    scale: int
-
-
-@dataclass(frozen=True)
-class PrimitiveType:
-    """A type without parts.
-
-    Attributes:
-        kind: as Avro names it: ``null``, ``boolean``, ``int`` ...
-        logical: the logical type of an int or long; empty if there is none, or one that Avro does not know.
-        decimal: that of bytes.
-    """
-
-    kind: str
-    logical: str = ""
-    decimal: AvroDecimal | None = None
-
-
-@dataclass(frozen=True)
-class FixedType:
-    """A number of bytes."""
-
-    name: str
-    aliases: tuple[str, ...]
-    size: int
-    decimal: AvroDecimal | None
-    kind: str = "fixed"
-
-
-@dataclass(frozen=True)
-class EnumType:
-    """One of some names."""
-
-    name: str
-    aliases: tuple[str, ...]
-    symbols: tuple[str, ...]
-    default: str | None
-    kind: str = "enum"
-
-
-@dataclass(frozen=True)
-class ArrayType:
-    """Elements of one type."""
-
-    items: AvroType
-    kind: str = "array"
-
-
-@dataclass(frozen=True)
-class AvroMapType:
-    """Values of one type, by strings."""
-
-    values: AvroType
-    kind: str = "map"
-
-
-@dataclass(frozen=True)
-class RecordField:
-    """A field of a record; its default as JSON has it."""
-
-    name: str
-    aliases: tuple[str, ...]
-    type: AvroType
-    default: Any
-
-
-@dataclass(frozen=True)
-class RecordType:
-    """Fields by name."""
-
-    name: str
-    aliases: tuple[str, ...]
-    fields: tuple[RecordField, ...]
-    kind: str = "record"
-
-
-@dataclass(frozen=True)
-class UnionType:
-    """One of some types."""
-
-    branches: tuple[AvroType, ...]
-    kind: str = "union"
-
-    @property
-    def without_null(self) -> tuple[AvroType, ...]:
-        """The branches that have values."""
-        return tuple(branch for branch in self.branches if branch.kind != "null")
-
-
-NamedType: TypeAlias = FixedType | EnumType | RecordType
-AvroType: TypeAlias = PrimitiveType | NamedType | ArrayType | AvroMapType | UnionType
 
 _Made = TypeVar("_Made", bound=AvroType)
 _Named = TypeVar("_Named", bound=NamedType)
@@ -147,11 +59,6 @@ def parse_schema(text: str, references: Sequence[str] = ()) -> AvroType:
     for reference in references:
         parser.parse(_json(reference), "", 0)
     return parser.parse(_json(text), "", 0)
-
-
-def short_name(full_name: str) -> str:
-    """Return a name without its namespace."""
-    return full_name.rpartition(".")[2]
 
 
 def _json(text: str) -> Any:

@@ -1,0 +1,73 @@
+"""Which of the reader's fields and branches take what the writer has, by Avro's rules of resolution."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.readers.formats.avro.types import (
+    NO_DEFAULT,
+    AvroType,
+    EnumType,
+    FixedType,
+    RecordField,
+    RecordType,
+    UnionType,
+    short_name,
+)
+
+_PROMOTIONS: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+
+
+def by_writers_names(writer: RecordType, reader: RecordType) -> dict[str, RecordField]:
+    """Return the reader's fields by the writer's names for them. Its own names go before its aliases."""
+    written = {field.name for field in writer.fields}
+    found = {field.name: field for field in reader.fields if field.name in written}
+    for field in reader.fields:
+        if field.name not in written:
+            alias = next((alias for alias in field.aliases if alias in written - found.keys()), None)
+            if alias is not None:
+                found[alias] = field
+    return found
+
+
+def matching_branch(writer: AvroType, reader: UnionType) -> AvroType | None:
+    """Return the branch of the reader's union that takes values of the writer's type."""
+    same_kind = [branch for branch in reader.branches if branch.kind == writer.kind]
+    if isinstance(writer, (RecordType, EnumType, FixedType)):
+        for is_it in (_same_full_name, same_name, _same_structure):
+            for branch in same_kind:
+                if is_it(writer, branch):
+                    return branch
+        return None
+    if same_kind:
+        return same_kind[0]
+    promoted = _PROMOTIONS.get(writer.kind, ())
+    return next((branch for branch in reader.branches if branch.kind in promoted), None)
+
+
+def _same_full_name(writer: AvroType, reader: AvroType) -> bool:
+    assert isinstance(writer, (RecordType, EnumType, FixedType))
+    assert isinstance(reader, (RecordType, EnumType, FixedType))
+    return writer.name == reader.name or writer.name in reader.aliases
+
+
+def same_name(writer: AvroType, reader: AvroType) -> bool:
+    """Return whether the names without namespaces are the same, as the specification has it."""
+    assert isinstance(writer, (RecordType, EnumType, FixedType))
+    assert isinstance(reader, (RecordType, EnumType, FixedType))
+    names = {short_name(name) for name in (reader.name, *reader.aliases)}
+    return short_name(writer.name) in names
+
+
+def _same_structure(writer: AvroType, reader: AvroType) -> bool:
+    """Return whether a record has all fields that another one needs."""
+    if not (isinstance(writer, RecordType) and isinstance(reader, RecordType)):
+        return False
+    known = {field.name for field in by_writers_names(writer, reader).values()}
+    return all(field.name in known or field.default is not NO_DEFAULT for field in reader.fields)
