@@ -18,7 +18,7 @@ _BAD: Final = frozenset({"mode", "corrupt_column"})
 _JSON: Final = _BAD | {"schema", "time_zone", "timestamp_format", "timestamp_ntz_format", "date_format"}
 _RESCUED: Final = frozenset({"rescued_column"})
 _PROTOBUF: Final = _BAD | {"descriptor", "message", "emit_defaults", "enums_as_ints", "upcast_unsigned"}
-_VERSION: Final = frozenset({"subject", "version"})
+_VERSION: Final = frozenset({"subject", "subject_strategy", "version", "message"})
 
 
 class KnownFormat(NamedTuple):

@@ -9,6 +9,7 @@ from headwater.connector.formats.by_name import FORMATS
 from headwater.connector.formats.ddl import schema
 from headwater.connector.formats.part_options import PartOptions
 from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
+from headwater.connector.formats.subjects import SUBJECT_STRATEGIES
 from headwater.connector.options import Option, boolean, json_object, one_of, text
 from headwater.core.source import Boundedness
 from headwater.readers.formats.json.time_pattern import program_of
@@ -115,7 +116,8 @@ def _part_options(part: str) -> PartOptions:
             text,
             None,
             help_of(
-                "The name of the Protobuf message. Of a schema in a registry: the first one by default.",
+                "The name of the Protobuf message. Of a schema in a registry: the first one by default. With "
+                "`valueSubjectStrategy`: the full name of the message or record.",
                 "valueMessage",
             ),
         ),
@@ -155,12 +157,20 @@ def _part_options(part: str) -> PartOptions:
             text,
             None,
             help_of(
-                "The subject in the schema registry whose schema the columns are made of. Producers with "
-                "another strategy than `TopicNameStrategy` name it by the record: `com.acme.Order`, or "
-                "`orders-com.acme.Order`.",
-                "valueSubject",
+                "The subject in the schema registry whose schema the columns are made of.", "valueSubject"
             ),
-            shown_default=f"the topic and `-{part}`",
+            shown_default=f"as `{part}SubjectStrategy` says",
+        ),
+        subject_strategy=Option(
+            f"{part}SubjectStrategy",
+            one_of(*SUBJECT_STRATEGIES),
+            None,
+            help_of(
+                "How producers name subjects: `topic` (`orders-value`), `record` (`com.acme.Order`) or "
+                "`topic-record` (`orders-com.acme.Order`), the record as `valueMessage` names it.",
+                "valueSubjectStrategy",
+            ),
+            shown_default="`topic`",
         ),
         version=Option(
             name("schemaVersion"),

@@ -27,6 +27,7 @@ class PartOptions(NamedTuple):
     enums_as_ints: Option[bool | None]
     upcast_unsigned: Option[bool | None]
     subject: Option[str | None]
+    subject_strategy: Option[str | None]
     version: Option[str | None]
     prefix: Option[str | None]
     mode: Option[str | None]

@@ -106,6 +106,10 @@ def _registered(request: FormatRequest, kind: str) -> RegisteredSchema:
 
 
 def _refuse_versions(request: FormatRequest, instead: Option[str | None]) -> None:
-    for option in (request.rows.subject, request.rows.version):
+    rows = request.rows
+    options = [rows.subject, rows.subject_strategy, rows.version]
+    if instead is not rows.descriptor:
+        options.append(rows.message)
+    for option in options:
         if request.given[option] is not None:
             raise request.refusal(option, f"counts only without option {instead.name!r}: remove one of them")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.connector.formats.subjects import subjects_of
 from headwater.connector.options import Option, ParsedOptions, duration_ms, names, text
 from headwater.core.errors import OptionError, UnknownSplitError
 from headwater.core.imports import importing
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from headwater.readers.formats.registry.settings import RegistrySettings
 
 _DEADLINE_MS: Final = 120_000
+_MOST_SHOWN: Final = 500
 _WHERE: Final = (
     "It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor."
 )
@@ -120,31 +123,49 @@ def registered_schema(request: FormatRequest, *, serialized: bool = False) -> Re
         serialized: see `SchemaRegistry`.
 
     Raises:
-        OptionError: the subject is not known.
+        OptionError: the subject is not known, or the schemas of several topics differ.
         SourceError: the registry does not have it, or does not answer.
     """
     rows = request.rows
-    subject = request.given[rows.subject] or _subject_of_topic(request)
+    subjects = subjects_of(request)
     with importing("a schema registry", extra="formats"):
         from headwater.readers.formats.registry.client import registry
+    client = registry(registry_settings(request))
     version = request.given[rows.version] or "latest"
     try:
-        return registry(registry_settings(request)).by_version(subject, version, serialized=serialized)
+        found = [client.by_version(subject, version, serialized=serialized) for subject in subjects]
     except UnknownSplitError as error:
         raise UnknownSplitError(
-            f"{error.message}. Option {rows.subject.name!r} names the subject, {rows.version.name!r} the "
-            "version",
+            f"{error.message}. Option {rows.subject.name!r} names the subject, "
+            f"{rows.subject_strategy.name!r} how producers name it, {rows.version.name!r} the version",
             source=error.source,
         ) from error
+    _check_agreement(request, subjects, found)
+    return found[0]
 
 
-def _subject_of_topic(request: FormatRequest) -> str:
-    """Return the subject as Confluent's `TopicNameStrategy` has it."""
-    topics = request.topics
-    if topics is None or len(topics) != 1:
-        raise request.refusal(
-            request.rows.subject,
-            "is required where more than one topic may be read: it names the schema that the columns are "
-            f"made of. Of a single topic it is the topic's name and -{request.rows.part}",
-        )
-    return f"{next(iter(topics))}-{request.rows.part}"
+def _check_agreement(
+    request: FormatRequest, subjects: Sequence[str], found: Sequence[RegisteredSchema]
+) -> None:
+    """Refuse topics whose schemas differ: the columns are made of one.
+
+    Raises:
+        OptionError: with both.
+    """
+    for subject, schema in zip(subjects, found, strict=True):
+        if (schema.kind, schema.text, schema.references) != (
+            found[0].kind,
+            found[0].text,
+            found[0].references,
+        ):
+            raise request.refusal(
+                request.rows.subject,
+                f"is required: the schemas of the subjects {subjects[0]!r} and {subject!r} differ. It "
+                f"names the one that the columns are made of. "
+                f"They are {_shown(found[0])} and {_shown(schema)}",
+            )
+
+
+def _shown(schema: RegisteredSchema) -> str:
+    text = schema.text if len(schema.text) <= _MOST_SHOWN else f"{schema.text[:_MOST_SHOWN]}..."
+    return f"{text} (id {schema.id})"

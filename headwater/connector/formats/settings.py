@@ -62,7 +62,11 @@ class PartSettings:
     def decoded_part(self) -> DecodedPart:
         """Return what readers need of it. Loads Arrow."""
         return DecodedPart(
-            format=self.chosen.make(), prefix=self.prefix, on_bad=self.on_bad, zone_option=self.zone_option
+            format=self.chosen.make(),
+            prefix=self.prefix,
+            on_bad=self.on_bad,
+            zone_option=self.zone_option,
+            names_schemas=FORMATS[self.format_name].asks_registry,
         )
 
     def logged(self) -> JsonValue:

@@ -21,12 +21,14 @@ class DecodedPart:
         on_bad: what becomes of a row whose key or value the format cannot decode.
         zone_option: the option that names the time zone, if the format needs one and the user gave none;
             else empty.
+        names_schemas: whether each value has the id of its schema in front.
     """
 
     format: Format
     prefix: str = ""
     on_bad: OnBadValue = "keep"
     zone_option: str = ""
+    names_schemas: bool = False
 
 
 def part_of(column: str) -> str:

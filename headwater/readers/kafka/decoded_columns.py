@@ -28,6 +28,7 @@ class RecordRun(NamedTuple):
         spans: where the keys and values lie that have a format.
         offsets: of each row.
         timestamps_us: of each row, if there are files of bad records; else nothing.
+        has_headers: whether headers stand behind the values: in records of format v2.
     """
 
     split: KafkaPartitionSplit
@@ -35,6 +36,7 @@ class RecordRun(NamedTuple):
     spans: Mapping[str, Spans]
     offsets: Int64Array
     timestamps_us: Int64Array
+    has_headers: bool
 
 
 class DecodedColumns:
@@ -76,11 +78,14 @@ class DecodedColumns:
 
         Raises:
             CorruptRecordError: a key or value cannot be decoded, and that is to be an error.
-            SourceError: see `ValueDecoder.append`.
+            SourceError: see `ValueDecoder.append`; or a record names a schema in a header where its format
+                takes the id in front.
         """
         found: dict[str, BadValues] = {}
         for part, decoder in self._decoders.items():
             spans = run.spans[part]
+            if run.has_headers and self._parts[part].names_schemas:
+                _refuse_schema_header(run, part)
             if part in self._structs:
                 self._nulls[part].append(spans.sizes < 0)
             try:
@@ -133,7 +138,7 @@ class DecodedColumns:
 
     def _refusal(self, run: RecordRun, part: str, bad: BadValues) -> CorruptRecordError:
         offset = int(run.offsets[bad.rows[0]])
-        reason = self._reason(run, part, int(bad.rows[0]), int(bad.reasons[0]))
+        reason = self._decoders[part].reason(int(bad.reasons[0]))
         option = "mode" if part == "value" else "keyMode"
         return CorruptRecordError(
             f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
@@ -144,14 +149,11 @@ class DecodedColumns:
             position=offset,
         )
 
-    def _reason(self, run: RecordRun, part: str, row: int, code: int) -> str:
-        return self._decoders[part].reason(code) + _in_header(run, part, row)
-
     def _write(self, run: RecordRun, found: Mapping[str, BadValues], files: BadRecordFiles) -> None:
         reasons: dict[int, list[str]] = {}
         for part, bad in found.items():
             for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
-                reasons.setdefault(row, []).append(f"the {part} {self._reason(run, part, row, code)}")
+                reasons.setdefault(row, []).append(f"the {part} {self._decoders[part].reason(code)}")
         for row in sorted(reasons):
             values = {part: spans.value(row) for part, spans in run.spans.items()}
             record = BadRecord(
@@ -167,14 +169,28 @@ def _at_record(error: SourceError, run: RecordRun, part: str) -> SourceError:
     offset = int(run.offsets[error.position])
     return type(error)(
         f"the {part} of the record at offset {offset} of topic {run.split.topic!r}, partition "
-        f"{run.split.partition}, cannot be decoded now: {error.message}"
-        f"{_in_header(run, part, error.position)}",
+        f"{run.split.partition}, cannot be decoded now: {error.message}",
         source="kafka",
         split=run.split.split_id,
         position=offset,
     )
 
 
-def _in_header(run: RecordRun, part: str, row: int) -> str:
-    name = schema_header(part, run.spans[part], row)
-    return f" (the record names the schema in its header {name!r}, which is not supported)" if name else ""
+def _refuse_schema_header(run: RecordRun, part: str) -> None:
+    """Refuse records whose schema is named elsewhere than where the format looks for it.
+
+    Their bytes may look like an id and a value all the same: they are neither decoded nor called bad.
+    """
+    found = schema_header(part, run.spans[part])
+    if found is None:
+        return
+    offset = int(run.offsets[found.row])
+    raise SourceError(
+        f"the record at offset {offset} of topic {run.split.topic!r}, partition {run.split.partition}, names "
+        f"the schema of its {part} in the header {found.name!r}, which is not supported: let producers write "
+        f"the id in front, with {part}.schema.id.serializer="
+        "io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer",
+        source="kafka",
+        split=run.split.split_id,
+        position=offset,
+    )

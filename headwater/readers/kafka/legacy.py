@@ -94,6 +94,7 @@ def _run(messages: Sequence[_Message], split: KafkaPartitionSplit, parts: Iterab
         {part: _spans([getattr(message, part) for message in messages]) for part in parts},
         np.array([message.offset for message in messages], np.int64),
         np.array([message.timestamp_ms * 1000 for message in messages], np.int64),
+        has_headers=False,
     )
 
 

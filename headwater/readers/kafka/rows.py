@@ -141,7 +141,14 @@ class RowBuilder:
             part: Spans(chunk.data, places[part].starts[new], places[part].sizes[new])
             for part in self._decoded.names
         }
-        return RecordRun(split, rows - self._rows, spans, buffers.offset[new], buffers.timestamp[new])
+        return RecordRun(
+            split,
+            rows - self._rows,
+            spans,
+            buffers.offset[new],
+            buffers.timestamp[new],
+            has_headers=True,
+        )
 
     def _column(self, name: str, buffers: RowBuffers) -> pa.Array[Any]:  # noqa: PLR0911 - one for each column
         rows = self._rows

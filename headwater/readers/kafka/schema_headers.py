@@ -1,61 +1,84 @@
-"""Whether a record names the schema of its key or value in a header, as newer serializers of Confluent can.
+"""Records that name the schema of their key or value in a header, as newer serializers of Confluent can.
 
-Looked up for single records that could not be decoded, so that an error says it.
+Such a key or value has no id in front. Its first bytes may look like one all the same, so each record is
+looked at: all records of a run at once, one header of each after the other. Most have none, which one byte of
+each tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from headwater.readers.formats.format import Spans
-from headwater.readers.kernels.arrays import ByteArray
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
 
 _NAMES: Final[Mapping[str, bytes]] = {"key": b"__key_schema_id", "value": b"__value_schema_id"}
-_MOST_HEADERS: Final = 1_000
+_MOST_VARINT_BYTES: Final = 5
+_MOST_HEADERS: Final = 10_000
 
 
-def schema_header(part: str, spans: Spans, row: int) -> str:
-    """Return the name of the header that names the schema; empty if there is none.
+class SchemaHeader(NamedTuple):
+    """The first record of a run that has such a header."""
+
+    row: int
+    name: str
+
+
+def schema_header(part: str, spans: Spans) -> SchemaHeader | None:
+    """Return the first record whose header names the schema of its key or value; None if there is none.
 
     Args:
         part: ``key`` or ``value``.
-        spans: where the keys or values lie in records of format v2. Behind a value are the headers of its
-            record. In older formats there are none, and what is behind a value is no such header either.
-        row: which of them.
+        spans: where the keys or values lie in records of format v2, whose headers are behind the value. What
+            is null is passed over.
     """
-    at = int(spans.starts[row]) + max(int(spans.sizes[row]), 0)
-    try:
-        if part == "key":
-            size, at = _varint(spans.data, at)
-            at += max(size, 0)
-        found = _NAMES[part] in set(_header_names(spans.data, at))
-    except IndexError:
-        found = False
-    return _NAMES[part].decode() if found else ""
-
-
-def _header_names(data: ByteArray, at: int) -> Iterator[bytes]:
-    count, at = _varint(data, at)
-    for _ in range(min(count, _MOST_HEADERS)):
-        size, at = _varint(data, at)
-        yield data[at : at + max(size, 0)].tobytes()
-        at += max(size, 0)
-        size, at = _varint(data, at)
-        at += max(size, 0)
-
-
-def _varint(data: ByteArray, at: int) -> tuple[int, int]:
-    """Return a zigzag varint and where it ends.
-
-    Raises:
-        IndexError: the data ends before.
-    """
-    raw = 0
-    for shift in range(0, 35, 7):
-        byte = int(data[at])
-        at += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
+    data = spans.data
+    rows = np.flatnonzero(spans.sizes >= 0)
+    at = spans.starts[rows] + spans.sizes[rows]
+    if part == "key":
+        sizes, at = _varints(data, at)
+        at += np.maximum(sizes, 0)
+    some = data[_inside(data, at)] != 0
+    rows, at = rows[some], at[some]
+    left, at = _varints(data, at)
+    name = np.frombuffer(_NAMES[part], np.uint8)
+    found = []
+    for _ in range(_MOST_HEADERS):
+        open_ = (left > 0) & (at < len(data))
+        rows, at, left = rows[open_], at[open_], left[open_] - 1
+        if not len(rows):
             break
-    return (raw >> 1) ^ -(raw & 1), at
+        sizes, at = _varints(data, at)
+        same = np.flatnonzero(sizes == len(name))
+        if len(same):
+            places = at[same][:, None] + np.arange(len(name))
+            same = same[(data[_inside(data, places)] == name).all(axis=1)]
+            found += rows[same[:1]].tolist()
+        at += np.maximum(sizes, 0)
+        sizes, at = _varints(data, at)
+        at += np.maximum(sizes, 0)
+    return SchemaHeader(min(found), _NAMES[part].decode()) if found else None
+
+
+def _varints(data: ByteArray, at: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the zigzag varints at these places, and where they end."""
+    byte = data[_inside(data, at)].astype(np.int64)
+    raw = byte & 0x7F
+    ends = at + 1
+    for shift in range(7, 7 * _MOST_VARINT_BYTES, 7):
+        more = np.flatnonzero(byte & 0x80)
+        if not len(more):
+            break
+        byte = np.zeros_like(byte)
+        byte[more] = data[_inside(data, ends[more])]
+        raw[more] |= (byte[more] & 0x7F) << shift
+        ends[more] += 1
+    return (raw >> 1) ^ -(raw & 1), ends
+
+
+def _inside(data: ByteArray, at: Int64Array) -> Int64Array:
+    """Return places inside of the data: broken headers, which nobody has checked, may lead anywhere."""
+    return np.minimum(np.maximum(at, 0), len(data) - 1)

@@ -51,7 +51,8 @@ def descriptors(tmp_path: Path) -> str:
 
 def columns(**given: str) -> str:
     """Return the schema of the values, which batch readers and the driver have alike."""
-    options = REQUIRED | {"columns": "value.*"} | {_dotted(name): value for name, value in given.items()}
+    said = REQUIRED | {"columns": "value.*"} | {_dotted(name): value for name, value in given.items()}
+    options = {name: value for name, value in said.items() if value}
     made = configure(options, Boundedness.BOUNDED)
     assert made.spark_schema is not None
     assert made.spark_schema.names == made.source.schema().names
@@ -133,6 +134,26 @@ class TestRegistry:
         assert self.columns(server, valueSubject="com.acme.Order") == "order:bigint"
         assert self.columns(server, keyFormat="confluent-avro", columns="key") == "key:string"
 
+    def test_producers_name_subjects_by_topics_and_records(self, server: ScriptedRegistry) -> None:
+        server.has_version("a-com.acme.Order", "latest", record({"name": "of_a", "type": "long"}))
+        server.has_version("com.acme.Order", "2", record(ID))
+        named = {"valueMessage": "com.acme.Order"}
+        assert self.columns(server, valueSubjectStrategy="topic") == "id:bigint"
+        assert self.columns(server, valueSubjectStrategy="record", **named) == "order:bigint"
+        assert self.columns(server, valueSubjectStrategy="record", schemaVersion="2", **named) == "id:int"
+        assert self.columns(server, valueSubjectStrategy="topic-record", **named) == "of_a:bigint"
+        by_pattern = {"subscribe": "", "subscribePattern": ".*"}
+        assert self.columns(server, valueSubjectStrategy="record", **by_pattern, **named) == "order:bigint"
+
+    def test_several_topics_whose_schemas_agree_need_no_subject(self, server: ScriptedRegistry) -> None:
+        server.has_version("b-value", "latest", record(LONG_ID))
+        assert self.columns(server, subscribe="b,a") == "id:bigint"
+        server.has_version("b-value", "latest", record(ID))
+        with pytest.raises(OptionError) as caught:
+            self.columns(server, subscribe="b,a")
+        for shown in ("'valueSubject': is required", "'a-value' and 'b-value' differ", '"long"', '"int"'):
+            assert shown in str(caught.value)
+
     def test_a_given_schema_is_not_asked_for(self, server: ScriptedRegistry) -> None:
         assert self.columns(server, valueAvroSchema=json.dumps(record(ID))) == "id:int"
         assert not server.asked
@@ -161,7 +182,20 @@ class TestRegistry:
         [
             ({"schema_registry_url": "host:8081"}, "'schema.registry.url': must be URLs such as http://"),
             ({"schemaVersion": "newest"}, "'schemaVersion': must be latest or the number of a version"),
-            ({"subscribe": "a,b"}, "'valueSubject': is required where more than one topic may be read"),
+            (
+                {"subscribe": "", "subscribePattern": ".*"},
+                "'valueSubject': is required where a pattern finds the topics",
+            ),
+            ({"valueSubjectStrategy": "record"}, "'valueMessage': is required with 'valueSubjectStrategy'"),
+            ({"valueMessage": "x"}, "'valueMessage': counts only with 'valueSubjectStrategy' record"),
+            (
+                {"valueSubject": "x", "valueSubjectStrategy": "topic"},
+                "'valueSubjectStrategy': goes not together with 'valueSubject'",
+            ),
+            (
+                {"valueAvroSchema": '"int"', "valueSubjectStrategy": "topic"},
+                "'valueSubjectStrategy': counts only without option 'valueAvroSchema'",
+            ),
             (
                 {"valueAvroSchema": '"int"', "schemaVersion": "1"},
                 "'schemaVersion': counts only without option 'valueAvroSchema'",
