@@ -49,11 +49,13 @@ class LocalMqtt:
     Args:
         port: 0 for a free one.
         anonymous: whether it lets clients in without a password.
+        more: lines that come behind those of the configuration, such as another listener.
     """
 
-    def __init__(self, port: int = 0, *, anonymous: bool = True) -> None:
+    def __init__(self, port: int = 0, *, anonymous: bool = True, more: str = "") -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="headwater-mqtt-"))
         self._anonymous = anonymous
+        self._more = more
         # A port that was asked for stays, and so does one that the clients know already.
         self._keeps_port = port != 0
         self.port = port or _free_port()
@@ -83,7 +85,7 @@ class LocalMqtt:
             anonymous=str(self._anonymous).lower(),
             user=getpass.getuser(),
         )
-        (self._folder / "mosquitto.conf").write_text(config)
+        (self._folder / "mosquitto.conf").write_text(config + self._more)
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

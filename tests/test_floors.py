@@ -54,7 +54,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     ],
     "headwater.connector": [
         ("cpus", "options"),
-        ("coordination", "async_io", "formats"),
+        ("coordination", "async_io", "formats", "tls_options"),
         ("planned", "barrier"),
         ("sources",),
         ("spark",),

@@ -38,6 +38,11 @@ _SHOWN_MODE: Final = {
     Boundedness.CONTINUOUS_UNBOUNDED: "stream",
 }
 
+WHERE_SECRETS_ARE: Final = (
+    "It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor."
+)
+"""What the help of an option says that `headwater.core.secrets.resolved_secret` takes."""
+
 
 @dataclass(frozen=True)
 class Option(Generic[T]):

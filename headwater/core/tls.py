@@ -25,14 +25,13 @@ class TlsSettings:
         ca: the certificates to trust; None: those of the system.
         certificate: of this client, with those between it and a trusted one.
         key: of that certificate; None: it is in the same file.
-        prefix: what the user's options have before ``ca.location``, ``certificate.location`` and
-            ``key.location``.
+        options: the names of the user's options for the three, for errors.
     """
 
     ca: str | None = None
     certificate: str | None = None
     key: str | None = None
-    prefix: str = ""
+    options: tuple[str, str, str] = ("ca", "certificate", "key")
 
     def context(self) -> ssl.SSLContext:
         """Return what connections are made with. Called on the host that connects.
@@ -45,25 +44,25 @@ class TlsSettings:
         try:
             context = ssl.create_default_context()
             if self.ca is not None:
-                context = ssl.create_default_context(cadata=self._text(self.ca, "ca"))
+                context = ssl.create_default_context(cadata=self._text(self.ca, self.options[0]))
             if self.certificate is not None:
-                with _as_file(self._text(self.certificate, "certificate")) as certificate:
+                with _as_file(self._text(self.certificate, self.options[1])) as certificate:
                     if self.key is None:
                         context.load_cert_chain(certificate, password=_no_password)
                     else:
-                        with _as_file(self._text(self.key, "key")) as key:
+                        with _as_file(self._text(self.key, self.options[2])) as key:
                             context.load_cert_chain(certificate, key, password=_no_password)
         except (ssl.SSLError, ValueError) as error:
             raise SourceError(
-                f"what the options {self.prefix}ca.location, {self.prefix}certificate.location and "
-                f"{self.prefix}key.location name does not go together, or is not PEM: {error}"
+                f"what the options {', '.join(self.options[:2])} and {self.options[2]} name does not go "
+                f"together, or is not PEM: {error}"
             ) from error
         return context
 
-    def _text(self, written: str, name: str) -> str:
+    def _text(self, written: str, option: str) -> str:
         if written.lstrip().startswith(_PEM):
             return written
-        what = f"option {self.prefix + name + '.location'!r}"
+        what = f"option {option!r}"
         resolved = resolved_secret(written, what)
         return resolved if resolved.lstrip().startswith(_PEM) else resolved_secret(f"file:{resolved}", what)
 

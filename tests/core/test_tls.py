@@ -36,5 +36,5 @@ def test_files_and_pem_are_taken(certificate: tuple[Path, Path]) -> None:
 def test_what_is_no_certificate_is_an_error(certificate: tuple[Path, Path]) -> None:
     path, key = certificate
     for wrong in ({"ca": str(key)}, {"certificate": str(path)}, {"ca": "/not/there"}):
-        with pytest.raises(SourceError, match=rf"x\.ssl\.{next(iter(wrong))}\.location"):
-            TlsSettings(**wrong, prefix="x.ssl.").context()
+        with pytest.raises(SourceError, match=f"my-{next(iter(wrong))}"):
+            TlsSettings(**wrong, options=("my-ca", "my-certificate", "my-key")).context()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.formats.subjects import subjects_of
-from headwater.connector.options import Option, ParsedOptions, duration_ms, names, text
+from headwater.connector.options import WHERE_SECRETS_ARE, Option, ParsedOptions, duration_ms, names, text
 from headwater.core.errors import OptionError, UnknownSplitError
 from headwater.core.imports import importing
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 _DEADLINE_MS: Final = 120_000
 _MOST_SHOWN: Final = 500
-_WHERE: Final = (
-    "It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor."
-)
 
 
 def _urls(raw: str) -> tuple[str, ...]:
@@ -41,9 +38,11 @@ _USER: Final = Option(
     "schema.registry.basic.auth.user.info",
     text,
     None,
-    f"`user:password` for basic authentication. {_WHERE}",
+    f"`user:password` for basic authentication. {WHERE_SECRETS_ARE}",
 )
-_TOKEN: Final = Option("schema.registry.bearer.auth.token", text, None, f"A bearer token. {_WHERE}")
+_TOKEN: Final = Option(
+    "schema.registry.bearer.auth.token", text, None, f"A bearer token. {WHERE_SECRETS_ARE}"
+)
 _CA: Final = Option(
     "schema.registry.ssl.ca.location",
     text,
@@ -109,7 +108,10 @@ def registry_settings(request: FormatRequest) -> RegistrySettings:
         user_info=given[_USER],
         token=given[_TOKEN],
         tls=TlsSettings(
-            ca=given[_CA], certificate=given[_CERTIFICATE], key=given[_KEY], prefix="schema.registry.ssl."
+            ca=given[_CA],
+            certificate=given[_CERTIFICATE],
+            key=given[_KEY],
+            options=(_CA.name, _CERTIFICATE.name, _KEY.name),
         ),
         deadline_ms=_DEADLINE_MS if deadline_ms is None else deadline_ms,
     )

@@ -19,6 +19,7 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
+from headwater.connector.tls_options import TLS_OPTIONS, tls_settings
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
@@ -114,6 +115,7 @@ HTTP_OPTIONS: Final = OptionTable(
         _REQUEST_TIMEOUT,
         _RETRY_DEADLINE,
         _CONNECTIONS,
+        *TLS_OPTIONS,
         *row_format_options(_ITEM, "json"),
         *BARRIER_OPTIONS,
     ],
@@ -222,6 +224,9 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         headers={
             key[len(_HEADER) :]: value for key, value in options.items() if key.lower().startswith(_HEADER)
         },
+        tls=tls_settings(
+            parsed, encrypted=any(url.startswith("https:") for url in urls), hint="https:// in option 'url'"
+        ),
         hosts=tuple(sorted({urlsplit(url).netloc for url in urls})),
         items_field=parsed[_ITEMS_FIELD],
         next_field=parsed[_NEXT_FIELD],

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
 from headwater.connector.formats.row_decoding import row_decoding, row_format_options
 from headwater.connector.options import (
+    WHERE_SECRETS_ARE,
     Option,
     OptionTable,
     ParsedOptions,
@@ -20,6 +21,7 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.sources.configured import ConfiguredBarrierSource
+from headwater.connector.tls_options import TLS_OPTIONS, tls_settings
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.decoding import Decoding
@@ -101,8 +103,8 @@ _MESSAGE_KEY: Final = Option(
     "between them, or `property:<name>`. Without it the guarantee is at least once.",
     shown_default="at least once",
 )
-_USERNAME: Final = Option("username", text, None, "For the broker.")
-_PASSWORD: Final = Option("password", text, None, "For the broker.")
+_USERNAME: Final = Option("username", text, None, f"For the broker. {WHERE_SECRETS_ARE}")
+_PASSWORD: Final = Option("password", text, None, f"For the broker. {WHERE_SECRETS_ARE}")
 _IDLE_TIMEOUT: Final = Option(
     "idleTimeout",
     duration_ms,
@@ -126,6 +128,7 @@ MQTT_OPTIONS: Final = OptionTable(
         _MESSAGE_KEY,
         _USERNAME,
         _PASSWORD,
+        *TLS_OPTIONS,
         _IDLE_TIMEOUT,
         _MAX_IN_FLIGHT,
         *row_format_options(_PAYLOAD),
@@ -258,12 +261,13 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         client_ids = tuple(f"{client_id}-{number}" for number in range(sessions))
         topics = tuple(f"$share/{client_id}/{topic}" for topic in topics)
     epochs = epoch_settings(parsed, boundedness, source="mqtt")
+    tls = tls_settings(parsed, encrypted=broker.tls, hint="mqtts://")
     source = MqttSource(
         client_ids=client_ids,
         settings=MqttSettings(
             host=broker.host,
             port=broker.port,
-            tls=broker.tls,
+            tls=tls if broker.tls else None,
             username=parsed[_USERNAME],
             password=parsed[_PASSWORD],
             topics=topics,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import socket
 import ssl
 import zlib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
@@ -19,6 +20,8 @@ from headwater.core.errors import (
     TransientSourceError,
     UnknownSplitError,
 )
+from headwater.core.secrets import resolved_secret
+from headwater.readers.http.settings import HttpSettings
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
@@ -49,17 +52,16 @@ class HttpClient:
     After a failure the next request makes a new one: the server may just have closed a connection that was
     kept for long.
 
+    Links and redirects may lead elsewhere than to the hosts of the URLs that the user named: headers, which
+    may hold secrets, and the certificate of this client are for those hosts only.
+
     Args:
-        headers: of the user. They are sent to ``hosts`` only: links and redirects may lead elsewhere, and
-            headers may hold secrets.
-        hosts: of the URLs that the user named.
-        timeout_ms: for connecting, and for each read.
+        settings: what the user says.
     """
 
-    def __init__(self, headers: Mapping[str, str], hosts: Collection[str], timeout_ms: int) -> None:
-        self._headers = headers
-        self._hosts = hosts
-        self._timeout_s = timeout_ms / 1000
+    def __init__(self, settings: HttpSettings) -> None:
+        self._settings = settings
+        self._timeout_s = settings.timeout_ms / 1000
         self._connection: http.client.HTTPConnection | None = None
         self._origin: tuple[str, str] | None = None
 
@@ -68,7 +70,8 @@ class HttpClient:
 
         Raises:
             TransientSourceError: the server is away, or broke off.
-            SourceError: redirects do not end, or lead to something other than http or https.
+            SourceError: redirects do not end, or lead to something other than http or https; or a secret or
+                certificate cannot be read in this process.
         """
         at = url
         for _ in range(1 + _MOST_REDIRECTS):
@@ -113,7 +116,7 @@ class HttpClient:
                 source="http",
                 split=url,
             )
-        headers = {**_OWN_HEADERS, **(self._headers if parts.netloc in self._hosts else {})}
+        headers = {**_OWN_HEADERS, **(self._headers if parts.netloc in self._settings.hosts else {})}
         connection = self._connected(parts.scheme, parts.netloc)
         connection.request(
             "GET", f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", headers=headers
@@ -130,12 +133,23 @@ class HttpClient:
             self.close()
             if scheme == "https":
                 self._connection = http.client.HTTPSConnection(
-                    netloc, timeout=self._timeout_s, context=ssl.create_default_context()
+                    netloc,
+                    timeout=self._timeout_s,
+                    context=self._context(is_named=netloc in self._settings.hosts),
                 )
             else:
                 self._connection = http.client.HTTPConnection(netloc, timeout=self._timeout_s)
             self._origin = (scheme, netloc)
         return self._connection
+
+    @functools.cached_property
+    def _headers(self) -> Mapping[str, str]:
+        written = self._settings.headers
+        return {name: resolved_secret(value, f"option 'header.{name}'") for name, value in written.items()}
+
+    def _context(self, *, is_named: bool) -> ssl.SSLContext:
+        tls = self._settings.tls
+        return (tls if is_named else replace(tls, certificate=None, key=None)).context()
 
 
 def check_status(answer: HttpResponse) -> None:

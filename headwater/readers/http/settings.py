@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headwater.core.tls import TlsSettings
+
 
 @dataclass(frozen=True, kw_only=True)
 class HttpSettings:
     """How pages are asked for, and what is in them. Picklable; opens nothing.
 
     Attributes:
-        headers: of the user, sent with each request to ``hosts``. Never shown.
+        headers: of the user, sent with each request to ``hosts``; their values as
+            `headwater.core.secrets.resolved_secret` takes them. Never shown.
+        tls: whom to trust. The certificate of this client is shown to ``hosts`` only.
         hosts: of the URLs that the user named, with their ports.
         items_field: where in a page's JSON the list of items is, names with dots between them; empty: the
             page is the list.
@@ -28,6 +32,7 @@ class HttpSettings:
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: TlsSettings = field(default_factory=TlsSettings, repr=False)
     hosts: tuple[str, ...] = ()
     items_field: str = "items"
     next_field: str = "next"

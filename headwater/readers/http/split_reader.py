@@ -37,7 +37,7 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
     def __init__(self, settings: HttpSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._client = HttpClient(settings.headers, settings.hosts, settings.timeout_ms)
+        self._client = HttpClient(settings)
         self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
         self._open: dict[SplitPath, SplitRange[HttpSplit, JsonValue]] = {}
         self._woken = threading.Event()

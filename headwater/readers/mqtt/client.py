@@ -20,6 +20,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from headwater.core.errors import AuthenticationError, AuthorizationError, SourceError, TransientSourceError
+from headwater.core.secrets import resolved_secret
 from headwater.core.split import Split
 from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
@@ -68,9 +69,13 @@ class MqttClient(StagedClient[Token]):
         client.on_message = self._on_message
         client.on_subscribe = self._on_subscribe
         if settings.username is not None:
-            client.username_pw_set(settings.username, settings.password)
-        if settings.tls:
-            client.tls_set()
+            password = settings.password
+            client.username_pw_set(
+                resolved_secret(settings.username, "option 'username'"),
+                None if password is None else resolved_secret(password, "option 'password'"),
+            )
+        if settings.tls is not None:
+            client.tls_set_context(settings.tls.context())
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
         properties.ReceiveMaximum = settings.in_flight

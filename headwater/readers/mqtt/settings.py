@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.core.tls import TlsSettings
+
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("topic", pa.string()),
     pa.field("payload", pa.binary()),
@@ -24,9 +26,9 @@ class MqttSettings:
     Attributes:
         host: of the broker.
         port: of the broker.
-        tls: whether the connection is encrypted.
-        username: None if the broker wants none.
-        password: of the user. Never shown.
+        tls: whom to trust; None if the connection is not encrypted.
+        username: as `headwater.core.secrets.resolved_secret` takes it; None if the broker wants none.
+        password: of the user, in the same way. Never shown.
         topics: topic filters.
         is_persistent: whether the session outlives the connection. That of a batch read does not.
         key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have
@@ -36,7 +38,7 @@ class MqttSettings:
 
     host: str
     port: int
-    tls: bool
+    tls: TlsSettings | None = field(repr=False)
     username: str | None
     password: str | None = field(repr=False)
     topics: tuple[str, ...]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +33,7 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
+from local_kafka_tls import TlsFiles, make_certificates
 from tests.readings import epoch_task, read_task
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -381,3 +385,56 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         configure_http(options, Boundedness.CONTINUOUS_UNBOUNDED)
+
+
+class Greeter(BaseHTTPRequestHandler):
+    """Answers with the token that it was asked with."""
+
+    timeout = 30
+
+    def do_GET(self) -> None:
+        body = json.dumps({"items": [{"token": self.headers["Authorization"]}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
+        pass
+
+
+@contextmanager
+def serving_tls(files: TlsFiles) -> Iterator[str]:
+    """Serve to clients that have a certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(files.ca))
+    context.load_cert_chain(files.server)
+    context.verify_mode = ssl.CERT_REQUIRED
+    with ThreadingHTTPServer(("127.0.0.1", 0), Greeter) as server:
+        server.daemon_threads = False
+        # Shaken hands in the thread of each connection: that of the server goes on.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"https://localhost:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def test_whom_to_trust_and_who_this_client_is_are_files_or_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make_certificates(tmp_path)
+    monkeypatch.setenv("API_TOKEN", "Bearer t0ken")
+    monkeypatch.setenv("API_KEY", files.client_key.read_text())
+    tls = {"tlsCa": str(files.ca), "tlsCertificate": str(files.client_cert), "tlsKey": "env:API_KEY"}
+    with serving_tls(files) as url:
+        assert read(url, **tls, **{"header.Authorization": "env:API_TOKEN"}) == [{"token": "Bearer t0ken"}]
+        answer = one_fetch(url, tls=source(url, **tls).settings.tls, hosts=())
+        assert not answer.records, "this client shows its certificate to the hosts that were named"
+        with pytest.raises(SourceError, match="option 'tlsCa': /not/there cannot be read on this host"):
+            read(url, tlsCa="/not/there")
+        with pytest.raises(
+            SourceError, match=r"'header.Authorization': the environment variable NOBODY is not"
+        ):
+            read(url, **tls, **{"header.Authorization": "env:NOBODY"})
+    with pytest.raises(OptionError, match="'tlsCa': counts only with https:// in option 'url'"):
+        source("http://localhost/", tlsCa="/ca")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
-from headwater.core.errors import AuthorizationError, OptionError, TransientSourceError
+from headwater.core.errors import AuthorizationError, OptionError, SourceError, TransientSourceError
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient
+from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt
 from tests.readings import epoch_task, read_task
 
@@ -190,6 +193,14 @@ def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
             "must be payload:<field",
         ),
         ({"broker": "mqtt://x", "topics": "a", "clientId": "c"}, "option 'stateLocation': is required"),
+        (
+            {"broker": "mqtt://x", "topics": "a", "clientId": "c", "stateLocation": "/x", "tlsCa": "/ca"},
+            "option 'tlsCa': counts only with mqtts://",
+        ),
+        (
+            {"broker": "mqtts://x", "topics": "a", "clientId": "c", "stateLocation": "/x", "tlsKey": "/key"},
+            "option 'tlsKey': counts only with option 'tlsCertificate'",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
@@ -201,5 +212,60 @@ def test_several_sessions_share_the_messages() -> None:
     made = configured("mqtts://x", sessions="2")
     assert made.client_ids == ("c-0", "c-1")
     assert made.settings.topics == ("$share/c/a",)
-    assert (made.settings.port, made.settings.tls) == (8883, True)
+    assert made.settings.port == 8883
+    assert made.settings.tls is not None
     assert "geheim" not in repr(configured("mqtt://x", username="u", password="geheim"))
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def encrypted(certificates: TlsFiles) -> Iterator[str]:
+    """A broker that wants a certificate of its clients, and a user and a password."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    more = [
+        f"listener {port} 127.0.0.1",
+        f"cafile {certificates.ca}",
+        f"certfile {certificates.server}",
+        f"keyfile {certificates.server}",
+        "require_certificate true",
+        "use_identity_as_username true",
+    ]
+    with LocalMqtt(more="\n".join(more) + "\n") as running:
+        running.publish([("lamps/1", b'{"id": 1}')], retain=True)
+        yield f"mqtts://localhost:{port}"
+
+
+def read_batch(broker: str, **options: str) -> list[Any]:
+    given = {"broker": broker, "topics": "lamps/#", "idleTimeout": "1s", **options}
+    source = configure_mqtt(given, Boundedness.BOUNDED).source
+    assert isinstance(source, MqttSource)
+    return read(source)[0]
+
+
+def test_whom_to_trust_and_who_this_client_is_are_files_or_secrets(
+    encrypted: str, certificates: TlsFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_path = {"tlsCa": str(certificates.ca), "tlsCertificate": str(certificates.client_cert)}
+    assert read_batch(encrypted, **by_path, tlsKey=f"file:{certificates.client_key}") == [1]
+    monkeypatch.setenv("MQTT_KEY", certificates.client_key.read_text())
+    assert read_batch(encrypted, **by_path, tlsKey="env:MQTT_KEY") == [1]
+    as_text = {name: Path(path).read_text() for name, path in by_path.items()}
+    assert read_batch(encrypted, **as_text, tlsKey=certificates.client_key.read_text()) == [1]
+    with pytest.raises(TransientSourceError, match="certificate verify failed"):
+        read_batch(encrypted, tlsCa=str(certificates.other_ca))
+    with pytest.raises(SourceError, match="option 'tlsCa': /not/there cannot be read on this host"):
+        read_batch(encrypted, tlsCa="/not/there")
+
+
+def test_user_and_password_may_be_secrets(broker: LocalMqtt, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.publish([("lamps/1", b'{"id": 2}')], retain=True)
+    monkeypatch.setenv("MQTT_PASSWORD", "geheim")
+    assert read_batch(broker.url, username="u", password="env:MQTT_PASSWORD") == [2]
+    with pytest.raises(SourceError, match="option 'password': the environment variable NOBODY is not set"):
+        read_batch(broker.url, username="u", password="env:NOBODY")

@@ -184,7 +184,10 @@ PROPERTIES: Mapping[str, Property] = {
         "returns a token (a str) that is still valid; may keep it between calls",
     ),
     "sasl.password": Mapped(
-        verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
+        verbatim,
+        note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM; may be `env:NAME`, an "
+        "environment variable, or `file:PATH`, on the driver and every executor, as may `password` in "
+        "sasl.jaas.config",
     ),
     "sasl.username": Mapped(
         verbatim, note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM"
@@ -212,7 +215,7 @@ PROPERTIES: Mapping[str, Property] = {
     "ssl.engine.factory.class": Refused(
         f"{_JVM_CLASS}; give certificates as PEM, see kafka.ssl.truststore.type"
     ),
-    "ssl.key.password": Mapped(verbatim),
+    "ssl.key.password": Mapped(verbatim, note="may be `env:NAME` or `file:PATH`"),
     "ssl.keymanager.algorithm": Harmless(_JVM),
     "ssl.keystore.certificate.chain": Mapped(verbatim, note="PEM, with ssl.keystore.type=PEM"),
     "ssl.keystore.key": Mapped(verbatim, note="PEM, with ssl.keystore.type=PEM"),

@@ -11,6 +11,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from headwater.core.errors import AuthenticationError, HeadwaterError, OptionError
+from headwater.core.secrets import resolved_secret
 from headwater.enumerators.kafka.client.errors import from_code
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from headwater.enumerators.kafka.client.msk_iam import MskIam
@@ -81,7 +82,9 @@ def _mechanism(config: SaslConfig) -> Any:
     if config.mechanism.startswith("SCRAM"):
         username = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5802, saslname
     return make(
-        sasl_mechanism=config.mechanism, sasl_plain_username=username, sasl_plain_password=config.password
+        sasl_mechanism=config.mechanism,
+        sasl_plain_username=username,
+        sasl_plain_password=resolved_secret(config.password, config.option),
     )
 
 

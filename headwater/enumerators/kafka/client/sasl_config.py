@@ -49,7 +49,7 @@ class SaslConfig:
     Attributes:
         mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
         username: for PLAIN and SCRAM.
-        password: for PLAIN and SCRAM.
+        password: for PLAIN and SCRAM, as `headwater.core.secrets.resolved_secret` takes it.
         token_provider: ``package.module:function``, for OAUTHBEARER.
         extensions: SASL extensions (KIP-342), for OAUTHBEARER.
         msk: how to sign tokens for Amazon MSK, for OAUTHBEARER instead of a token provider.

@@ -15,6 +15,7 @@ from shlex import quote
 from typing import Any
 
 from headwater.core.errors import OptionError
+from headwater.core.secrets import resolved_secret
 
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _PEM_LINE_CHARACTERS = 64
@@ -33,7 +34,7 @@ class TlsConfig:
         certificate_path: a PEM file with our private key and certificates (mutual TLS).
         certificate: our certificates as text.
         key: our private key as text.
-        key_password: what the private key is encrypted with.
+        key_password: what the private key is encrypted with, as `resolved_secret` takes it.
     """
 
     protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
@@ -165,7 +166,7 @@ def _load_authorities(context: ssl.SSLContext, config: TlsConfig) -> None:
 def _load_certificate(context: ssl.SSLContext, config: TlsConfig) -> None:
     def password() -> str:
         # Never None: OpenSSL would ask at the terminal, and the process would hang.
-        return config.key_password or ""
+        return resolved_secret(config.key_password or "", "option 'kafka.ssl.key.password'")
 
     try:
         if config.certificate_path:

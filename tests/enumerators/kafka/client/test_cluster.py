@@ -3,6 +3,8 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from headwater.core.clock import ManualClock
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
+    SourceError,
     TransientSourceError,
     UnknownSplitError,
 )
@@ -205,6 +208,21 @@ class TestPermissions:
         assert as_alice.list_offsets({TopicPartition(topic, 0): LATEST}) == {TopicPartition(topic, 0): 0}
         with pytest.raises(AuthorizationError, match="lacks the permission Describe on the cluster"):
             as_alice.log_sizes([topic])
+
+    def test_a_password_may_be_in_the_environment_or_in_a_file(
+        self, secure_kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KAFKA_PASSWORD", PASSWORDS["alice"])
+        (tmp_path / "password").write_text(PASSWORDS["alice"] + "\n")
+        servers = secure_kafka.bootstrap("SASL_PLAINTEXT")
+        for written in ("env:KAFKA_PASSWORD", f"file:{tmp_path}/password"):
+            with closing(Cluster(client(servers, **LOGIN, sasl_password=written))) as cluster:
+                cluster.metadata(None)
+        with (
+            closing(Cluster(client(servers, **LOGIN, sasl_password="env:NOBODY"))) as cluster,
+            pytest.raises(SourceError, match=r"sasl\.password: the environment variable NOBODY is not set"),
+        ):
+            cluster.metadata(None)
 
     def test_a_wrong_password_is_told_at_once(self, secure_kafka: LocalKafka) -> None:
         cluster = Cluster(client(secure_kafka.bootstrap("SASL_PLAINTEXT"), **LOGIN, sasl_password="hunter2"))
