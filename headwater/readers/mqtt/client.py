@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 import threading
 import time
 from collections import deque
@@ -34,6 +35,17 @@ _AUTHORIZATION: Final = frozenset({135, 138})
 
 Token = tuple[int, int]
 """Packet id and quality of service: what an acknowledgement needs."""
+
+
+class _EncryptedSocket(ssl.SSLSocket):
+    """Closes itself where no connection comes about: paho forgets it then."""
+
+    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 - of the base class
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
 
 
 class MqttClient(StagedClient[Token]):
@@ -75,7 +87,9 @@ class MqttClient(StagedClient[Token]):
                 None if password is None else resolved_secret(password, "option 'password'"),
             )
         if settings.tls is not None:
-            client.tls_set_context(settings.tls.context())
+            context = settings.tls.context()
+            context.sslsocket_class = _EncryptedSocket
+            client.tls_set_context(context)
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _NEVER_EXPIRES if settings.is_persistent else 0
         properties.ReceiveMaximum = settings.in_flight

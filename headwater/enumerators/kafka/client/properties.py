@@ -185,8 +185,8 @@ PROPERTIES: Mapping[str, Property] = {
     ),
     "sasl.password": Mapped(
         verbatim,
-        note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM; may be `env:NAME`, an "
-        "environment variable, or `file:PATH`, on the driver and every executor, as may `password` in "
+        note="ours (librdkafka's name): instead of sasl.jaas.config, for PLAIN and SCRAM; may be `env:NAME`, "
+        "an environment variable, or `file:PATH`, on the driver and every executor, as may `password` in "
         "sasl.jaas.config",
     ),
     "sasl.username": Mapped(
