@@ -40,7 +40,7 @@ Token = tuple[int, int]
 class _EncryptedSocket(ssl.SSLSocket):
     """Closes itself where no connection comes about: paho forgets it then."""
 
-    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 - of the base class
+    def do_handshake(self, block: bool = False) -> None:
         try:
             super().do_handshake(block)
         except OSError:
