@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaReference,
+    SchemaRegistryClient,
+    record_subject_name_strategy,
+    topic_record_subject_name_strategy,
+)
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import type_pb2
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from local_kafka import LocalKafka
@@ -215,3 +221,38 @@ def test_a_stream_stops_at_a_new_version_of_its_schema_unless_it_may_go_on(
     assert "struct<id:int>" in str(stopped.value)
     assert "struct<note:string,id:bigint>" in str(stopped.value)
     assert run({**chosen, "schemaEvolution": "true"}) == {(1, 0), (2, 1)}
+
+
+def test_subjects_by_record_and_by_topic_and_record(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    name = f"com.acme.{topic.replace('-', '_')}"
+    schema = json.dumps({"type": "record", "name": name, "fields": [ID]})
+    for strategy, how in (
+        ("record", record_subject_name_strategy),
+        ("topic-record", topic_record_subject_name_strategy),
+    ):
+        serializer = AvroSerializer(client, schema, conf={"subject.name.strategy": how})
+        kafka.produce(topic, [serializer({"id": 1}, value(topic))])
+        chosen = options(
+            valueFormat="confluent-avro",
+            valueSubjectStrategy=strategy,
+            valueMessage=name,
+            columns="value.*,offset",
+        )
+        assert rows(spark, chosen)[-1][0] == 1
+
+
+def test_a_schema_that_is_named_in_a_header_fails_the_query_in_every_mode(
+    spark: SparkSession, kafka: LocalKafka, client: SchemaRegistryClient, topic: str, options: Options
+) -> None:
+    plain = AvroSerializer(client, V1)
+    first = plain({"id": 1}, value(topic))
+    assert first is not None
+    # The second one could be decoded: its bytes look like an id and a value.
+    in_header = [("trace", b"x"), ("__value_schema_id", b"\1" + bytes(16))]
+    kafka.produce(topic, [first, first], headers=[[("trace", b"x")], in_header])
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        chosen = options(valueFormat="confluent-avro", columns="value.*,offset", mode=mode)
+        with pytest.raises(PySparkException, match=r"offset 1 of topic .* in the header '__value_schema_id'"):
+            rows(spark, chosen)
