@@ -25,11 +25,13 @@ class FormatRequest:
         given: all options.
         rows: those about the part.
         topics: the names of the topics that are read; None if a pattern finds them.
+        infer: finds the fields of JSON that the user does not name; None where they must be named.
     """
 
     given: ParsedOptions
     rows: PartOptions
     topics: Collection[str] | None
+    infer: Callable[[PartOptions], StructType] | None = None
 
     @property
     def options(self) -> FormatOptions:

@@ -77,7 +77,8 @@ def _part_options(part: str) -> PartOptions:
             None,
             help_of(
                 "The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON. Of a "
-                "change event of Debezium: those of the row.",
+                "change event of Debezium: those of the row. A batch of `json` from Kafka infers them "
+                "without it.",
                 "valueSchema",
             ),
         ),

@@ -47,7 +47,11 @@ def text(_request: FormatRequest) -> ChosenFormat:
 def json(request: FormatRequest) -> ChosenFormat:
     """JSON objects, by Spark's DDL."""
     rows = request.rows
-    fields: StructType = request.given.require(rows.schema, " for the format 'json': it names the fields")
+    fields: StructType | None = request.given[rows.schema]
+    if fields is None and request.infer is not None:
+        fields = request.infer(rows)
+    if fields is None:
+        fields = request.given.require(rows.schema, " for the format 'json': it names the fields")
     return ChosenFormat(fields=fields, make=lambda: json_format(request, fields), has_times=has_times(fields))
 
 

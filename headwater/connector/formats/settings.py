@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,7 +75,10 @@ class PartSettings:
 
 
 def part_settings(
-    options: ParsedOptions, topics: Collection[str] | None, parts: Mapping[str, PartOptions] = PARTS
+    options: ParsedOptions,
+    topics: Collection[str] | None,
+    parts: Mapping[str, PartOptions] = PARTS,
+    infer: Callable[[PartOptions], StructType] | None = None,
 ) -> dict[str, PartSettings]:
     """Return the settings of key and value, as far as they have a format.
 
@@ -85,6 +88,7 @@ def part_settings(
         options: the user's.
         topics: the names of Kafka's topics that are read; None if a pattern finds them.
         parts: which of the two there may be; the table has the options of these.
+        infer: see `FormatRequest`.
 
     Raises:
         OptionError: an option is missing, or counts for nothing.
@@ -93,7 +97,7 @@ def part_settings(
     if not any(_asks_registry(options, rows) for rows in parts.values()):
         check_no_registry(options)
     found = {
-        part: _settings(FormatRequest(given=options, rows=rows, topics=topics))
+        part: _settings(FormatRequest(given=options, rows=rows, topics=topics, infer=infer))
         for part, rows in parts.items()
     }
     return {part: settings for part, settings in found.items() if settings is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.core.errors import ContractError
@@ -41,12 +41,15 @@ class ConfiguredSource(ABC):
             refuses such a reader by default.
         spark_schema: the source's schema in Spark's types, where it is known without loading Arrow; None if
             it is to be made of the source's.
+        inferred: options that the user did not give and a batch finds out, by their names: schemas. The
+            process that asks for the schema finds them, and those that make readers are told.
     """
 
     source: Source[Any, Any, Any]
     backoff: Backoff
     push_filters: bool = False
     spark_schema: StructType | None = None
+    inferred: Mapping[str, str] = field(default_factory=dict)
 
     @abstractmethod
     def create_coordinator(self) -> SourceCoordinator[Any]:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 from pyspark.sql.datasource import DataSource
 
-from headwater.core.errors import HeadwaterError, InstallationError
+from headwater.core.errors import HeadwaterError, InstallationError, OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql.types import StructType
 
     from headwater.connector.sources.configured import ConfiguredSource, SourceFactory
@@ -37,6 +39,7 @@ class HeadwaterDataSource(DataSource):
         _require_arrow()
         super().__init__(options)
         self._schema_is_given = True
+        self._inferred: Mapping[str, str] = {}
 
     @classmethod
     def name(cls) -> str:
@@ -47,6 +50,7 @@ class HeadwaterDataSource(DataSource):
         # Pickled with this instance: the process that makes the reader knows it too.
         self._schema_is_given = False
         configured = self._configure(None)
+        self._inferred = configured.inferred
         if configured.spark_schema is not None:
             return configured.spark_schema
         from headwater.connector.spark.schemas import spark_schema
@@ -69,6 +73,7 @@ class HeadwaterDataSource(DataSource):
         from headwater.core.source import Boundedness
 
         try:
+            _refuse_inferred(self._inferred)
             return StreamReader(self._bind(Boundedness.CONTINUOUS_UNBOUNDED, schema))
         except HeadwaterError as error:
             return RefusedStream(error)
@@ -80,6 +85,7 @@ class HeadwaterDataSource(DataSource):
 
     def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
         options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}
+        options.update({key.lower(): value for key, value in self._inferred.items()})
         return self._factory(options)(options, boundedness)
 
     def _factory(self, options: dict[str, Any]) -> SourceFactory:
@@ -100,6 +106,19 @@ def require_spark(version: str) -> None:
         raise InstallationError(
             f"headwater needs Spark 4.2 or newer, this is PySpark {version}: pip install 'pyspark>=4.2', "
             "on the cluster too"
+        )
+
+
+def _refuse_inferred(inferred: Mapping[str, str]) -> None:
+    """Refuse a stream whose schema was inferred: a restart could find another one.
+
+    Raises:
+        OptionError: with the schema, to be given as an option.
+    """
+    for name, found in inferred.items():
+        raise OptionError(
+            f"is required in a stream: a restart might infer another one. A sample of records has: {found}",
+            option=name,
         )
 
 

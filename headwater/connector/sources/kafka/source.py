@@ -27,6 +27,7 @@ from headwater.connector.sources.kafka.options import (
     POLL_TIMEOUT,
     RETRY_INTERVAL,
 )
+from headwater.connector.sources.kafka.schema_sample import SchemaSample
 from headwater.connector.sources.kafka.spark_offsets import spark_starts
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from headwater.core.emitter import RecordEmitter
@@ -196,7 +197,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
 def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
     """Make the Kafka source from the user's options.
 
-    Opens nothing, except where a schema lies in a file or in a schema registry.
+    Opens nothing, except where a schema lies in a file or in a schema registry, or is to be inferred.
 
     Args:
         options: as Spark delivers them, keys lower-cased.
@@ -210,7 +211,9 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     require("kafka", needed_for=_NEEDED_FOR, extra="kafka")
     parsed = KAFKA_OPTIONS.parse(options, boundedness)
     wanted = subscription(parsed)
-    parts = part_settings(parsed, wanted.topics)
+    # Only where the schema is asked for: readers are told what was found then.
+    sample = SchemaSample(options, _configure_batch)
+    parts = part_settings(parsed, wanted.topics, infer=None if boundedness else sample.fields)
     columns = chosen_columns(parsed, parts)
     spark_schema = row_type(columns, parts)
     client = ClientConfig.from_options(options)
@@ -251,4 +254,9 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
             most_ms=max(50, parsed[RETRY_INTERVAL]),
         ),
         spark_schema=spark_schema,
+        inferred=sample.inferred,
     )
+
+
+def _configure_batch(options: Mapping[str, str]) -> ConfiguredPlannedSource:
+    return configure_kafka(options, Boundedness.BOUNDED)

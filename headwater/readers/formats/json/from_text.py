@@ -12,7 +12,6 @@ import numba
 
 from headwater.readers.formats.json.base64 import put_base64
 from headwater.readers.formats.json.days import rebased
-from headwater.readers.formats.json.decimals import to_decimal
 from headwater.readers.formats.json.entries import (
     MISMATCH,
     TAKEN,
@@ -22,6 +21,7 @@ from headwater.readers.formats.json.entries import (
     more_data,
     stop,
 )
+from headwater.readers.formats.json.exact_numbers import to_decimal, to_integer
 from headwater.readers.formats.json.layout import (
     PATTERN_DATE,
     PATTERN_LOCAL_TIMESTAMP,
@@ -37,7 +37,7 @@ from headwater.readers.formats.json.layout import (
     STOP_ZONE,
 )
 from headwater.readers.formats.json.moments import FINE, UNKNOWN_ZONE, WRONG
-from headwater.readers.formats.json.numbers import to_double, to_integer
+from headwater.readers.formats.json.numbers import to_double
 from headwater.readers.formats.json.pattern_matching import date_by_pattern, timestamp_by_pattern
 from headwater.readers.formats.json.scanner import MINUS, PLUS, is_digit, skip_special
 from headwater.readers.formats.json.text import TEXT_SPARE

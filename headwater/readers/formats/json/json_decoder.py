@@ -28,17 +28,10 @@ SOURCE: Final = KernelSource(
         *(
             f"headwater.readers.formats.json.{name}"
             for name in (
-                *("base64", "days", "decimals", "double_text", "entries", "frames", "from_text", "kernel"),
-                *(
-                    "kernel_entry",
-                    "layout",
-                    "moments",
-                    "names",
-                    "numbers",
-                    "pattern_fields",
-                    "pattern_layout",
-                ),
-                *("pattern_matching", "rescue", "scalars", "scanner", "strings", "text", "times"),
+                *("base64", "days", "double_text", "entries", "exact_numbers", "frames", "from_text"),
+                *("kernel", "kernel_entry", "layout", "moments", "names", "numbers", "objects"),
+                *("pattern_fields", "pattern_layout", "pattern_matching", "rescue", "scalars", "scanner"),
+                *("skipping", "strings", "text", "times"),
             )
         ),
         "headwater.readers.formats.kernel_columns",

@@ -1,4 +1,4 @@
-"""Numbers of JSON as doubles, floats and integers.
+"""Numbers of JSON as doubles and floats.
 
 Nearly all doubles are found by Eisel and Lemire's algorithm ("Number parsing at a gigabyte per second",
 2021). The C library's `strtod` has the others: those between two doubles, the smallest and the largest.
@@ -278,24 +278,3 @@ def short_double(value: int, decimals: int) -> tuple[bool, float]:
     if value <= _MOST_EXACT:
         return True, numba.float64(value) / _EXACT_POWERS[decimals]
     return _nearest(_U(value), -decimals)
-
-
-@inlined
-def to_integer(at: int, end: int) -> tuple[bool, int]:
-    """Return whether a number is an integer of 64 bits, and the integer."""
-    negative = load_byte(at) == MINUS
-    if negative:
-        at += 1
-    if end - at > _MOST_DIGITS:
-        return False, int64(0)
-    value = _U(0)
-    while at < end:
-        byte = load_byte(at)
-        if not is_digit(byte):
-            return False, int64(0)
-        value = value * _U(10) + _U(byte - 48)
-        at += 1
-    if value > _U(1 << 63) or (value == _U(1 << 63) and not negative):
-        return False, int64(0)
-    signed = int64(value)
-    return True, -signed if negative else signed

@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 from headwater.readers.formats.json.entries import MISMATCH, SYNTAX, TAKEN, begin_entry
+from headwater.readers.formats.json.exact_numbers import to_integer
 from headwater.readers.formats.json.from_text import put_decimal, put_from_text
 from headwater.readers.formats.json.layout import STATE_SCRATCH
-from headwater.readers.formats.json.numbers import short_double, short_number, to_double, to_float, to_integer
+from headwater.readers.formats.json.numbers import short_double, short_number, to_double, to_float
 from headwater.readers.formats.json.scanner import (
     APOSTROPHE,
     BACKSLASH,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from headwater.readers.formats.json.entries import SYNTAX, TAKEN, data_room, end_data, more_data
 from headwater.readers.formats.json.layout import SCRATCH_BYTES, STATE_LEVELS, STATE_SCRATCH
-from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end, skip_value
+from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end
+from headwater.readers.formats.json.skipping import skip_value
 from headwater.readers.formats.json.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
 from headwater.readers.formats.kernel_columns import get
 from headwater.readers.formats.table_layout import NODE_DATA, NODE_DATA_SIZE

@@ -169,8 +169,14 @@ class _Steps:
         at = len(self._steps)
         self._add(layout.STEP_NUMBER, field, least, most, 0, sign, base)
         self._adjacent = at
-        if before is not None and least == most and sign == layout.SIGN_NONE:
+        if before is None:
+            return
+        if least == most and sign == layout.SIGN_NONE:
             self._leave_digits(before, most)
+        else:
+            # As in Java: the number before it forgets that others followed, too.
+            step = self._steps[before]
+            self._steps[before] = (*step[:4], 0, *step[5:])
 
     def _leave_digits(self, to: int, count: int) -> None:
         step = self._steps[to]

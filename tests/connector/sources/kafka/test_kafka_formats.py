@@ -255,3 +255,41 @@ class TestRestarts:
         assert run({**both, "schemaEvolution": "true"}) == [("a", 0), ("b", 1), ("7", 2)]
         kafka.produce(topic, [b'{"id": 8}'])
         assert run(both)[-1] == ("8", 3), "the new schema is the one that is logged"
+
+
+SAMPLE = [b'{"id": 1, "name": "a"}', b'{"id": 2.5, "tags": ["x"]}', b"{", None, b'{"deep": {"x": true}}']
+INFERRED = "deep:struct<x:boolean>,id:double,name:string,tags:array<string>"
+
+
+def test_a_batch_infers_the_fields_of_json_that_nobody_names(
+    spark: SparkSession, kafka: LocalKafka, topic: str, options: Options
+) -> None:
+    kafka.create_topic(topic, 3, FOREVER)
+    for partition in range(3):
+        values = SAMPLE[partition::3]
+        kafka.produce(topic, values, keys=[b"k"] * len(values), partition=partition)
+    df = spark.read.format("headwater").options(**options(valueFormat="json", columns="value.*")).load()
+    assert df.schema.simpleString() == f"struct<{INFERRED}>"
+    kafka.produce(topic, [b'{"id": 3, "later": 1}'], partition=0)
+    assert sorted(row.id for row in df.collect() if row.id) == [1.0, 2.5, 3.0], (
+        "the fields stay those of load()"
+    )
+
+
+def test_without_records_nothing_is_inferred(
+    spark: SparkSession, kafka: LocalKafka, topic: str, options: Options
+) -> None:
+    kafka.create_topic(topic, 1, FOREVER)
+    with pytest.raises(Exception, match=r"valueSchema.*0 records has no JSON object"):
+        spark.read.format("headwater").options(**options(valueFormat="json")).load()
+
+
+def test_a_stream_is_refused_with_the_schema_that_a_sample_has(
+    spark: SparkSession, kafka: LocalKafka, topic: str, options: Options, tmp_path: Path
+) -> None:
+    kafka.create_topic(topic, 1, FOREVER)
+    kafka.produce(topic, SAMPLE, keys=[b"k"] * len(SAMPLE))
+    df = spark.readStream.format("headwater").options(**options(valueFormat="json")).load()
+    query = df.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(StreamingQueryException, match=r"'valueSchema': is required in a stream.*id double"):
+        query.awaitTermination(60)

@@ -1,4 +1,4 @@
-"""Numbers of JSON as decimals."""
+"""Numbers of JSON as integers and decimals."""
 
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
@@ -14,7 +14,29 @@ from headwater.readers.formats.json.scanner import COMMA, DOT, MINUS, PLUS, is_d
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, multiply_high
 
 _U = np.uint64
+_MOST_DIGITS = 19
 _DECIMAL_LIMITS = np.array([[10**p >> 64, 10**p & ((1 << 64) - 1)] for p in range(39)], np.uint64)
+
+
+@inlined
+def to_integer(at: int, end: int) -> tuple[bool, int]:
+    """Return whether a number is an integer of 64 bits, and the integer."""
+    negative = load_byte(at) == MINUS
+    if negative:
+        at += 1
+    if end - at > _MOST_DIGITS:
+        return False, int64(0)
+    value = _U(0)
+    while at < end:
+        byte = load_byte(at)
+        if not is_digit(byte):
+            return False, int64(0)
+        value = value * _U(10) + _U(byte - 48)
+        at += 1
+    if value > _U(1 << 63) or (value == _U(1 << 63) and not negative):
+        return False, int64(0)
+    signed = int64(value)
+    return True, -signed if negative else signed
 
 
 @called

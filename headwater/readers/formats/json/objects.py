@@ -1,0 +1,253 @@
+"""An object of JSON as a row of the columns.
+
+A value that does not fit its column is a null, and the row is bad; inside of a list or map, all of that list
+or map is the null. Of fields with one name the last one counts whose value fits.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR1714, SIM109
+# Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
+
+from __future__ import annotations
+
+from headwater.readers.formats.json.entries import MISMATCH, SYNTAX, TAKEN, more_data, stop
+from headwater.readers.formats.json.frames import (
+    close_struct,
+    frame_at,
+    has_room,
+    is_passed,
+    open_frame,
+    pass_by,
+)
+from headwater.readers.formats.json.layout import (
+    FRAME_KIND,
+    FRAME_NEXT,
+    FRAME_NODE,
+    FRAME_REPLACED,
+    REASON_MISMATCH,
+    STATE_FIELDS_OF_ROOT,
+    STATE_LEVELS,
+    STATE_PLAIN_NAMES,
+    STATE_REASON,
+    STATE_RESCUE,
+)
+from headwater.readers.formats.json.names import find_field, is_name
+from headwater.readers.formats.json.rescue import (
+    begin_rescue,
+    end_frame,
+    note_frame,
+    rescue,
+    rescue_column,
+    take_back,
+)
+from headwater.readers.formats.json.scalars import put_scalar
+from headwater.readers.formats.json.scanner import (
+    APOSTROPHE,
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    OPEN_LIST,
+    OPEN_OBJECT,
+    QUOTE,
+    peek,
+    skip_scalar,
+    skip_space,
+)
+from headwater.readers.formats.json.skipping import skip_rest, skip_value
+from headwater.readers.formats.kernel_columns import (
+    NODE_BYTES,
+    append_end,
+    append_null,
+    append_value,
+    get,
+    node_at,
+    put,
+    truncate,
+)
+from headwater.readers.formats.table_layout import (
+    NODE_CHILDREN,
+    NODE_ENTRIES,
+    NODE_FIRST_CHILD,
+    NODE_NAME_SIZE,
+    NODE_TYPE,
+    STOP_MORE_ENTRIES,
+    TYPE_LIST,
+    TYPE_MAP,
+    TYPE_STRING,
+    TYPE_STRUCT,
+)
+from headwater.readers.kernels.memory import called, int64, load_int64, store_int64
+
+_NULL = 0x6E
+AGAIN = 4
+"""Beside the results of `put_scalar`: the row must be decoded anew."""
+
+
+@called
+def put_object(nodes: int, at: int, end: int, state: int) -> int:
+    """Decode the object that begins here as a row. Return `TAKEN`, `SYNTAX`, `STOPPED` or `AGAIN`."""
+    depth = int64(0)
+    levels = load_int64(state + 8 * STATE_LEVELS)
+    root_count = load_int64(state + 8 * STATE_FIELDS_OF_ROOT)
+    plain_names = load_int64(state + 8 * STATE_PLAIN_NAMES)
+    container = nodes
+    kind = int64(TYPE_STRUCT)
+    frame = frame_at(state, 0)
+    open_frame(nodes, nodes, TYPE_STRUCT, frame)
+    count = root_count
+    append_value(nodes)
+    at = skip_space(at + 1, end)
+    empty = peek(at, end) == CLOSE_OBJECT
+    rescues = load_int64(state + 8 * STATE_RESCUE) != 0
+    name = at
+    if rescues:
+        begin_rescue(state)
+    while True:
+        if not empty:
+            node = int64(0)
+            entry = int64(0)
+            if kind == TYPE_LIST:
+                node = load_int64(frame + 8 * FRAME_NEXT)
+                if not has_room(node):
+                    return stop(state, STOP_MORE_ENTRIES, (node - nodes) // NODE_BYTES)
+                entry = get(node, NODE_ENTRIES)
+            elif kind == TYPE_STRUCT:
+                byte = peek(at, end)
+                name = at
+                node = load_int64(frame + 8 * FRAME_NEXT)
+                if (
+                    byte == QUOTE
+                    and plain_names == 1
+                    and node < node_at(nodes, get(container, NODE_FIRST_CHILD) + count)
+                    and is_name(node, at + 1, end)
+                ):
+                    at += get(node, NODE_NAME_SIZE) + 2
+                elif byte == QUOTE or byte == APOSTROPHE:
+                    first = node_at(nodes, get(container, NODE_FIRST_CHILD))
+                    node, at = find_field(first, count, at, end, state)
+                    if at == 0:
+                        return int64(SYNTAX)
+                else:
+                    return int64(SYNTAX)
+                if node != 0:
+                    store_int64(frame + 8 * FRAME_NEXT, node + NODE_BYTES)
+                entry = get(container, NODE_ENTRIES) - 1
+            else:
+                entries = load_int64(frame + 8 * FRAME_NEXT)
+                byte = peek(at, end)
+                if byte != QUOTE and byte != APOSTROPHE:
+                    return int64(SYNTAX)
+                if not has_room(entries):
+                    return stop(state, STOP_MORE_ENTRIES, (entries - nodes) // NODE_BYTES)
+                entry = append_value(entries)
+                key = node_at(nodes, get(entries, NODE_FIRST_CHILD))
+                status, at = put_scalar(nodes, key, entry, at, end, state, depth)
+                if status != TAKEN:
+                    return status
+                node = key + NODE_BYTES
+            if kind != TYPE_LIST:
+                if peek(at, end) != COLON:
+                    at = skip_space(at, end)
+                    if peek(at, end) != COLON:
+                        return int64(SYNTAX)
+                at = skip_space(at + 1, end)
+            begin = at
+            if node == 0:
+                at = skip_value(at, end, levels, depth + 1)
+                if at == 0:
+                    return int64(SYNTAX)
+                if rescues and not rescue(nodes, state, depth, int64(0), name, begin, at):
+                    return more_data(nodes, rescue_column(nodes, state), state)
+            else:
+                value_kind = get(node, NODE_TYPE)
+                byte = peek(at, end)
+                opens = (byte == OPEN_OBJECT and (value_kind == TYPE_STRUCT or value_kind == TYPE_MAP)) or (
+                    byte == OPEN_LIST and value_kind == TYPE_LIST
+                )
+                replaced = int64(0)
+                if get(node, NODE_ENTRIES) > entry and (opens or byte == _NULL or value_kind == TYPE_STRING):
+                    replaced = at
+                    if opens and value_kind != TYPE_STRUCT and is_passed(state, at):
+                        opens = False
+                    else:
+                        truncate(nodes, node, entry)
+                if opens:
+                    depth += 1
+                    frame = frame_at(state, depth)
+                    open_frame(nodes, node, value_kind, frame)
+                    store_int64(frame + 8 * FRAME_REPLACED, replaced)
+                    if rescues:
+                        note_frame(state, depth, at)
+                    container = node
+                    kind = value_kind
+                    count = get(node, NODE_CHILDREN)
+                    if kind == TYPE_STRUCT:
+                        append_value(node)
+                    at = skip_space(at + 1, end)
+                    empty = peek(at, end) == (CLOSE_LIST if kind == TYPE_LIST else CLOSE_OBJECT)
+                    continue
+                if byte == _NULL:
+                    at = skip_scalar(at, end)
+                    if at == 0:
+                        return int64(SYNTAX)
+                    put(node, NODE_ENTRIES, entry)
+                    append_null(nodes, node)
+                else:
+                    if at >= end:
+                        return int64(SYNTAX)
+                    if value_kind == TYPE_STRUCT or value_kind == TYPE_LIST or value_kind == TYPE_MAP:
+                        status = int64(MISMATCH)
+                    else:
+                        status, at = put_scalar(nodes, node, entry, at, end, state, depth + 1)
+                    if status == MISMATCH:
+                        if not rescues:
+                            store_int64(state + 8 * STATE_REASON, REASON_MISMATCH)
+                        at = skip_value(at, end, levels, depth + 1)
+                        # Lists and maps around it are nulls as a whole, up to the next struct.
+                        while at != 0 and kind != TYPE_STRUCT:
+                            replaced = load_int64(frame + 8 * FRAME_REPLACED)
+                            if replaced != 0 and pass_by(state, replaced):
+                                return int64(AGAIN)
+                            at = skip_rest(at, end, kind == TYPE_MAP, levels, depth)
+                            if rescues:
+                                begin = take_back(state, depth)
+                            depth -= 1
+                            frame = frame_at(state, depth)
+                            node = container
+                            container = load_int64(frame + 8 * FRAME_NODE)
+                            kind = load_int64(frame + 8 * FRAME_KIND)
+                            count = get(container, NODE_CHILDREN) if depth > 0 else root_count
+                            if at != 0 and kind == TYPE_STRUCT:
+                                truncate(nodes, node, get(container, NODE_ENTRIES) - 1)
+                        if at == 0:
+                            return int64(SYNTAX)
+                        if rescues and not rescue(nodes, state, depth, node, name, begin, at):
+                            return more_data(nodes, rescue_column(nodes, state), state)
+                    elif status != TAKEN:
+                        return status
+        empty = False
+        while True:
+            at = skip_space(at, end)
+            byte = peek(at, end)
+            at += 1
+            if byte == COMMA:
+                at = skip_space(at, end)
+                break
+            if byte != (CLOSE_LIST if kind == TYPE_LIST else CLOSE_OBJECT):
+                return int64(SYNTAX)
+            if rescues:
+                end_frame(state, depth)
+            if kind == TYPE_STRUCT:
+                close_struct(nodes, container, count)
+                if depth == 0:
+                    return int64(TAKEN)
+            else:
+                append_end(container, get(load_int64(frame + 8 * FRAME_NEXT), NODE_ENTRIES))
+            depth -= 1
+            frame = frame_at(state, depth)
+            container = load_int64(frame + 8 * FRAME_NODE)
+            kind = load_int64(frame + 8 * FRAME_KIND)
+            count = get(container, NODE_CHILDREN) if depth > 0 else root_count
