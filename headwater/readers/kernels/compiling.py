@@ -10,15 +10,16 @@ Python.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numba
 from numba.core import types
-from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
-from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 from numba.np import arrayobj
+
+log = logging.getLogger(__name__)
 
 
 def array_of(element: Any) -> Callable[..., Any]:
@@ -53,35 +54,63 @@ def compile_function(function: Callable[..., Any], arguments: int) -> tuple[str,
     options: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     signature = types.int64(*[types.int64] * arguments)
     # The second time only the entry is left to compile, with all that it calls.
-    with _without_machine_code():
-        numba.njit([signature], **options)(function)
+    if replacements := _replacements():
+        with _replaced(replacements):
+            numba.njit([signature], **options)(function)
     compiled: Any = numba.njit([signature], **options)(function).overloads[signature.args]
     _, _, (machine_code, _) = compiled.library.serialize_using_object_code()
     return compiled.fndesc.llvm_func_name, machine_code
 
 
-@contextlib.contextmanager
-def _without_machine_code() -> Iterator[None]:
-    """Let numba leave functions as LLVM's intermediate code, neither optimized nor made machine code.
+class _Replacement(NamedTuple):
+    """An attribute of numba, and what takes its place."""
 
-    Else it does that for each function with all that it calls, again and again, which takes most of the time.
+    owner: Any
+    name: str
+    value: Any
+
+
+def _replacements() -> Sequence[_Replacement]:
+    """Return what lets numba leave functions as LLVM's intermediate code, not optimized, not machine code.
+
+    Else it makes that of each function with all that it calls, again and again, which takes most of the time.
     Nothing calls them but functions that are compiled later, and those take the intermediate code.
+
+    These are internals of numba. Where it has them no more there is nothing to replace: kernels are the same,
+    and take longer to compile.
     """
     config: Any = numba.config
-    replaced: list[tuple[Any, str, Any]] = [
-        (config, "OPT", type(config.OPT)(0)),
-        (CPUCodeLibrary, "_optimize_final_module", _leave),
-        (CPUCodeLibrary, "_finalize_final_module", _finish),
-        (JITCPUCodegen, "set_env", _leave),
-    ]
-    kept = [getattr(owner, name) for owner, name, _ in replaced]
+    try:
+        from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
+
+        found = [
+            _Replacement(config, "OPT", type(config.OPT)(0)),
+            _Replacement(CPUCodeLibrary, "_optimize_final_module", _leave),
+            _Replacement(CPUCodeLibrary, "_finalize_final_module", _finish),
+            _Replacement(JITCPUCodegen, "set_env", _leave),
+        ]
+        for owner, name, _ in found:
+            getattr(owner, name)
+    except (AttributeError, ImportError, TypeError) as error:
+        log.debug(
+            "numba %s has other internals (%s): kernels take longer to compile", numba.__version__, error
+        )
+        return []
+    return found
+
+
+@contextlib.contextmanager
+def _replaced(replacements: Sequence[_Replacement]) -> Iterator[None]:
+    from numba.core.compiler_lock import global_compiler_lock
+
+    kept = [getattr(owner, name) for owner, name, _ in replacements]
     with global_compiler_lock:  # no other thread compiles
-        for owner, name, value in replaced:
+        for owner, name, value in replacements:
             setattr(owner, name, value)
         try:
             yield
         finally:
-            for (owner, name, _), value in zip(replaced, kept, strict=True):
+            for (owner, name, _), value in zip(replacements, kept, strict=True):
                 setattr(owner, name, value)
 
 
