@@ -20,7 +20,7 @@ import headwater as hw
 from local_kafka import LocalKafka
 from local_postgres import LocalPostgres
 from local_registry import LocalRegistry
-from spark_kafka_jars import spark_kafka_jars
+from spark_kafka_jars import AVRO, spark_format_jar, spark_kafka_jars
 from tests.installing import Distributions, build, install
 
 if TYPE_CHECKING:
@@ -130,11 +130,12 @@ def spark_conf() -> dict[str, Any]:
     """Settings of every Spark that tests start.
 
     Those of `spark`, and of drivers in processes of their own. All of them have Spark's own Kafka source too:
-    ``format("kafka")``.
+    ``format("kafka")``, and `from_avro`.
     """
+    jars = [*spark_kafka_jars(), spark_format_jar(AVRO)]
     return {
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_kafka_jars())),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": f"{HEAP_MB}m",

@@ -169,6 +169,8 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
                     return _reason(at, end)
             if size < 0 or size > end - at:
                 return layout.REASON_LENGTH
+            if size == 0:
+                return layout.REASON_NO_DIGITS
             if not put_decimal(node, entry, at, size):
                 return layout.REASON_DECIMAL
             at += size
@@ -243,7 +245,8 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
                 value, at = zigzag_long(at, end)
             if at > end:
                 return _reason(at, end)
-            put_floating(node, entry, value, code == layout.OP_INT_DOUBLE or code == layout.OP_LONG_DOUBLE)
+            to_double = code == layout.OP_INT_DOUBLE or code == layout.OP_LONG_DOUBLE
+            put_floating(node, entry, value, to_double, _at(op, layout.OP_B))
         elif code == layout.OP_SKIP_INT or code == layout.OP_SKIP_LONG:
             _, at = varint(at, end, MOST_INT_BYTES if code == layout.OP_SKIP_INT else MOST_LONG_BYTES)
             if at > end:

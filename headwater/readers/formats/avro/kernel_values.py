@@ -80,12 +80,14 @@ def put_scaled(node: int, entry: int, value: int, factor: int) -> bool:
 
 
 @called
-def put_floating(node: int, entry: int, value: int, is_double: bool) -> None:
-    """Write an integer as a double or float."""
-    if is_double:
-        store_double(get(node, NODE_VALUES) + 8 * entry, numba.float64(value))
-    else:
+def put_floating(node: int, entry: int, value: int, is_double: bool, as_float: int) -> None:
+    """Write an integer as a double or float; a double may be one that was a float before."""
+    if not is_double:
         store_float(get(node, NODE_VALUES) + 4 * entry, numba.float32(value))
+    elif as_float != 0:
+        store_double(get(node, NODE_VALUES) + 8 * entry, numba.float64(numba.float32(value)))
+    else:
+        store_double(get(node, NODE_VALUES) + 8 * entry, numba.float64(value))
     put_validity(node, entry, 1)
 
 

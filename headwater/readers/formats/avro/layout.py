@@ -25,7 +25,8 @@ OP_LONG_TIMES = 4
 OP_FLOAT = 5
 OP_DOUBLE = 6
 OP_FLOAT_DOUBLE = 7
-# Those from here to `OP_LONG_DOUBLE` are integers that become numbers with a fraction.
+# Those from here to `OP_LONG_DOUBLE` are integers that become numbers with a fraction; B is 1 for a double
+# that is to be a float before: the branch of a union that a double stands for in the column.
 OP_INT_FLOAT = 8
 OP_INT_DOUBLE = 9
 OP_LONG_FLOAT = 10
@@ -132,6 +133,7 @@ REASON_TIME = 6
 REASON_EMPTY_ITEMS = 7
 REASON_HEADER = 8
 """There is no header: what is there instead, Python looks up."""
+REASON_NO_DIGITS = 9
 REASONS_OF_PROGRAMS = 64
 """From here on reasons are of the schemas that were resolved."""
 REASONS = {
@@ -141,6 +143,7 @@ REASONS = {
     REASON_BRANCH: "names a branch that its union does not have",
     REASON_SYMBOL: "names a symbol that the enum does not have",
     REASON_DECIMAL: "has a decimal with more digits than its type",
+    REASON_NO_DIGITS: "has a decimal without a byte",
     REASON_TIME: "has a time that is too far away for microseconds",
     REASON_EMPTY_ITEMS: "has very many elements without bytes",
 }

@@ -25,9 +25,15 @@ _PROMOTIONS: Final = {
 
 
 def by_writers_names(writer: RecordType, reader: RecordType) -> dict[str, RecordField]:
-    """Return the reader's fields by the writer's names for them. Its own names go before its aliases."""
+    """Return the reader's fields by the writer's names for them. Its own names go before its aliases.
+
+    Aliases of fields count where the records have the same full name, or one is an alias of the other, as in
+    Avro's library for Java.
+    """
     written = {field.name for field in writer.fields}
     found = {field.name: field for field in reader.fields if field.name in written}
+    if not _same_full_name(writer, reader):
+        return found
     for field in reader.fields:
         if field.name not in written:
             alias = next((alias for alias in field.aliases if alias in written - found.keys()), None)

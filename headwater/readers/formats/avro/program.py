@@ -107,7 +107,10 @@ class _Compiler(Operations):
         elif branch.kind == "null":
             self._null(node)
         elif number := widened(reader):
-            self.read(writer, PrimitiveType(number), node, path)
+            if branch.kind == "float" and writer.kind in {"int", "long"}:
+                self.emit(_OPERATIONS[writer.kind, number], node, 0, 1)
+            else:
+                self.read(writer, PrimitiveType(number), node, path)
         elif len(reader.without_null) == 1:
             self.read(writer, branch, node, path)
         else:

@@ -315,3 +315,23 @@ def test_mutated_values_never_break_anything() -> None:
             batch.append(bytes(mutated[: rng.randrange(len(mutated)) if rng.random() < 0.3 else None]))
         decoder.append(spans([*batch, good]))
         assert rows(made, decoder)[-1]["f"] == [1, 2, 3]
+
+
+def test_an_integer_for_a_union_of_float_and_double_is_a_float_before_it_is_a_double() -> None:
+    assert resolved("int", ["float", "double"], (1 << 24) + 1) == float(1 << 24)
+    assert resolved("long", ["float", "double"], (1 << 24) + 1) == float(1 << 24)
+    assert resolved("int", ["double", "float"], (1 << 24) + 1) == float((1 << 24) + 1)
+
+
+def test_a_decimal_without_a_byte_is_bad() -> None:
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    assert resolved("bytes", decimal, b"") == "has a decimal without a byte"
+
+
+def test_aliases_of_fields_count_in_records_of_the_same_name() -> None:
+    wrote = record({"name": "old", "type": "int"}, name="One")
+    reads = record({"name": "new", "type": "int", "aliases": ["old"]}, name="One")
+    assert resolved(wrote, reads, {"old": 7}) == {"new": 7}
+    reads = {**reads, "name": "Two"}
+    assert "no field 'new'" in resolved(wrote, reads, {"old": 7})
+    assert resolved(wrote, {**reads, "aliases": ["One"]}, {"old": 7}) == {"new": 7}

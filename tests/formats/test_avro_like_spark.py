@@ -1,0 +1,130 @@
+"""The format avro beside Spark's own `from_avro`, over the matrix of types that are written and read."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.avro.functions import from_avro
+
+from headwater.core.errors import FormatSchemaError
+from headwater.readers.formats.avro.avro_format import AvroValueFormat
+from tests.formats.avro_schemas import DIFFERENCES, REFUSED_BY_SPARK, TYPES, is_meant, plain, schema_of, value
+from tests.readers.formats.avro.values import encode, spans
+
+_VALUES = 6
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def test_values_become_what_from_avro_makes_of_them(spark: SparkSession, rng: random.Random) -> None:
+    for written in rng.sample(sorted(TYPES), 2):
+        read = {written, *rng.sample(sorted(TYPES), 10)}
+        assert differences(spark, rng, written, sorted(read)) == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("written", sorted(TYPES))
+def test_each_type_that_is_written_is_read_as_each_other_as_from_avro_does(
+    spark: SparkSession, rng: random.Random, written: str
+) -> None:
+    assert differences(spark, rng, written, sorted(TYPES)) == []
+
+
+def test_every_difference_stands_in_the_documentation() -> None:
+    text = " ".join(Path("docs/formats.md").read_text(encoding="utf-8").split())
+    assert not [what for what in DIFFERENCES if what not in text]
+
+
+def differences(spark: SparkSession, rng: random.Random, written: str, read: Sequence[str]) -> list[Any]:
+    """Return what our rows have, and Spark's do not: both types, the bytes, our value and that of Spark."""
+    writer = json.loads(schema_of(TYPES[written]))
+    values = [encode(plain(writer), value(rng, plain(writer))) for _ in range(_VALUES)]
+    read = [each for each in read if each not in REFUSED_BY_SPARK and _is_read(each)]
+    theirs = _spark_columns(spark, json.dumps(writer), [schema_of(TYPES[each]) for each in read], values)
+    wrong = []
+    for name, (their_x, their_mark) in zip(read, theirs, strict=True):
+        ours = _our_columns(json.dumps(writer), schema_of(TYPES[name]), values)
+        for at, content in enumerate(values):
+            one = (ours[0][at], ours[1][at])
+            other = (their_x[at], their_mark[at])
+            if repr(one) != repr(other) and not is_meant(written, name):
+                wrong.append((written, name, content, one, other))
+    return wrong
+
+
+def _is_read(name: str) -> bool:
+    try:
+        AvroValueFormat(schema_of(TYPES[name])).schema()
+    except FormatSchemaError:
+        return False
+    return True
+
+
+def _spark_columns(
+    spark: SparkSession, writer: str, readers: Iterable[str], values: Sequence[bytes]
+) -> list[tuple[list[Any], list[Any]]]:
+    numbered = pa.table({"i": pa.array(range(len(values)), pa.int64()), "v": pa.array(values, pa.binary())})
+    parsed = [
+        from_avro("v", writer, {"avroSchema": reader, "mode": "PERMISSIVE"}).alias(f"c{at}")
+        for at, reader in enumerate(readers)
+    ]
+    try:
+        found = spark.createDataFrame(numbered).coalesce(1).select("i", *parsed).orderBy("i").toArrow()
+    except (Py4JJavaError, PySparkException) as error:
+        raise AssertionError(f"Spark fails with {writer}: {str(error)[:500]}") from None
+    columns: list[Any] = [column.combine_chunks() for column in found.columns[1:]]
+    return [(_shown(column.field(0)), _shown(column.field(1))) for column in columns]
+
+
+def _our_columns(writer: str, reader: str, values: Sequence[bytes]) -> tuple[list[Any], list[Any]]:
+    decoder = AvroValueFormat(reader, writer).decoder()
+    decoder.append(spans(values))
+    columns = decoder.finish()
+    for column in columns:
+        column.validate(full=True)
+    return _shown(columns[0]), _shown(columns[1])
+
+
+def _shown(column: Any) -> list[Any]:
+    return [_as_text(column.type, each) for each in column.cast(_as_bytes(column.type)).to_pylist()]
+
+
+def _as_bytes(kind: pa.DataType) -> pa.DataType:  # noqa: PLR0911 - a case for each type
+    """Return a type without times, which may be far away, and strings, which may not be UTF-8 in Spark."""
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return pa.int64()
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    if pa.types.is_string(kind):
+        return pa.binary()
+    if isinstance(kind, pa.StructType):
+        return pa.struct([(each.name, _as_bytes(each.type)) for each in kind])
+    if isinstance(kind, pa.ListType):
+        return pa.list_(_as_bytes(kind.value_type))
+    if isinstance(kind, pa.MapType):
+        return pa.map_(_as_bytes(kind.key_type), _as_bytes(kind.item_type))
+    return kind
+
+
+def _as_text(kind: pa.DataType, found: Any) -> Any:
+    if found is None:
+        return None
+    if pa.types.is_string(kind):
+        return _SURROGATE.sub(b"\xff", found).decode(errors="replace")
+    if isinstance(kind, pa.StructType):
+        return {each.name: _as_text(each.type, found[each.name]) for each in kind}
+    if isinstance(kind, pa.ListType):
+        return [_as_text(kind.value_type, each) for each in found]
+    if isinstance(kind, pa.MapType):
+        return sorted((_as_text(kind.key_type, key), _as_text(kind.item_type, each)) for key, each in found)
+    return found
