@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.connector.formats.kept_schemas import kept_or_asked
 from headwater.connector.formats.subjects import subjects_of
 from headwater.connector.options import WHERE_SECRETS_ARE, Option, ParsedOptions, duration_ms, names, text
 from headwater.core.errors import OptionError, UnknownSplitError
@@ -118,7 +120,7 @@ def registry_settings(request: FormatRequest) -> RegistrySettings:
 
 
 def registered_schema(request: FormatRequest, *, serialized: bool = False) -> RegisteredSchema:
-    """Ask the registry for the schema that the columns are to be made of. On the driver; blocks.
+    """Return the schema that the columns are to be made of, which a frame keeps. On the driver; blocks.
 
     Args:
         request: names subject and version.
@@ -135,7 +137,13 @@ def registered_schema(request: FormatRequest, *, serialized: bool = False) -> Re
     client = registry(registry_settings(request))
     version = request.given[rows.version] or "latest"
     try:
-        found = [client.by_version(subject, version, serialized=serialized) for subject in subjects]
+        found = [
+            kept_or_asked(
+                (subject, version, serialized),
+                functools.partial(client.by_version, subject, version, serialized=serialized),
+            )
+            for subject in subjects
+        ]
     except UnknownSplitError as error:
         raise UnknownSplitError(
             f"{error.message}. Option {rows.subject.name!r} names the subject, "

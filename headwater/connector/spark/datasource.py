@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
+    from headwater.connector.formats.kept_schemas import KeptSchemas
     from headwater.connector.sources.configured import ConfiguredSource, SourceFactory
     from headwater.connector.spark.batch_reader import BatchReader
     from headwater.connector.spark.stream_reader import StreamReader
@@ -39,7 +40,9 @@ class HeadwaterDataSource(DataSource):
         _require_arrow()
         super().__init__(options)
         self._schema_is_given = True
+        # What `schema` finds out is pickled with this instance.
         self._inferred: Mapping[str, str] = {}
+        self._kept_schemas: KeptSchemas = {}
 
     @classmethod
     def name(cls) -> str:
@@ -84,9 +87,12 @@ class HeadwaterDataSource(DataSource):
         return bind_schema(self._configure(boundedness), schema, given=self._schema_is_given)
 
     def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
+        from headwater.connector.formats.kept_schemas import keeping
+
         options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}
         options.update({key.lower(): value for key, value in self._inferred.items()})
-        return self._factory(options)(options, boundedness)
+        with keeping(self._kept_schemas):
+            return self._factory(options)(options, boundedness)
 
     def _factory(self, options: dict[str, Any]) -> SourceFactory:
         """Return what makes the source, and take the option that names it."""

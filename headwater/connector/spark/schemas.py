@@ -40,7 +40,7 @@ def check_schema(planned: StructType, source: pa.Schema, source_name: str, *, gi
     """Prove that the schema that Spark plans with is the one that the source yields.
 
     They differ where the user gave a schema of their own to a source that has a fixed one, and where a schema
-    that lies outside, in a file or a registry, has changed since the frame was made.
+    that lies outside, in a file, has changed since the frame was made.
 
     Raises:
         OptionError: they differ; the message shows both and names the first difference.

@@ -117,5 +117,9 @@ class RefusedStream(StreamReader):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         raise self._error
 
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Readers for tasks are made later than the one that plans: what was fine then may be refused now.
+        raise self._error
+
     def _get_coordinator(self) -> SourceCoordinator[Any]:
         raise self._error
