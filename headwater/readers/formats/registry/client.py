@@ -96,12 +96,12 @@ class SchemaRegistry:
 
     def _schema(self, answer: dict[str, Any], serialized: bool) -> RegisteredSchema:
         references: dict[str, str] = {}
-        self._collect(answer, references, serialized)
         try:
+            self._collect(answer, references, serialized)
             kind = str(answer.get("schemaType") or "AVRO")
             return RegisteredSchema(int(answer["id"]), kind, str(answer["schema"]), tuple(references.items()))
-        except (KeyError, ValueError) as error:
-            raise SourceError(f"an answer has no schema: {error}", source=_SOURCE) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise SourceError(f"an answer has no schema: {error!r}", source=_SOURCE) from error
 
     def _collect(self, answer: dict[str, Any], found: dict[str, str], serialized: bool) -> None:
         """Fetch what a schema refers to, and what that refers to, each after its own references."""

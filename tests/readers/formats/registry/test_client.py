@@ -74,3 +74,30 @@ def test_a_descriptor_is_asked_for_with_all_that_it_refers_to(server: ScriptedRe
     found = asks.by_id(7, serialized=True)
     assert (found.kind, found.text, found.references) == ("PROTOBUF", "QUJD", (("other.proto", "REVG"),))
     assert asks.by_id(7).text == '{"type": "int"}', "the other form is another answer"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"schema": '"int"', "id": None},
+        {"schema": '"int"', "id": "seven"},
+        {"schema": '"int"', "references": 5},
+        {"schema": '"int"', "references": ["Point"]},
+        {"schema": '"int"', "references": [{"name": "Point"}]},
+    ],
+)
+def test_json_that_is_no_schema_is_an_error_at_once(server: ScriptedRegistry, answer: object) -> None:
+    server.answers[PATH] = (200, answer)
+    with pytest.raises(SourceError, match="an answer has no schema"):
+        client(server).by_id(7)
+    assert server.asked[PATH] == 1
+
+
+def test_an_answer_without_end_is_an_error_that_names_no_more_than_its_begin(
+    server: ScriptedRegistry,
+) -> None:
+    server.answers[PATH] = (200, {"schema": "x" * (17 << 20)})
+    with pytest.raises(SourceError, match="answered 200") as refused:
+        client(server).by_id(7)
+    assert len(str(refused.value)) < 1_000
