@@ -35,8 +35,8 @@ LIFE_S = 20
 """How long each of them lives; together they make the minute for which topics are out of sight."""
 
 START_S = 120
-DATA_LOSS_ERROR = "not in sight"
-"""Part of the error of `failOnDataLoss=true` where some are out of sight."""
+DATA_LOSS_ERROR = "DataLossError: "
+"""In what a driver prints when `failOnDataLoss=true` ends it, and in no warning."""
 
 ALL, SOME, ONE_BY_ONE = "all", "some", "one by one"
 HIDDEN = {ALL: [[0, 1, 2]], SOME: [[0, 2]], ONE_BY_ONE: [[0], [1], [2]]}
