@@ -146,6 +146,7 @@ def _typed_cases() -> list[Case]:
         orders.mismatched(row) if number % 10 == 0 else text
         for number, (row, text) in enumerate(zip(rows, texts, strict=True))
     ]
+    shuffled = [orders.json_text(orders.shuffled(row)) for row in rows]
     address: dict[str, pa.DataType] = {
         "city": pa.string(),
         "zip": pa.string(),
@@ -166,6 +167,7 @@ def _typed_cases() -> list[Case]:
     messages = [orders.protobuf(row) for row in rows]
     return [
         _typed_case("JSON, 6 columns", texts, as_json, 3),
+        _typed_case("JSON, fields in any order", shuffled, as_json),
         _typed_case("JSON, 10 % have a wrong type", some_bad, as_json, 1.5),
         _typed_case("Avro, 6 columns", as_avro, AvroValueFormat(orders.AVRO_SCHEMA), 7),
         _typed_case("Avro, 10 % are cut off", _cut(as_avro), AvroValueFormat(orders.AVRO_SCHEMA), 3.5),
@@ -174,7 +176,7 @@ def _typed_cases() -> list[Case]:
     ]
 
 
-def _typed_case(name: str, values: Sequence[bytes], made_by: Format, wanted: float) -> Case:
+def _typed_case(name: str, values: Sequence[bytes], made_by: Format, wanted: float | None = None) -> Case:
     sets = record_sets(lambda n: values[n % len(values)], _SET_BYTES)
     return Case(name, sets, ["value.*"], parts={"value": DecodedPart(format=made_by)}, wanted=wanted)
 

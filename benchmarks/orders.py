@@ -24,6 +24,7 @@ __all__ = [
     "mismatched",
     "orders",
     "protobuf",
+    "shuffled",
 ]
 
 DDL = (
@@ -110,6 +111,14 @@ def json_text(order: dict[str, Any]) -> bytes:
 def mismatched(order: dict[str, Any]) -> bytes:
     """Return a row as JSON in which one field has another type than the schema says."""
     return json_text({**order, "ok": "yes"})
+
+
+def shuffled(order: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose fields, and those of its address, are in an order of their own; always the same."""
+    rng = random.Random(order["id"])
+    address = order["address"]
+    mixed = {**order, "address": {name: address[name] for name in rng.sample(sorted(address), len(address))}}
+    return {name: mixed[name] for name in rng.sample(sorted(mixed), len(mixed))}
 
 
 def avro(order: dict[str, Any]) -> bytes:
