@@ -98,12 +98,23 @@ def enum_names(enum: EnumDescriptor) -> dict[int, str]:
 
 
 def _is_checked(field: FieldDescriptor) -> bool:
-    """Return whether a string has to be UTF-8: in proto3, and in editions unless a feature says otherwise."""
+    """Return whether a string has to be UTF-8, as in Protobuf's library for Java.
+
+    It has to be in maps, in proto3, in files with ``java_string_check_utf8``, and in editions unless a
+    feature says otherwise.
+    """
+    message = field.containing_type
     file = descriptor_pb2.FileDescriptorProto()
     field.file.CopyToProto(file)
+    if message.GetOptions().map_entry or file.options.java_string_check_utf8:
+        return True
     if file.syntax != "editions":
         return bool(file.syntax == "proto3")
-    for options in (field.GetOptions(), file.options):
+    # The options of a descriptor have lost their features: those of its definition have them.
+    around = descriptor_pb2.DescriptorProto()
+    message.CopyToProto(around)
+    own = next(each.options for each in around.field if each.number == field.number)
+    for options in (own, file.options):
         if options.features.HasField("utf8_validation"):
             return bool(options.features.utf8_validation == descriptor_pb2.FeatureSet.VERIFY)
     return True

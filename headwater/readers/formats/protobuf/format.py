@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headwater.core.errors import OptionError
 from headwater.core.imports import importing
 from headwater.readers.formats.format import Format, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
@@ -41,7 +42,8 @@ class ProtobufFormat(Format):
         """Return the columns of the message, then the one for corrupt values.
 
         Raises:
-            OptionError: the descriptor set has no such message, or one that cannot become columns.
+            OptionError: the descriptor set has no such message, or one that cannot become columns:
+                it contains itself, or has no fields.
             MissingDependencyError: protobuf is not installed.
         """
         with importing(NEEDED_FOR, extra="formats"):
@@ -53,6 +55,8 @@ class ProtobufFormat(Format):
         message = find_message(self.descriptor_set, self.message)
         columns = MessageSchema(upcast_unsigned=self.upcast_unsigned, enums_as_ints=self.enums_as_ints)
         fields = columns.of(message)
+        if not fields:
+            raise OptionError(f"the message {message.full_name} has no field that becomes a column")
         if self.options.corrupt_column is not None:
             fields.append(pa.field(self.options.corrupt_column, pa.string()))
         return pa.schema(fields)

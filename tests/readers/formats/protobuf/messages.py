@@ -11,17 +11,29 @@ import random
 import re
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, duration_pb2, message_factory, timestamp_pb2
+from google.protobuf import (
+    any_pb2,
+    descriptor_pb2,
+    descriptor_pool,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    message_factory,
+    timestamp_pb2,
+    wrappers_pb2,
+)
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 FIELD = descriptor_pb2.FieldDescriptorProto
+FEATURES = descriptor_pb2.FeatureSet
 SCALARS = {
     "double": 1, "float": 2, "int64": 3, "uint64": 4, "int32": 5, "fixed64": 6, "fixed32": 7, "bool": 8,
     "string": 9, "bytes": 12, "uint32": 13, "sfixed32": 15, "sfixed64": 16, "sint32": 17, "sint64": 18,
 }  # fmt: skip
 OPTIONAL, REQUIRED, REPEATED = 1, 2, 3
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_TIMES = {"google.protobuf.Timestamp", "google.protobuf.Duration"}
 MOST_SECONDS = 9_223_372_036_854
 
 
@@ -140,16 +152,62 @@ def _old() -> descriptor_pb2.FileDescriptorProto:
     return file.proto
 
 
-NEW, OLD = _new(), _old()
-DESCRIPTOR_SET = descriptor_pb2.FileDescriptorSet(file=[NEW, OLD]).SerializeToString()
+def _edition() -> descriptor_pb2.FileDescriptorProto:
+    """Return an edition's file, with features on fields, and with well-known types."""
+    file = _File("edition", "editions")
+    file.proto.edition = descriptor_pb2.EDITION_2023
+    well_known = (any_pb2, empty_pb2, field_mask_pb2, wrappers_pb2)
+    file.proto.dependency.extend(module.DESCRIPTOR.name for module in well_known)
+    file.enum("Open", NONE=0, RED=1)
+    file.enum("Closed", LOW=1, HIGH=9)
+    file.proto.enum_type[1].options.features.enum_type = FEATURES.CLOSED
+    part = file.message("Part")
+    part.field.add(name="n", number=1, type=5, label=OPTIONAL)
+    whole = file.message("Whole")
+
+    def add(name: str, kind: int | str, label: int = OPTIONAL, **features: int) -> None:
+        kinds = {"type": kind} if isinstance(kind, int) else {"type_name": kind}
+        added = whole.field.add(name=name, number=len(whole.field) + 1, label=label, **kinds)
+        if isinstance(kind, str):
+            added.type = 14 if kind in {".edition.Open", ".edition.Closed"} else 11
+        for feature, setting in features.items():
+            setattr(added.options.features, feature, setting)
+
+    for name in ("int32", "uint64", "bytes", "string"):
+        add(f"explicit_{name}", SCALARS[name])
+        add(f"implicit_{name}", SCALARS[name], field_presence=FEATURES.IMPLICIT)
+    add("unchecked", SCALARS["string"], utf8_validation=FEATURES.NONE)
+    add("unchecked_ones", SCALARS["string"], REPEATED, utf8_validation=FEATURES.NONE)
+    add("packed", SCALARS["int32"], REPEATED)
+    add("expanded", SCALARS["int32"], REPEATED, repeated_field_encoding=FEATURES.EXPANDED)
+    for label, many in ((OPTIONAL, ""), (REPEATED, "_ones")):
+        add(f"open{many}", ".edition.Open", label)
+        add(f"closed{many}", ".edition.Closed", label)
+        add(f"part{many}", ".edition.Part", label)
+        add(f"delimited{many}", ".edition.Part", label, message_encoding=FEATURES.DELIMITED)
+        for name in ("Int32Value", "UInt64Value", "BoolValue", "StringValue", "BytesValue", "DoubleValue"):
+            add(f"{name.lower()}{many}", f".google.protobuf.{name}", label)
+        for name in ("Any", "FieldMask", "Empty", "Timestamp"):
+            add(f"{name.lower()}{many}", f".google.protobuf.{name}", label)
+    whole.field.add(name="standard", number=98, type=5, label=OPTIONAL, default_value="42")
+    required = whole.field.add(name="id", number=99, type=3, label=OPTIONAL)
+    required.options.features.field_presence = FEATURES.LEGACY_REQUIRED
+    file.map(whole, "texts", 110, 9, type=9)
+    file.map(whole, "opens", 111, 9, type=14, type_name=".edition.Open")
+    file.map(whole, "wrapped", 112, 5, type=11, type_name=".google.protobuf.Int32Value")
+    return file.proto
+
+
+NEW, OLD, EDITION = _new(), _old(), _edition()
+DESCRIPTOR_SET = descriptor_pb2.FileDescriptorSet(file=[NEW, OLD, EDITION]).SerializeToString()
 _POOL = descriptor_pool.DescriptorPool()
-for _module in (timestamp_pb2, duration_pb2):
+for _module in (any_pb2, duration_pb2, empty_pb2, field_mask_pb2, timestamp_pb2, wrappers_pb2):
     _POOL.AddSerializedFile(_module.DESCRIPTOR.serialized_pb)
-for _proto in (NEW, OLD):
+for _proto in (NEW, OLD, EDITION):
     _POOL.AddSerializedFile(_proto.SerializeToString())
 MESSAGES = {
     name: message_factory.GetMessageClass(_POOL.FindMessageTypeByName(name))
-    for name in ("new.Whole", "old.Whole", "new.Part")
+    for name in ("new.Whole", "old.Whole", "edition.Whole", "new.Part")
 }
 
 
@@ -232,7 +290,7 @@ def _column(message: Message, field: FieldDescriptor) -> Any:
 
 def _plain(field: FieldDescriptor, value: Any) -> Any:
     if field.message_type is not None:
-        return _time(value) if field.message_type.full_name.startswith("google.") else _row(value)
+        return _time(value) if field.message_type.full_name in _TIMES else _row(value)
     if field.enum_type is not None:
         names = {each.number: each.name for each in field.enum_type.values}
         return names.get(value, f"UNKNOWN_ENUM_VALUE_{field.enum_type.name}_{value}")
@@ -265,7 +323,7 @@ class Writer:
 
     def value(self, name: str) -> bytes:
         data = self.message(MESSAGES[name].DESCRIPTOR)
-        if name == "old.Whole" and self._rng.random() < 0.9:
+        if name in {"old.Whole", "edition.Whole"} and self._rng.random() < 0.9:
             data += _tag(99, 0) + self._varint(self._number())
         if self._rng.random() < 0.3:
             data = self._broken(data)

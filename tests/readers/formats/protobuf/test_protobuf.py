@@ -68,7 +68,7 @@ def differences(name: str, count: int, seed: int) -> tuple[int, int]:
     return good, count - good
 
 
-@pytest.mark.parametrize("name", ["new.Whole", "old.Whole"])
+@pytest.mark.parametrize("name", ["new.Whole", "old.Whole", "edition.Whole"])
 def test_protobufs_own_library_takes_and_rejects_the_same_values(name: str, seed: int) -> None:
     good, bad = differences(name, 3000, seed)
     assert good > 1000, "most of them have to say something"
@@ -77,7 +77,7 @@ def test_protobufs_own_library_takes_and_rejects_the_same_values(name: str, seed
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["new.Whole", "old.Whole"])
+@pytest.mark.parametrize("name", ["new.Whole", "old.Whole", "edition.Whole"])
 def test_a_million_values_are_as_protobufs_own_library_has_them(name: str, seed: int) -> None:
     differences(name, 500_000, seed)
 
@@ -170,7 +170,9 @@ def test_columns_grow_with_the_values_over_several_calls() -> None:
 
 def test_the_name_of_a_message_may_do_without_its_package() -> None:
     assert ProtobufFormat(descriptor_set=DESCRIPTOR_SET, message="Inner").schema().names == ["x", "texts"]
-    with pytest.raises(OptionError, match=r"new\.Whole and old\.Whole: write the package too"):
+    with pytest.raises(
+        OptionError, match=r"new\.Whole and old\.Whole and edition\.Whole: write the package too"
+    ):
         ProtobufFormat(descriptor_set=DESCRIPTOR_SET, message="Whole").schema()
     with pytest.raises(OptionError, match=r"no message 'new\.Hole'; did you mean 'new\.Whole'"):
         ProtobufFormat(descriptor_set=DESCRIPTOR_SET, message="new.Hole").schema()
@@ -199,3 +201,67 @@ def test_a_message_that_contains_itself_is_refused_with_its_path(label: int) -> 
     tree = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
     with pytest.raises(OptionError, match=r"field tree of message t\.Branch in t\.Tree is of type"):
         ProtobufFormat(descriptor_set=tree, message="t.Tree").schema()
+
+
+def test_well_known_types_are_structs_of_their_fields_as_in_spark() -> None:
+    schema = ProtobufFormat(descriptor_set=DESCRIPTOR_SET, message="edition.Whole").schema()
+    assert schema.field("int32value").type == pa.struct([("value", pa.int32())])
+    assert schema.field("any").type == pa.struct([("type_url", pa.string()), ("value", pa.binary())])
+    assert schema.field("fieldmask").type == pa.struct([("paths", pa.list_(pa.string()))])
+    assert schema.field("timestamp").type == pa.timestamp("us", tz="UTC")
+    assert not {"empty", "empty_ones"} & set(schema.names)
+
+
+def file_of(
+    message: descriptor_pb2.DescriptorProto, *imports: str, **more: Any
+) -> descriptor_pb2.FileDescriptorProto:
+    return descriptor_pb2.FileDescriptorProto(
+        name="one.proto", package="one", message_type=[message], dependency=imports, **more
+    )
+
+
+def format_of(file: descriptor_pb2.FileDescriptorProto) -> ProtobufFormat:
+    content = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
+    return ProtobufFormat(descriptor_set=content, message=file.message_type[0].name)
+
+
+@pytest.mark.parametrize("kind", ["Struct", "Value", "ListValue"])
+def test_the_well_known_types_that_contain_themselves_are_refused(kind: str) -> None:
+    message = descriptor_pb2.DescriptorProto(name="Holder")
+    message.field.add(name="x", number=1, type=11, type_name=f".google.protobuf.{kind}", label=OPTIONAL)
+    file = file_of(message, "google/protobuf/struct.proto", syntax="proto3")
+    with pytest.raises(
+        OptionError, match=rf"google\.protobuf\.{kind}\b.* again, and columns cannot be recursive"
+    ):
+        format_of(file).schema()
+
+
+def test_a_message_without_a_column_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"new\.Empty has no field that becomes a column"):
+        ProtobufFormat(descriptor_set=DESCRIPTOR_SET, message="new.Empty").schema()
+
+
+def test_a_key_that_stands_twice_in_a_map_stays_twice_as_in_spark() -> None:
+    entries = [MESSAGES["new.Whole"](numbers={"k": number}).SerializeToString() for number in (1, 2)]
+    decoder = WHOLE.decoder()
+    assert appended(decoder, [b"".join(entries)]) == {}
+    numbers = decoder.finish()[WHOLE.schema().names.index("numbers")]
+    assert numbers.to_pylist() == [[("k", 1), ("k", 2)]]
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_strings_of_proto2_are_checked_in_maps_and_where_the_file_asks_for_it(checks: bool) -> None:
+    message = descriptor_pb2.DescriptorProto(name="Texts")
+    message.field.add(name="text", number=1, type=9, label=OPTIONAL)
+    entry = message.nested_type.add(name="TextsEntry")
+    entry.options.map_entry = True
+    for number, name in enumerate(("key", "value"), 1):
+        entry.field.add(name=name, number=number, type=9, label=OPTIONAL)
+    message.field.add(name="texts", number=2, type=11, type_name=".one.Texts.TextsEntry", label=REPEATED)
+    options = descriptor_pb2.FileOptions(java_string_check_utf8=checks)
+    rows, bad = decoded(
+        format_of(file_of(message, syntax="proto2", options=options)),
+        [b"\x0a\x01\xff", b"\x12\x03\x0a\x01\xff", b"\x12\x03\x12\x01\xff"],
+    )
+    assert bad == dict.fromkeys(range(0 if checks else 1, 3), "has a string that is not UTF-8")
+    assert rows[0]["text"] == (None if checks else "\N{REPLACEMENT CHARACTER}")
