@@ -87,8 +87,9 @@ FRAME_LEFT = 1
 FRAME_BEGIN = 2
 """Where the element in hand begins: to notice elements without bytes."""
 
-MOST_EMPTY_ITEMS = 1 << 16
-"""So many elements without bytes a value may have: an array of nulls needs few bytes to have very many."""
+MOST_EMPTY_ITEMS = 1_024
+"""So many elements without bytes a value may have: an array of empty records needs few bytes to have very
+many, and a batch has up to 65,536 values."""
 
 # What the kernel is given, as addresses and numbers.
 IN_DATA = 0
@@ -145,5 +146,5 @@ REASONS = {
     REASON_DECIMAL: "has a decimal with more digits than its type",
     REASON_NO_DIGITS: "has a decimal without a byte",
     REASON_TIME: "has a time that is too far away for microseconds",
-    REASON_EMPTY_ITEMS: "has very many elements without bytes",
+    REASON_EMPTY_ITEMS: f"has more than {MOST_EMPTY_ITEMS:,} elements without bytes",
 }

@@ -274,14 +274,25 @@ def test_types_that_name_each_other_over_and_over_are_refused() -> None:
         AvroValueFormat(json.dumps(kind))
 
 
-def test_very_many_elements_without_bytes_are_refused() -> None:
+def test_a_value_has_1024_elements_without_bytes_at_the_most() -> None:
+    empty = {"type": "array", "items": record(name="I")}
     reader = record(
         field({"type": "array", "items": record({"name": "y", "type": "int", "default": 1}, name="I")})
     )
-    writer = record(field({"type": "array", "items": record(name="I")}))
+    writer = record(field(empty), {"name": "skipped", "type": {**empty, "items": "I"}})
     made = AvroValueFormat(json.dumps(reader), json.dumps(writer))
-    _, bad = decode(made, [b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"])
+
+    def value(read: int, skipped: int) -> bytes:
+        return encode(writer, {"x": [{}] * read, "skipped": [{}] * skipped})
+
+    values = [value(1_024, 0), value(1_025, 0), value(24, 1_000), value(25, 1_000)]
+    values += [b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", value(3, 0)]
+    decoder = made.decoder()
+    bad = decoder.append(spans(values))
     assert bad is not None
+    assert bad.rows.tolist() == [1, 3, 4]
+    assert decoder.reason(int(bad.reasons[0])) == "has more than 1,024 elements without bytes"
+    assert [len(row["x"] or ()) for row in rows(made, decoder)] == [1_024, 0, 24, 0, 0, 3]
 
 
 def test_it_is_the_same_after_pickling() -> None:

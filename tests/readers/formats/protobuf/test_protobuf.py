@@ -123,6 +123,34 @@ def test_unsigned_numbers_and_enums_have_the_types_that_were_asked_for() -> None
     assert [int(value) for value in [row["a_uint64"], *row["r_uint64"]]] == [2**64 - 1, 1, 2**63]
 
 
+def test_a_time_is_good_up_to_the_last_microsecond_of_64_bits() -> None:
+    """Nanoseconds are an int32, which may be more than a second."""
+    most = 2**63 - 1
+    seconds, micros = divmod(most, 1_000_000)
+    parts = [
+        (seconds, micros * 1_000 + 999),
+        (seconds, (micros + 1) * 1_000),
+        (seconds, 2**31 - 1),
+        (seconds - 1, 2**31 - 1),
+        (-seconds, -micros * 1_000),
+        (-seconds, -(micros + 1) * 1_000),
+        (-seconds, -(micros + 2) * 1_000),
+        (-seconds, -(2**31)),
+        (-seconds, 2**31 - 1),
+    ]
+    values = []
+    for each_seconds, nanos in parts:
+        late = MESSAGES["new.Whole"]()
+        late.time.seconds = each_seconds
+        late.time.nanos = nanos
+        values.append(late.SerializeToString())
+    rows, bad = decoded(WHOLE, values)
+    assert sorted(bad) == [1, 2, 3, 6, 7]
+    assert set(bad.values()) == {"has a time that does not fit into 64 bits of microseconds"}
+    whole = [row["time"] for at, row in enumerate(rows) if at not in bad]
+    assert whole == [("us", most), ("us", -most), ("us", -most - 1), ("us", -seconds * 1_000_000 + 2147483)]
+
+
 def test_bad_values_say_why_and_the_next_ones_are_read() -> None:
     good = MESSAGES["new.Whole"](r_string=["a"], a_string="x", parts=[{"counts": [1, 2]}]).SerializeToString()
     cut = good[:-1]
