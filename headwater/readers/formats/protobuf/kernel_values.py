@@ -58,6 +58,8 @@ from headwater.readers.kernels.varints import MOST_LONG_BYTES, varint
 
 _MOST_SECONDS = 9_223_372_036_854
 """More do not fit into 64 bits as microseconds."""
+_MOST_MICROS = (1 << 63) - 1
+_LEAST_MICROS = -(1 << 63)
 
 
 @always_inlined
@@ -189,7 +191,11 @@ def put_time(plan: int, op: int, entry: int) -> int:
     nanos = load_field(words, 1)
     if seconds > _MOST_SECONDS or seconds < -_MOST_SECONDS:
         return BAD_TIME
-    micros = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)  # towards zero, as Spark has it
+    micros = seconds * 1_000_000
+    more = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)  # towards zero, as Spark has it
+    # Before the addition, which would wrap around.
+    if (micros > 0 and more > _MOST_MICROS - micros) or (micros < 0 and more < _LEAST_MICROS - micros):
+        return BAD_TIME
     node = load_field(op, OP_NODE)
     if load_field(op, OP_REPEATED):
         entry = append_element(plan, node)
@@ -197,5 +203,5 @@ def put_time(plan: int, op: int, entry: int) -> int:
             return STOPPED
     else:
         set_valid(node, entry)
-    store_int64(get(node, NODE_VALUES) + 8 * entry, seconds * 1_000_000 + micros)
+    store_int64(get(node, NODE_VALUES) + 8 * entry, micros + more)
     return GOOD

@@ -305,9 +305,10 @@ def _plain(field: FieldDescriptor, value: Any) -> Any:
 
 
 def _time(value: Any) -> tuple[str, int]:
-    if abs(value.seconds) > MOST_SECONDS:
+    micros = value.seconds * 1_000_000 + int(value.nanos / 1000)
+    if abs(value.seconds) > MOST_SECONDS or not -(2**63) <= micros < 2**63:
         raise RejectedError
-    return "us", value.seconds * 1_000_000 + int(value.nanos / 1000)
+    return "us", micros
 
 
 def as_base64(data: bytes) -> str:
