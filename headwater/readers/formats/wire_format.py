@@ -53,14 +53,18 @@ class Reasons:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
+        self._texts: list[str] = []
 
     def code(self, reason: str) -> int:
         """Return the code of a reason."""
-        return self._codes.setdefault(reason, -1 - len(self._codes))
+        if reason not in self._codes:
+            self._texts.append(reason)
+            self._codes[reason] = -len(self._texts)
+        return self._codes[reason]
 
     def reason(self, code: int) -> str:
         """Return the reason of a code."""
-        return list(self._codes)[-1 - code]
+        return self._texts[-1 - code]
 
 
 class HeaderSizes(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.readers.formats.protobuf.message_indexes import MessageHeader
+    from headwater.readers.formats.protobuf.proto_names import MessageNames
     from headwater.readers.formats.registry.client import RegisteredSchema
 
 
@@ -62,7 +64,6 @@ class ConfluentProtobufFormat(Format):
 
     def _name(self, header: MessageHeader, row: int) -> str | None:
         """Return the name of the message that a value says that it is."""
-        from headwater.readers.formats.protobuf.proto_names import MessageNames
         from headwater.readers.formats.registry.client import registry
 
         try:
@@ -73,7 +74,15 @@ class ConfluentProtobufFormat(Format):
             raise SourceError(
                 f"the schema of id {header.schema_id} is of the kind {found.kind}, not PROTOBUF", position=row
             )
-        return MessageNames(found.text).at(header.indexes)
+        return _names(found.text).at(header.indexes)
+
+
+@functools.lru_cache(maxsize=64)
+def _names(schema: str) -> MessageNames:
+    """Return the messages of a schema: values may name each of them."""
+    from headwater.readers.formats.protobuf.proto_names import MessageNames
+
+    return MessageNames(schema)
 
 
 def registered_messages(schema: RegisteredSchema, message: str | None) -> tuple[bytes, str]:

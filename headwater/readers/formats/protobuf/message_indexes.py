@@ -19,6 +19,9 @@ from headwater.readers.kernels.arrays import Int64Array
 _MOST_BYTES: Final = 64
 """No message is nested so deeply that its indexes need more."""
 _MOST_INDEXES: Final = 32
+_MOST_KINDS: Final = 8
+"""So many different headers are looked for in all values at once. Values that are left are taken one by one:
+otherwise the work would grow with the square of their number."""
 _CONTINUES: Final = 0x80
 _NO_INDEXES: Final = "has no message indexes behind the id of its schema, as Confluent's wire format has them"
 
@@ -49,27 +52,38 @@ class MessageHeaders:
         """Return the sizes of headers, and which messages are bad."""
         found = HeaderSizes(np.zeros(len(spans.sizes), np.int64), np.zeros(len(spans.sizes), np.int64))
         rows = np.flatnonzero(there)
-        if len(rows):
-            self._alike(spans, rows, found)
+        for _ in range(_MOST_KINDS):
+            if not len(rows):
+                break
+            rows = self._alike(spans, rows, found)
+        for row in rows.tolist():
+            self._one(spans, row, found)
         return found
 
-    def _alike(self, spans: Spans, rows: Int64Array, found: HeaderSizes) -> None:
-        """Take together what begins as the first one does: mostly all values of a topic."""
-        while len(rows):
-            first = int(rows[0])
-            start = int(spans.starts[first])
-            begin = spans.data[start : start + min(int(spans.sizes[first]), _MOST_BYTES)].tobytes()
-            header = _parsed(begin)
-            if header is None:
-                found.bad[first] = self._reasons.code(_NO_INDEXES)
-                rows = rows[1:]
-                continue
-            same = spans.sizes[rows] >= header.size
-            for at in range(header.size):
-                same[same] = spans.data[spans.starts[rows[same]] + at] == begin[at]
-            found.sizes[rows[same]] = header.size
-            found.bad[rows[same]] = self._code(header, first)
-            rows = rows[~same]
+    def _alike(self, spans: Spans, rows: Int64Array, found: HeaderSizes) -> Int64Array:
+        """Take together what begins as the first one does, mostly all of a topic. Return the others."""
+        first = int(rows[0])
+        begin = self._one(spans, first, found)
+        if not begin:
+            return rows[1:]
+        same = spans.sizes[rows] >= len(begin)
+        for at, byte in enumerate(begin):
+            same[same] = spans.data[spans.starts[rows[same]] + at] == byte
+        found.sizes[rows[same]] = found.sizes[first]
+        found.bad[rows[same]] = found.bad[first]
+        return rows[~same]
+
+    def _one(self, spans: Spans, row: int, found: HeaderSizes) -> bytes:
+        """Take one value; return its header, nothing if it has none."""
+        start = int(spans.starts[row])
+        begin = spans.data[start : start + min(int(spans.sizes[row]), _MOST_BYTES)].tobytes()
+        header = _parsed(begin)
+        if header is None:
+            found.bad[row] = self._reasons.code(_NO_INDEXES)
+            return b""
+        found.sizes[row] = header.size
+        found.bad[row] = self._code(header, row)
+        return begin[: header.size]
 
     def _code(self, header: MessageHeader, row: int) -> int:
         if header not in self._codes:

@@ -6,17 +6,21 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from google.protobuf import descriptor_pb2, type_pb2
 from google.protobuf.message import Message
 
 from headwater.core.errors import DeadlineError, FormatSchemaError, SourceError
 from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.protobuf import proto_names
 from headwater.readers.formats.protobuf.confluent import ConfluentProtobufFormat, registered_messages
 from headwater.readers.formats.protobuf.format import ProtobufFormat
-from headwater.readers.formats.protobuf.proto_names import MessageNames
+from headwater.readers.formats.protobuf.message_indexes import MessageHeaders
+from headwater.readers.formats.protobuf.proto_names import MessageNames, serialized_descriptor
 from headwater.readers.formats.registry.client import SchemaRegistry
 from headwater.readers.formats.registry.settings import RegistrySettings
+from headwater.readers.formats.wire_format import Reasons
 from tests.readers.formats.avro.values import decode, spans
 from tests.readers.formats.scripted_registry import ScriptedRegistry
 
@@ -187,6 +191,47 @@ def test_an_unknown_id_is_an_error_of_that_value_and_so_is_a_schema_of_another_k
     with pytest.raises(SourceError, match="the schema of id 9 is of the kind AVRO") as other:
         decode(made(server, None), [None, None, value(9, (), 1)])
     assert other.value.position == 2
+
+
+def test_values_that_all_name_other_messages_are_looked_at_a_few_times_each() -> None:
+    class Counted(np.ndarray[Any, np.dtype[np.int64]]):
+        """Counts how many of its elements are asked for."""
+
+        looks = 0
+
+        def __getitem__(self, key: Any) -> Any:
+            found = np.asarray(self)[key]
+            Counted.looks += found.size
+            return found
+
+    count = 4_000
+    given = spans([value(7, (at,), 1) if at % 2 else b"\0\0\0\0\7\xff" for at in range(count)])
+    given = given._replace(starts=given.starts.view(Counted))
+    reasons = Reasons()
+    headers = MessageHeaders(lambda header, _: f"is {header.indexes[0]}", reasons)
+    found = headers(given, np.ones(count, np.bool_))
+    assert [reasons.reason(code) for code in found.bad[1::2].tolist()] == [
+        f"is {at}" for at in range(1, count, 2)
+    ]
+    assert len(set(found.bad[::2].tolist())) == 1
+    assert found.sizes[1::2].tolist() == [len(zigzag(1, at)) + 5 for at in range(1, count, 2)]
+    assert Counted.looks < 100 * count
+
+
+def test_a_schema_is_parsed_once_however_many_of_its_messages_values_name(
+    server: ScriptedRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    format_ = made(server, None)
+    parsed: list[str] = []
+
+    def counting(schema: str) -> descriptor_pb2.FileDescriptorProto | None:
+        parsed.append(schema)
+        return serialized_descriptor(schema)
+
+    monkeypatch.setattr(proto_names, "serialized_descriptor", counting)
+    found, _ = decode(format_, [value(7, (at,), 1) for at in range(100)])
+    assert [row["id"] for row in found] == [1] + [None] * 99
+    assert len(parsed) <= 1
 
 
 def test_names_are_found_in_text_as_in_descriptors() -> None:
