@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
+from headwater.connector.commands.compile_kernels import add_compile
 from headwater.connector.commands.convert import add_convert
 from headwater.connector.commands.new_source import add_new_source
 
@@ -13,6 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``headwater``; return its exit status."""
     parser = argparse.ArgumentParser("headwater", description="FLIP-27 sources for Apache Spark, in Python.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_compile(commands)
     add_new_source(commands)
     checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
     add_convert(checkpoint.add_subparsers(required=True, metavar="COMMAND"))
