@@ -9,19 +9,17 @@ import argparse
 import getpass
 import shutil
 import socket
-import subprocess
-import tempfile
 import threading
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from paho.mqtt.client import Client, MQTTMessageInfo
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+
+from local_kafka_config import free_port
+from local_server import TIMEOUT_S, LocalServer
 
 __all__ = ["LocalMqtt"]
 
@@ -35,14 +33,11 @@ persistence true
 persistence_location {folder}/
 log_dest stderr
 """
-TIMEOUT_S = 120
-"""Only a broker that hangs takes so long, on a busy machine too."""
-
 ATTEMPTS = 5
 
 
-class LocalMqtt:
-    """A broker in a folder of its own. A context manager.
+class LocalMqtt(LocalServer):
+    """A broker in a folder of its own.
 
     After `stop`, `start` goes on with the sessions and messages that were saved.
 
@@ -53,32 +48,30 @@ class LocalMqtt:
     """
 
     def __init__(self, port: int = 0, *, anonymous: bool = True, more: str = "") -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="headwater-mqtt-"))
+        super().__init__("mqtt")
         self._anonymous = anonymous
         self._more = more
         # A port that was asked for stays, and so does one that the clients know already.
         self._keeps_port = port != 0
-        self.port = port or _free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.port = port or free_port()
 
     @property
     def url(self) -> str:
         """What the option ``broker`` takes."""
         return f"mqtt://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
-        """Start it, and return when it answers."""
+    def _launch(self) -> bool:
         for _ in range(1 if self._keeps_port else ATTEMPTS):
-            if self._begin():
+            if super()._launch():
                 self._keeps_port = True
-                return
+                return True
             # Another program may have taken the free port before mosquitto did.
             if not self._keeps_port:
-                self.port = _free_port()
-        raise RuntimeError(f"mosquitto did not start: {(self._folder / 'log').read_text()[-2000:]}")
+                self.stop()
+                self.port = free_port()
+        return False
 
-    def _begin(self) -> bool:
-        """Start mosquitto; return whether it answers, False if it has ended or takes too long."""
+    def _command(self) -> Sequence[str | Path]:
         config = CONFIG.format(
             port=self.port,
             folder=self._folder,
@@ -86,27 +79,12 @@ class LocalMqtt:
             user=getpass.getuser(),
         )
         (self._folder / "mosquitto.conf").write_text(config + self._more)
-        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [program, "-c", str(self._folder / "mosquitto.conf")], stdout=log, stderr=log
-            )
-        # It has started when its port answers: it says so nowhere else.
-        deadline = time.monotonic() + TIMEOUT_S
-        never = threading.Event()
-        while time.monotonic() < deadline and self._process.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return True
-            never.wait(0.02)
-        return False
+        return [shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", self._folder / "mosquitto.conf"]
 
-    def stop(self) -> None:
-        """End it in good order: sessions and their messages are saved."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(TIMEOUT_S)
-            self._process = None
+    def _answers(self) -> bool:
+        # It says nowhere else that it has started.
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def publish(
         self,
@@ -141,23 +119,6 @@ class LocalMqtt:
         client.disconnect()
         client.loop_stop()
         return len(sent)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main() -> None:

@@ -9,12 +9,11 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
-import time
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from local_server import TIMEOUT_S, LocalServer
 
 __all__ = ["LocalPostgres"]
 
@@ -23,57 +22,43 @@ UNPRIVILEGED = "postgres"
 """Whom it runs as if we are root, which PostgreSQL refuses."""
 
 SETTINGS = "-c listen_addresses= -c fsync=off -c autovacuum=off -k {folder}"
-TIMEOUT_S = 120
 
 
-class LocalPostgres:
-    """A server that listens on a socket in its folder. A context manager."""
+class LocalPostgres(LocalServer):
+    """A server that listens on a socket in its folder."""
+
+    ending = signal.SIGQUIT
+    """At once: what it holds is deleted."""
 
     def __init__(self) -> None:
         self._programs = _programs()
-        self._folder = Path(tempfile.mkdtemp(prefix="headwater-postgres-"))
-        self._user = UNPRIVILEGED if os.geteuid() == 0 else None
-        self._server: subprocess.Popen[bytes] | None = None
-        if self._user is not None:
-            shutil.chown(self._folder, self._user)
+        super().__init__("postgres")
+        if (user := self._user()) is not None:
+            shutil.chown(self._folder, user)
 
     @property
     def conninfo(self) -> str:
         """How libpq reaches it."""
         return f"host={self._folder} user={UNPRIVILEGED} dbname=postgres"
 
-    def start(self) -> None:
-        """Start it, and return when it answers."""
-        initdb = ["--no-sync", "--auth=trust", f"--username={UNPRIVILEGED}", "--encoding=UTF8", "--locale=C"]
-        self._run("initdb", "-D", "data", *initdb)
-        # A child, not a daemon of pg_ctl: what ends this process's group ends the server too.
-        with (self._folder / "log").open("w") as log:
-            self._server = subprocess.Popen(
-                [self._programs / "postgres", "-D", "data", *SETTINGS.format(folder=self._folder).split()],
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                user=self._user,
-            )
-        self._wait_until_it_answers(self._server)
+    def _command(self) -> Sequence[str | Path]:
+        if not (self._folder / "data").exists():
+            initdb = [
+                "--no-sync",
+                "--auth=trust",
+                f"--username={UNPRIVILEGED}",
+                "--encoding=UTF8",
+                "--locale=C",
+            ]
+            self._run("initdb", "-D", "data", *initdb)
+        return [self._programs / "postgres", "-D", "data", *SETTINGS.format(folder=self._folder).split()]
 
-    def stop(self) -> None:
-        """End it at once, and delete what it holds."""
-        if self._server is not None:
-            self._server.send_signal(signal.SIGQUIT)
-            self._server.wait(TIMEOUT_S)
-        shutil.rmtree(self._folder, ignore_errors=True)
+    def _answers(self) -> bool:
+        asking: list[str | Path] = [self._programs / "pg_isready", "-q", "-h", self._folder]
+        return subprocess.run(asking, check=False).returncode == 0
 
-    def _wait_until_it_answers(self, server: subprocess.Popen[bytes]) -> None:
-        give_up_at = time.monotonic() + TIMEOUT_S
-        asking = [str(self._programs / "pg_isready"), "-q", "-h", str(self._folder)]
-        while subprocess.run(asking, check=False).returncode:
-            if server.poll() is not None or time.monotonic() > give_up_at:
-                raise RuntimeError(
-                    f"PostgreSQL does not answer: {(self._folder / 'log').read_text()[-2000:]}"
-                )
-            time.sleep(0.05)
+    def _user(self) -> str | None:
+        return UNPRIVILEGED if os.geteuid() == 0 else None
 
     def _run(self, program: str, *arguments: str) -> None:
         with (self._folder / "output").open("a+") as output:
@@ -83,22 +68,13 @@ class LocalPostgres:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                user=self._user,
+                user=self._user(),
                 timeout=TIMEOUT_S,
                 check=False,
             )
             if done.returncode:
                 output.seek(0)
                 raise RuntimeError(f"{program} failed: {output.read()[-2000:]}")
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def _programs() -> Path:

@@ -10,92 +10,57 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import socket
 import subprocess
-import tempfile
 import threading
-import time
-import urllib.error
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from local_kafka_config import free_port
 from local_kafka_jars import LocalKafkaError, cache_dir, java, locked
+from local_server import LocalServer
 
 __all__ = ["LocalRegistry"]
 
 VERSION = "2.6.13.Final"
 ARTIFACT = f"io.apicurio:apicurio-registry-app:{VERSION}:zip:all"
-TIMEOUT_S = 300
-"""Only a registry that hangs takes so long, on a busy machine too."""
 
 
-class LocalRegistry:
-    """A registry that keeps its schemas in memory. A context manager.
+class LocalRegistry(LocalServer):
+    """A registry that keeps its schemas in memory: what it had is gone when it stops.
 
     Args:
         port: 0 for a free one.
     """
 
     def __init__(self, port: int = 0) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="headwater-registry-"))
-        self.port = port or _free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        super().__init__("registry")
+        self.port = port or free_port()
 
     @property
     def url(self) -> str:
         """What the option ``schema.registry.url`` takes."""
         return f"http://127.0.0.1:{self.port}/apis/ccompat/v7"
 
-    def start(self) -> None:
-        """Start it, and return when it answers."""
-        program = runner()
-        command = [
+    def _command(self) -> Sequence[str | Path]:
+        settings = ["-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={self.port}"]
+        return [
             java(),
             "-Xmx512m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            "-Dquarkus.http.host=127.0.0.1",
+            *settings,
+            "-jar",
+            runner(),
         ]
-        command += [f"-Dquarkus.http.port={self.port}", "-jar", str(program)]
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        deadline = time.monotonic() + TIMEOUT_S
-        never = threading.Event()
-        while time.monotonic() < deadline and self._process.poll() is None:
-            if self._answers():
-                return
-            never.wait(0.1)
-        self.stop()
-        raise RuntimeError(f"the registry did not start: {(self._folder / 'log').read_text()[-2000:]}")
 
     def _answers(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/subjects", timeout=10) as answer:
                 return bool(answer.status == 200)
-        except (OSError, urllib.error.URLError):
+        except OSError:
             return False
-
-    def stop(self) -> None:
-        """End it; what it had is gone."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(TIMEOUT_S)
-            self._process = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def runner() -> Path:
@@ -134,12 +99,6 @@ def _download(folder: Path) -> None:
     with zipfile.ZipFile(archive) as zipped:
         zipped.extractall(folder)
     archive.unlink()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> None:
