@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2, source_context_pb2
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.functions import from_json
 
 from local_kafka import LocalKafka
+from tests.stream_runs import run_stream
 
 FOREVER = {"retention.ms": "-1"}
 Options = Callable[..., dict[str, str]]
@@ -206,55 +207,28 @@ def test_files_of_bad_records_are_the_same_however_the_tasks_are_cut(
     assert sorted(line["offset"] for line in lines) == list(range(0, 5_000, 10))
 
 
-class TestRestarts:
-    @pytest.fixture
-    def run(self, spark: SparkSession, tmp_path: Path) -> Callable[[dict[str, str]], list[tuple[Any, ...]]]:
-        """Read what is new into a file, in one run; return all rows so far."""
+def test_a_restart_goes_on_and_another_schema_stops_it_unless_it_may(
+    spark: SparkSession, kafka: LocalKafka, topic: str, options: Options, tmp_path: Path
+) -> None:
+    def run(options: dict[str, str]) -> list[tuple[str, int]]:
+        value = "value.id" if options.get("valueFormat") == "json" else "value"
+        return run_stream(spark, tmp_path, options, value)
 
-        def running(chosen: dict[str, str]) -> list[tuple[Any, ...]]:
-            def write(frame: DataFrame, batch: int) -> None:
-                value = "value.id" if "struct" in dict(frame.dtypes)["value"] else "value"
-                frame.selectExpr(f"cast({value} as string) as value", "offset").write.mode(
-                    "overwrite"
-                ).parquet(f"{tmp_path}/out/{batch}")
-
-            query = (
-                spark.readStream.format("headwater")
-                .options(startingOffsets="earliest", **chosen)
-                .load()
-                .writeStream.foreachBatch(write)
-                .option("checkpointLocation", f"{tmp_path}/checkpoint")
-                .trigger(availableNow=True)
-                .start()
-            )
-            query.awaitTermination(120)
-            rows = spark.read.parquet(*(str(each) for each in tmp_path.glob("out/*")))
-            return sorted((tuple(row) for row in rows.collect()), key=lambda row: row[1])
-
-        return running
-
-    def test_a_restart_goes_on_and_another_schema_stops_it_unless_it_may(
-        self,
-        kafka: LocalKafka,
-        topic: str,
-        options: Options,
-        run: Callable[[dict[str, str]], list[tuple[Any, ...]]],
-    ) -> None:
-        kafka.create_topic(topic, 1, FOREVER)
-        kafka.produce(topic, [b"a"])
-        assert run(options()) == [("a", 0)]
-        kafka.produce(topic, [b"b"])
-        text = options(valueFormat="text")
-        assert run(text) == [("a", 0), ("b", 1)], "a checkpoint that says nothing of a schema goes on"
-        kafka.produce(topic, [b'{"id": 7}'])
-        both = options(valueFormat="json", valueSchema="id long")
-        with pytest.raises(StreamingQueryException, match="'schemaEvolution'") as stopped:
-            run(both)
-        assert '{"value":{"fields":"struct<value:string>","format":"text"}}' in str(stopped.value)
-        assert '{"value":{"fields":"struct<id:bigint>","format":"json"}}' in str(stopped.value)
-        assert run({**both, "schemaEvolution": "true"}) == [("a", 0), ("b", 1), ("7", 2)]
-        kafka.produce(topic, [b'{"id": 8}'])
-        assert run(both)[-1] == ("8", 3), "the new schema is the one that is logged"
+    kafka.create_topic(topic, 1, FOREVER)
+    kafka.produce(topic, [b"a"])
+    assert run(options()) == [("a", 0)]
+    kafka.produce(topic, [b"b"])
+    text = options(valueFormat="text")
+    assert run(text) == [("a", 0), ("b", 1)], "a checkpoint that says nothing of a schema goes on"
+    kafka.produce(topic, [b'{"id": 7}'])
+    both = options(valueFormat="json", valueSchema="id long")
+    with pytest.raises(StreamingQueryException, match="'schemaEvolution'") as stopped:
+        run(both)
+    assert '{"value":{"fields":"struct<value:string>","format":"text"}}' in str(stopped.value)
+    assert '{"value":{"fields":"struct<id:bigint>","format":"json"}}' in str(stopped.value)
+    assert run({**both, "schemaEvolution": "true"}) == [("a", 0), ("b", 1), ("7", 2)]
+    kafka.produce(topic, [b'{"id": 8}'])
+    assert run(both)[-1] == ("8", 3), "the new schema is the one that is logged"
 
 
 SAMPLE = [b'{"id": 1, "name": "a"}', b'{"id": 2.5, "tags": ["x"]}', b"{", None, b'{"deep": {"x": true}}']
