@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -51,9 +52,24 @@ class LocalServer(ABC):
     def stop(self) -> None:
         """End it; `start` starts it again, in the same folder."""
         if self._process is not None:
+            self.resume()  # what is frozen does not end
             self._process.send_signal(self.ending)
             self._process.wait(TIMEOUT_S)
             self._process = None
+
+    def pause(self) -> None:
+        """Freeze the process (SIGSTOP): connections are accepted and nothing answers.
+
+        Returns when all of its threads have stopped.
+        """
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """End a `pause`. Does nothing if there is none."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def _launch(self) -> bool:
         """Start the process; return whether it answers, False if it has ended or takes too long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from local_kafka import LocalKafka
@@ -26,14 +26,27 @@ def produce(
 class Producer:
     """A thread that goes on producing while other processes are killed; the key of record n is n.
 
+    Args:
+        kafka: the broker.
+        topic: must exist.
+        partitions: take turns.
+        value_of: makes the value of a record from its number, on the thread.
+
     Attributes:
         written: partition, offset and key of the records that the broker has acknowledged.
     """
 
-    def __init__(self, kafka: LocalKafka, topic: str, partitions: int) -> None:
+    def __init__(
+        self,
+        kafka: LocalKafka,
+        topic: str,
+        partitions: int,
+        value_of: Callable[[int], bytes | None] = lambda _: b"value",
+    ) -> None:
         self._kafka = kafka
         self.topic = topic
         self._partitions = partitions
+        self._value_of = value_of
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._produce, name="producer", daemon=True)
         self._failure: BaseException | None = None
@@ -62,7 +75,10 @@ class Producer:
                         (
                             n,
                             producer.send(
-                                self.topic, b"value", str(n).encode(), partition=n % self._partitions
+                                self.topic,
+                                self._value_of(n),
+                                str(n).encode(),
+                                partition=n % self._partitions,
                             ),
                         )
                         for n in chunk
