@@ -10,7 +10,7 @@ from benchmarks.results import Section
 
 __all__ = ["draw"]
 
-_COLOURS = ("#8c8c8c", "#0072b2", "#d9d9d9")
+_COLOURS = ("#8c8c8c", "#0072b2", "#d9d9d9", "#bfcad6")
 _SHOWN = {
     "throughput": (1e-6, "million rows a second, more is better"),
     "formats": (1e-6, "million rows a second, more is better"),
