@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.parity.behaviours import NOT_SUITES_OF_THE_SOURCE, SUITES
 from tests.parity.differences import DIFFERENCES
 
-__all__ = ["differing_tests", "files_of_tests", "render"]
+__all__ = ["differing_tests", "files_of_tests", "functions", "render"]
 
 HERE = Path(__file__).parent
 
@@ -43,11 +43,11 @@ is none.
 
 
 @cache
-def functions() -> list[tuple[str, ast.FunctionDef]]:
-    """Return the tests of this folder, with the names of their files."""
+def functions(folder: Path = HERE) -> list[tuple[str, ast.FunctionDef]]:
+    """Return the tests of a folder, with the names of their files."""
     return [
         (file.name, node)
-        for file in sorted(HERE.glob("test_*.py"))
+        for file in sorted(folder.glob("test_*.py"))
         for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
@@ -58,10 +58,10 @@ def files_of_tests() -> dict[str, str]:
     return {node.name: file for file, node in functions()}
 
 
-def differing_tests() -> dict[str, list[str]]:
-    """Return the tests that show a difference, by its name in the list."""
+def differing_tests(folder: Path = HERE) -> dict[str, list[str]]:
+    """Return the tests of a folder that show a difference, by its name in the list."""
     found: dict[str, list[str]] = {}
-    for _, function in functions():
+    for _, function in functions(folder):
         for node in ast.walk(function):
             match node:
                 case ast.Call(func=ast.Attribute(attr="differs"), args=[ast.Constant(value=str(name)), *_]):

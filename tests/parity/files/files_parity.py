@@ -1,0 +1,187 @@
+"""Reads the same files with Spark's own reader and with ours, and compares rows and schemas exactly.
+
+Many files are read by one job, each for itself: rows are told apart by the name of their file. So thousands
+of generated files cost seconds.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from tests.parity.files.differences import FILES_DIFFERENCES
+from tests.parity.files.plain import plain_rows
+
+__all__ = ["Failed", "FilesParity", "Outcome", "Reading", "Row", "reading"]
+
+Row = tuple[Any, ...]
+_NAME = "_parity_file"
+_METADATA = (
+    "_metadata struct<file_path string, file_name string, file_size bigint, file_block_start bigint, "
+    "file_block_length bigint, file_modification_time timestamp>"
+)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A read that ended with an error. Any error equals any other: words differ, and `said` is for people."""
+
+    said: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Failed)
+
+    def __hash__(self) -> int:
+        return hash(Failed)
+
+
+Outcome = list[Row] | Failed
+"""The rows of a file in their order, or that it could not be read."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, in words that both readers take.
+
+    Attributes:
+        kind: the format.
+        schema: of the rows; None lets both infer it, of all files together.
+        options: all others.
+        suffix: of the files' names; empty for ``.`` and the format.
+    """
+
+    kind: str
+    schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    suffix: str = ""
+
+
+def reading(kind: str, schema: str | None = None, /, **options: str) -> Reading:
+    """Return a `Reading` with these options."""
+    return Reading(kind, schema, options)
+
+
+class FilesParity:
+    """Both readers, and a folder for the files that they read.
+
+    Args:
+        spark: where both run.
+        folder: for files; each comparison has a folder of its own in it.
+    """
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self._folder = folder
+        self._numbers = itertools.count()
+
+    def same(
+        self,
+        how: Reading,
+        files: Sequence[bytes],
+        *,
+        one_by_one: bool = False,
+        may_differ: Mapping[str, Callable[[bytes], bool]] | None = None,
+    ) -> list[Outcome]:
+        """Return what both readers made of each file, which must be the same.
+
+        Args:
+            how: how they are read.
+            files: the contents of files.
+            one_by_one: each file is a read of its own: where one that fails must not fail the others, and
+                where each has a schema of its own to be inferred.
+            may_differ: by the name of an entry of `FILES_DIFFERENCES`: which contents it is about. What is
+                made of these is not compared.
+        """
+        for name in may_differ or {}:
+            assert name in FILES_DIFFERENCES
+        sparks, ours = self.both(how, files, one_by_one=one_by_one)
+        for content, one, other in zip(files, sparks, ours, strict=True):
+            if one != other and not any(meant(content) for meant in (may_differ or {}).values()):
+                raise AssertionError(_difference(how, content, one, other))
+        return ours
+
+    def differs(self, difference: str, how: Reading, content: bytes) -> tuple[Outcome, Outcome]:
+        """Return what Spark and what we make of a file, where the list says that this differs."""
+        assert difference in FILES_DIFFERENCES
+        sparks, ours = self.both(how, [content])
+        assert sparks != ours, f"the difference {difference!r} is no more: take it off the list"
+        return sparks[0], ours[0]
+
+    def both(
+        self, how: Reading, files: Sequence[bytes], *, one_by_one: bool = False
+    ) -> tuple[list[Outcome], list[Outcome]]:
+        """Return what each reader makes of each file: Spark's, then ours."""
+        folder = self._folder / f"{next(self._numbers):04}"
+        folder.mkdir(parents=True)
+        paths = [folder / f"{at:06}{how.suffix or '.' + how.kind.lower()}" for at in range(len(files))]
+        for path, content in zip(paths, files, strict=True):
+            path.write_bytes(content)
+        if one_by_one:
+            reads = [self._both_of([path], str(path), how) for path in paths]
+            return [sparks[0] for sparks, _ in reads], [ours[0] for _, ours in reads]
+        return self._both_of(paths, str(folder), how)
+
+    def _both_of(self, paths: Sequence[Path], url: str, how: Reading) -> tuple[list[Outcome], list[Outcome]]:
+        names = [path.name for path in paths]
+        sparks, sparks_schema = self._read(lambda: self._sparks(url, how), names)
+        ours, our_schema = self._read(lambda: self._ours(url, how), names)
+        if sparks_schema is not None and our_schema is not None and sparks_schema != our_schema:
+            raise AssertionError(
+                f"the schemas differ with {how}\n"
+                f"Spark: {sparks_schema.simpleString()}\nours:  {our_schema.simpleString()}\n"
+                f"first file: {paths[0].read_bytes()[:2000]!r}"
+            )
+        return sparks, ours
+
+    def _sparks(self, url: str, how: Reading) -> DataFrame:
+        reader = self.spark.read.format(how.kind).options(**how.options)
+        return (reader if how.schema is None else reader.schema(how.schema)).load(url)
+
+    def _ours(self, url: str, how: Reading) -> DataFrame:
+        reader = self.spark.read.format("headwater").option("source", "files").option("format", how.kind)
+        reader = reader.option("includeMetadata", "true").options(**how.options)
+        return (reader if how.schema is None else reader.schema(f"{how.schema}, {_METADATA}")).load(url)
+
+    def _read(
+        self, load: Callable[[], DataFrame], names: Sequence[str]
+    ) -> tuple[list[Outcome], StructType | None]:
+        """Return what a read makes of each file, and its schema."""
+        try:
+            frame = load()
+            columns = [f"`{name}`" for name in frame.columns if name != "_metadata"]
+            schema = frame.select(*columns).schema
+            table = frame.selectExpr(*columns, f"_metadata.file_name AS {_NAME}").toArrow()
+        except PySparkException as error:
+            failed = Failed(_first_lines(error))
+            return [failed for _ in names], None
+        found: dict[str, list[Row]] = {name: [] for name in names}
+        for *row, name in plain_rows(table):
+            found[name].append(tuple(row))
+        return [found[name] for name in names], schema
+
+
+def _first_lines(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}"
+    ours = re.search(r"headwater\.core\.errors\.\w+: .*", text)
+    return ours[0] if ours else text[:1500]
+
+
+def _difference(how: Reading, content: bytes, sparks: Outcome, ours: Outcome) -> str:
+    lines = difflib.unified_diff(
+        _shown(sparks), _shown(ours), "Spark's reader", "headwater", lineterm="", n=1
+    )
+    return "\n".join([f"headwater's rows differ from Spark's, of {content[:4000]!r}\nwith {how}", *lines])
+
+
+def _shown(result: Outcome) -> list[str]:
+    return pformat(result, width=110, compact=True).splitlines()
