@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from pprint import pformat
-from typing import Any
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from tests.parity.files.differences import FILES_DIFFERENCES
@@ -25,6 +27,7 @@ from tests.parity.files.plain import plain_rows
 __all__ = ["Failed", "FilesParity", "Outcome", "Reading", "Row", "reading"]
 
 Row = tuple[Any, ...]
+_Reader: TypeAlias = DataFrameReader | DataStreamReader
 _NAME = "_parity_file"
 _METADATA = (
     "_metadata struct<file_path string, file_name string, file_size bigint, file_block_start bigint, "
@@ -90,6 +93,7 @@ class FilesParity:
         files: Sequence[bytes],
         *,
         one_by_one: bool = False,
+        streaming: bool = False,
         may_differ: Mapping[str, Callable[[bytes], bool]] | None = None,
     ) -> list[Outcome]:
         """Return what both readers made of each file, which must be the same.
@@ -99,12 +103,13 @@ class FilesParity:
             files: the contents of files.
             one_by_one: each file is a read of its own: where one that fails must not fail the others, and
                 where each has a schema of its own to be inferred.
+            streaming: both read a stream, which takes what is there and ends.
             may_differ: by the name of an entry of `FILES_DIFFERENCES`: which contents it is about. What is
                 made of these is not compared.
         """
         for name in may_differ or {}:
             assert name in FILES_DIFFERENCES
-        sparks, ours = self.both(how, files, one_by_one=one_by_one)
+        sparks, ours = self.both(how, files, one_by_one=one_by_one, streaming=streaming)
         for content, one, other in zip(files, sparks, ours, strict=True):
             if one != other and not any(meant(content) for meant in (may_differ or {}).values()):
                 raise AssertionError(_difference(how, content, one, other))
@@ -118,7 +123,7 @@ class FilesParity:
         return sparks[0], ours[0]
 
     def both(
-        self, how: Reading, files: Sequence[bytes], *, one_by_one: bool = False
+        self, how: Reading, files: Sequence[bytes], *, one_by_one: bool = False, streaming: bool = False
     ) -> tuple[list[Outcome], list[Outcome]]:
         """Return what each reader makes of each file: Spark's, then ours."""
         folder = self._folder / f"{next(self._numbers):04}"
@@ -127,14 +132,25 @@ class FilesParity:
         for path, content in zip(paths, files, strict=True):
             path.write_bytes(content)
         if one_by_one:
-            reads = [self._both_of([path], str(path), how) for path in paths]
+            reads = [self._both_of([path], str(path), how, streaming=streaming) for path in paths]
             return [sparks[0] for sparks, _ in reads], [ours[0] for _, ours in reads]
-        return self._both_of(paths, str(folder), how)
+        return self._both_of(paths, str(folder), how, streaming=streaming)
 
-    def _both_of(self, paths: Sequence[Path], url: str, how: Reading) -> tuple[list[Outcome], list[Outcome]]:
+    def _both_of(
+        self, paths: Sequence[Path], url: str, how: Reading, *, streaming: bool
+    ) -> tuple[list[Outcome], list[Outcome]]:
         names = [path.name for path in paths]
-        sparks, sparks_schema = self._read(lambda: self._sparks(url, how), names)
-        ours, our_schema = self._read(lambda: self._ours(url, how), names)
+        kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
+        with_metadata = how.schema and f"{how.schema}, {_METADATA}"
+        sparks, sparks_schema = self._read(
+            lambda: _load(self._reader(how.kind, streaming=streaming), url, how, how.schema), names
+        )
+        ours, our_schema = self._read(
+            lambda: _load(
+                self._reader("headwater", streaming=streaming).options(**kinds), url, how, with_metadata
+            ),
+            names,
+        )
         if sparks_schema is not None and our_schema is not None and sparks_schema != our_schema:
             raise AssertionError(
                 f"the schemas differ with {how}\n"
@@ -143,14 +159,8 @@ class FilesParity:
             )
         return sparks, ours
 
-    def _sparks(self, url: str, how: Reading) -> DataFrame:
-        reader = self.spark.read.format(how.kind).options(**how.options)
-        return (reader if how.schema is None else reader.schema(how.schema)).load(url)
-
-    def _ours(self, url: str, how: Reading) -> DataFrame:
-        reader = self.spark.read.format("headwater").option("source", "files").option("format", how.kind)
-        reader = reader.option("includeMetadata", "true").options(**how.options)
-        return (reader if how.schema is None else reader.schema(f"{how.schema}, {_METADATA}")).load(url)
+    def _reader(self, kind: str, *, streaming: bool) -> _Reader:
+        return (self.spark.readStream if streaming else self.spark.read).format(kind)
 
     def _read(
         self, load: Callable[[], DataFrame], names: Sequence[str]
@@ -160,14 +170,34 @@ class FilesParity:
             frame = load()
             columns = [f"`{name}`" for name in frame.columns if name != "_metadata"]
             schema = frame.select(*columns).schema
-            table = frame.selectExpr(*columns, f"_metadata.file_name AS {_NAME}").toArrow()
+            tables = self._tables(frame.selectExpr(*columns, f"_metadata.file_name AS {_NAME}"))
         except PySparkException as error:
             failed = Failed(_first_lines(error))
             return [failed for _ in names], None
         found: dict[str, list[Row]] = {name: [] for name in names}
-        for *row, name in plain_rows(table):
+        for *row, name in itertools.chain.from_iterable(map(plain_rows, tables)):
             found[name].append(tuple(row))
         return [found[name] for name in names], schema
+
+    def _tables(self, frame: DataFrame) -> list[pa.Table]:
+        """Return all rows of a batch frame, or of a stream that takes what is there and ends."""
+        if not frame.isStreaming:
+            return [frame.toArrow()]
+        tables: list[pa.Table] = []
+        checkpoint = self._folder / f"checkpoint{next(self._numbers)}"
+        query = (
+            frame.writeStream.foreachBatch(lambda rows, _: tables.append(rows.toArrow()))
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return tables
+
+
+def _load(reader: _Reader, url: str, how: Reading, schema: str | None) -> DataFrame:
+    reader = reader.options(**how.options)
+    return (reader if schema is None else reader.schema(schema)).load(url)
 
 
 def _first_lines(error: BaseException) -> str:
