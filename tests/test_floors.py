@@ -43,7 +43,15 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), SYSTEMS],
     "headwater.readers.formats": [
         ("format", "format_options", "table_layout", "bad_records_location"),
-        ("column_table", "corrupt_column", "decoded_part", "kernel_columns", "registry", "row_arrays"),
+        (
+            "bad_record_lines",
+            "column_table",
+            "corrupt_column",
+            "decoded_part",
+            "kernel_columns",
+            "registry",
+            "row_arrays",
+        ),
         ("kernel_text", "row_emitter", "wire_format"),
         ("avro", "confluent_json", "debezium_json", "json", "protobuf", "text"),
     ],

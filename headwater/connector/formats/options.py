@@ -42,7 +42,7 @@ def _version(raw: str) -> str:
     return version
 
 
-def _pattern(raw: str) -> str:
+def datetime_pattern(raw: str) -> str:
     """A pattern of dates and times that the kernel can follow."""
     if not raw:
         raise ValueError("must not be empty")
@@ -226,7 +226,7 @@ def _part_options(part: str) -> PartOptions:
         ),
         timestamp_format=Option(
             name("timestampFormat"),
-            _pattern,
+            datetime_pattern,
             None,
             help_of(
                 "How times of the type `timestamp` are written, as Spark's datetime pattern "
@@ -237,14 +237,14 @@ def _part_options(part: str) -> PartOptions:
         ),
         timestamp_ntz_format=Option(
             name("timestampNTZFormat"),
-            _pattern,
+            datetime_pattern,
             None,
             help_of("The same for the type `timestamp_ntz`.", "timestampNTZFormat"),
             shown_default="ISO 8601",
         ),
         date_format=Option(
             name("dateFormat"),
-            _pattern,
+            datetime_pattern,
             None,
             help_of("The same for the type `date`.", "dateFormat"),
             shown_default="ISO 8601",

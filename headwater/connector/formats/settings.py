@@ -103,13 +103,11 @@ def part_settings(
     return {part: settings for part, settings in found.items() if settings is not None}
 
 
-def bad_records_location(
-    options: ParsedOptions, parts: Mapping[str, PartSettings]
-) -> BadRecordsLocation | None:
+def bad_records_location(options: ParsedOptions) -> BadRecordsLocation | None:
     """Return where records go that cannot be decoded; None if they go nowhere.
 
     Raises:
-        OptionError: nothing is decoded, or the path is relative.
+        OptionError: the path is relative, or there is none.
     """
     path = options[BAD_RECORDS_PATH]
     storage = options[BAD_RECORDS_STORAGE]
@@ -119,11 +117,6 @@ def bad_records_location(
                 f"counts only with option {BAD_RECORDS_PATH.name!r}", option=BAD_RECORDS_STORAGE.name
             )
         return None
-    if not parts:
-        raise OptionError(
-            "counts only with option 'valueFormat' or 'keyFormat': bytes are never bad",
-            option=BAD_RECORDS_PATH.name,
-        )
     if "://" not in path and not path.removeprefix("file:").startswith("/"):
         raise OptionError(
             "must be an absolute path or a URL: driver and executors work in different folders",

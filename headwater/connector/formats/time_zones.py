@@ -15,20 +15,32 @@ _SESSION_ZONE = "spark.sql.session.timeZone"
 def with_session_zone(part: DecodedPart) -> DecodedPart:
     """Return a part whose format knows the session's zone, if it needs one and the user gave none. In a task.
 
-    Spark tells tasks the settings that a session was given, and not its defaults. So the zone is known only
-    if somebody has set it. The default, the zone of the driver's host, is not for a task to guess.
-
     Raises:
-        OptionError: nobody has.
+        OptionError: nobody has set it.
     """
     if not part.zone_option:
         return part
+    return replace(part, format=part.format.in_time_zone(session_zone(part.zone_option)))
+
+
+def session_zone(option: str) -> str:
+    """Return the session's time zone. In a task.
+
+    Spark tells tasks the settings that a session was given, and not its defaults. So the zone is known only
+    if somebody has set it. The default, the zone of the driver's host, is not for a task to guess.
+
+    Args:
+        option: in which the user may name a zone instead.
+
+    Raises:
+        OptionError: nobody has set it.
+    """
     context = TaskContext.get()
     zone = context.getLocalProperty(_SESSION_ZONE) if context is not None else None
     if not zone:
         raise OptionError(
             "is required: there are columns of type timestamp, a time may be written without its zone, and "
             f"nobody has set {_SESSION_ZONE}; set one of the two",
-            option=part.zone_option,
+            option=option,
         )
-    return replace(part, format=part.format.in_time_zone(zone))
+    return zone

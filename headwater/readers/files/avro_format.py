@@ -46,7 +46,7 @@ class AvroFormat(FileFormat):
             yield FileBlock(self._batch(rows, schema, status), 0, 0)
             done += len(rows)
 
-    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield cast("pa.RecordBatch", block.data)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:

@@ -22,7 +22,7 @@ class _ColumnarFormat(FileFormat):
     def is_splittable(self, url: str) -> bool:
         return True
 
-    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield cast("pa.RecordBatch", block.data)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.files.settings import CorruptMode
+from headwater.readers.files.record_settings import CorruptMode
 
 log = logging.getLogger(__name__)
 

@@ -20,6 +20,7 @@ from headwater.readers.files.corrupt import BadLines
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.line_format import first_line, line_blocks
 from headwater.readers.files.opening import decompressed, is_compressed
+from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.values import infer_type, parse_column, parse_leniently
 
@@ -37,8 +38,8 @@ class CsvFormat(FileFormat):
     Columns go by their names if there is a header, else by their order.
     """
 
-    def __init__(self, settings: ReadSettings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: ReadSettings, quarantine: Quarantine | None = None) -> None:
+        super().__init__(settings, quarantine)
         self._csv = settings.csv
         # As what pyarrow reads times, the most likely first: with a zone, without one, and as text for `_as`.
         self._spellings: list[pa.DataType] = [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.string()]
@@ -57,14 +58,14 @@ class CsvFormat(FileFormat):
         else:
             yield from self._line_blocks(file, status, start, stop, columns)
 
-    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         if isinstance(block.data, pa.RecordBatch):
-            yield from self._typed(block, block.data, url, columns)
+            yield from self._typed(block, block.data, file.url, columns)
             return
         # Looked at as a whole only if it begins like an empty one: `strip` copies the block.
         if not block.data or (block.data.isspace() and not block.data.strip(b"\r\n")):
             return
-        names = self._columns(block, url, columns)
+        names = self._columns(block, file.url, columns)
         present = [columns.field(name) for name in columns.names if name in names]
         # With no column one is read all the same, so that the number of rows is known.
         types = pa.schema(present or [pa.field(names[0], pa.string())])
@@ -72,8 +73,8 @@ class CsvFormat(FileFormat):
             yield self._parse(block.data, names, types)
         except ValueError:
             bad = BadLines(
-                mode=self.settings.mode,
-                url=url,
+                mode=self.settings.records.mode,
+                url=file.url,
                 start=block.start,
                 parse=lambda lines: self._parse(b"\n".join(lines) + b"\n", names, types),
                 keep=lambda line: self._kept(line, names, columns),
@@ -104,7 +105,7 @@ class CsvFormat(FileFormat):
         spelled = {name.lower(): name for name in columns.names}
         names = [spelled.get(name.lower(), name) for name in block.header]
         missing = [name for name in columns.names if name not in names]
-        if missing and self.settings.mode == "failfast":
+        if missing and self.settings.records.mode == "failfast":
             raise CorruptRecordError(
                 f"the header lacks the column {missing[0]!r}: it names {', '.join(block.header)}",
                 source="files",
@@ -220,7 +221,7 @@ class CsvFormat(FileFormat):
         self, fields: Sequence[pa.Field[Any]], arrays: Sequence[pa.Array[Any]], texts: Sequence[str | None]
     ) -> pa.RecordBatch:
         """Return rows with the text of those that are bad."""
-        names = [*(field.name for field in fields), self.settings.corrupt_column]
+        names = [*(field.name for field in fields), self.settings.records.corrupt_column]
         return pa.RecordBatch.from_arrays([*arrays, pa.array(texts, pa.string())], names=names)
 
     # Records that may go over several lines
@@ -264,12 +265,12 @@ class CsvFormat(FileFormat):
             for is_good, row in zip(good.to_pylist(), raw.to_pylist(), strict=True)
         ]
         bad_texts = [text for text in texts if text is not None]
-        if bad_texts and self.settings.mode == "failfast":
+        if bad_texts and self.settings.records.mode == "failfast":
             raise CorruptRecordError(
                 f"a record cannot be read: {bad_texts[0][:200]!r} (mode=FAILFAST)", source="files", split=url
             )
         batch = self._with_corrupt_column(present, arrays, texts)
-        if bad_texts and self.settings.mode == "dropmalformed":
+        if bad_texts and self.settings.records.mode == "dropmalformed":
             batch = batch.filter(good)
         yield batch
 

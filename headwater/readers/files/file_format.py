@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 
 FORMATS = {
@@ -55,9 +56,11 @@ class FileFormat(ABC):
 
     Attributes:
         settings: what the user said.
+        quarantine: takes the records that cannot be read; None if they do not go to files.
     """
 
     settings: ReadSettings
+    quarantine: Quarantine | None = None
 
     needs_schema: ClassVar[bool] = True
     """Whether columns must be inferred from files or given; otherwise `infer` needs no file."""
@@ -86,7 +89,7 @@ class FileFormat(ABC):
         """
 
     @abstractmethod
-    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a block: columns by the names of ``columns``, in any order.
 
         A column that the file lacks is missing, and means null. Columns may have other types than those
@@ -94,7 +97,7 @@ class FileFormat(ABC):
 
         Args:
             block: what `blocks` yielded.
-            url: of the file, for errors.
+            file: where it comes from.
             columns: which columns of the file are wanted.
 
         Raises:
@@ -114,8 +117,8 @@ class FileFormat(ABC):
         """
 
 
-def make_format(settings: ReadSettings) -> FileFormat:
+def make_format(settings: ReadSettings, quarantine: Quarantine | None = None) -> FileFormat:
     """Return the format that the settings name."""
     module, name = FORMATS[settings.format]
     kind = getattr(import_module(f"headwater.readers.files.{module}"), name)
-    return cast("FileFormat", kind(settings))
+    return cast("FileFormat", kind(settings, quarantine))

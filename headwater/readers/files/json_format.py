@@ -24,14 +24,14 @@ _SAMPLE_BYTES = 1 << 20
 class JsonFormat(LineFormat):
     """Members that the schema does not name are skipped; those that a line lacks are null."""
 
-    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         data = cast("bytes", block.data)
         try:
             yield _parse(data, columns)
         except ValueError:
             bad = BadLines(
-                mode=self.settings.mode,
-                url=url,
+                mode=self.settings.records.mode,
+                url=file.url,
                 start=block.start,
                 parse=lambda lines: _parse(b"\n".join(lines), columns),
                 keep=lambda line: self._kept(line, columns),
@@ -54,7 +54,7 @@ class JsonFormat(LineFormat):
         arrays = [_lenient(members.get(field.name), field.type) for field in columns]
         text = pa.array([line.removesuffix(b"\r").decode("utf-8", "replace")], pa.string())
         return pa.RecordBatch.from_arrays(
-            [*arrays, text], names=[*columns.names, self.settings.corrupt_column]
+            [*arrays, text], names=[*columns.names, self.settings.records.corrupt_column]
         )
 
 

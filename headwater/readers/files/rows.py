@@ -33,7 +33,7 @@ class RowAssembler:
 
     def file_columns(self, url: str) -> pa.Schema:
         """Return the columns of the schema that are to be found in this file."""
-        elsewhere = {METADATA_COLUMN, self._settings.corrupt_column, *self._partitions(url)}
+        elsewhere = {METADATA_COLUMN, *self._settings.special_columns, *self._partitions(url)}
         return pa.schema([field for field in self._schema if field.name not in elsewhere])
 
     def assemble(self, batch: pa.RecordBatch, file: FileStatus, start: int, stop: int) -> pa.RecordBatch:

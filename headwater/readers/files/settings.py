@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from headwater.enumerators.files.selection import SelectedPath, partition_values
+from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
 
 METADATA_COLUMN = "_metadata"
 """What the column about the file is called, as in Spark."""
@@ -25,9 +25,6 @@ METADATA_TYPE = pa.struct(
     ]
 )
 """The fields of Spark's own ``_metadata``."""
-
-CorruptMode: TypeAlias = Literal["permissive", "dropmalformed", "failfast"]
-"""What to do with a record that cannot be read, in Spark's words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +59,7 @@ class ReadSettings:
         paths: what the user reads; ``key=value`` folders below them are columns.
         schema: of the rows: columns of the files, of the folders, and ``_metadata``, in the order in which
             they come out. None until it is known.
-        mode: what to do with a record that cannot be read.
-        corrupt_column: the column that takes the text of such a record, where the schema has it.
+        records: how the values in records of text are written, and what becomes of bad ones.
         ignore_missing: whether a file that vanished before it was read is skipped with a warning.
         csv: how CSV is written.
         storage_options: for the file system.
@@ -73,12 +69,26 @@ class ReadSettings:
     format: str
     paths: tuple[SelectedPath, ...]
     schema: pa.Schema | None
-    mode: CorruptMode = "permissive"
-    corrupt_column: str = "_corrupt_record"
+    records: RecordSettings = field(default_factory=RecordSettings)
     ignore_missing: bool = False
     csv: CsvSettings = field(default_factory=CsvSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
     filters: tuple[tuple[str, str, object], ...] = ()
+
+    @property
+    def special_columns(self) -> frozenset[str]:
+        """The names of columns that no file has: decoders of text make them."""
+        if self.format not in RECORD_FORMATS:
+            return frozenset()
+        return frozenset({self.records.corrupt_column, self.records.rescued_column or ""} - {""})
+
+    @property
+    def needs_zone(self) -> bool:
+        """Whether a time in the files may be written without its zone, and nobody has said which it is."""
+        if self.format not in RECORD_FORMATS or self.records.time_zone is not None or self.schema is None:
+            return False
+        fields = (field for field in self.schema if field.name != METADATA_COLUMN)
+        return any(_has_times(field.type) for field in fields)
 
     def partitions_of(self, url: str) -> Mapping[str, str]:
         """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
@@ -91,6 +101,13 @@ class ReadSettings:
             if plain.startswith(f"{root.rstrip('/')}/")
         ]
         return partition_values(plain[max(below, default=0) :].split("/")[:-1])
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    """Return whether a type has points in time, at any depth."""
+    if isinstance(kind, pa.TimestampType):
+        return kind.tz is not None
+    return any(_has_times(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def _plain(url: str) -> str:

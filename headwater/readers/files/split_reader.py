@@ -16,6 +16,7 @@ from headwater.enumerators.files.split import FileSplit
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.pruning import drop_failing
+from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
 
@@ -89,7 +90,9 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
     """
 
     def __init__(self, settings: ReadSettings) -> None:
-        self._format = make_format(settings)
+        location = settings.records.bad_records
+        self._quarantine = Quarantine(location) if location is not None else None
+        self._format = make_format(settings, self._quarantine)
         self._assembler = RowAssembler(settings)
         self._filters = settings.filters
         # The range that is being read, and where it began: its position moves on with every block.
@@ -107,10 +110,20 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
             self._state = state
             self._range_start = state.position
         file = state.split.file
-        for batch in self._format.decode(record, file.url, self._assembler.file_columns(file.url)):
+        for batch in self._format.decode(record, file, self._assembler.file_columns(file.url)):
             rows = self._assembler.assemble(batch, file, self._range_start, state.stop)
             rows = drop_failing(rows, self._filters)
             if rows.num_rows:
                 yield rows
         # Never back, and never past the stop: the last line of a range may reach over it.
         state.position = max(state.position, min(record.stop, state.stop))
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Write the bad records that are not written yet; there are no more rows.
+
+        Raises:
+            SourceError: they cannot be written.
+        """
+        if self._quarantine is not None:
+            self._quarantine.finish()
+        return iter(())

@@ -22,13 +22,13 @@ class TextFormat(LineFormat):
 
     needs_schema = False
 
-    def decode(self, block: FileBlock, url: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes), "blocks of lines are bytes"
         if len(columns) > 1:
             raise CorruptRecordError(
                 f"a line of text is one column, the schema has {', '.join(columns.names)}",
                 source="files",
-                split=url,
+                split=file.url,
             )
         yield pa.RecordBatch.from_arrays([_lines(block.data)], names=columns.names or [""])
 

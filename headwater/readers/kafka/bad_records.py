@@ -10,25 +10,15 @@ A file appears as a whole: it is written beside its place, and renamed.
 
 from __future__ import annotations
 
-import base64
-import io
-import json
-import shutil
-import tempfile
-import uuid
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from headwater.core.errors import SourceError
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.readers.formats.bad_record_lines import BadRecordLines, shown
 from headwater.readers.formats.bad_records_location import BadRecordsLocation, block_start
-
-if TYPE_CHECKING:
-    import fsspec
-
-_MOST_IN_MEMORY: Final = 16 << 20
 
 
 class BadRecord(NamedTuple):
@@ -43,7 +33,7 @@ class BadRecord(NamedTuple):
 class _OpenPart(NamedTuple):
     split: KafkaPartitionSplit
     first: int
-    lines: IO[bytes]
+    lines: BadRecordLines
 
 
 class BadRecordFiles:
@@ -69,11 +59,9 @@ class BadRecordFiles:
         if part is None or part.first != first:
             if part is not None:
                 self._write(part)
-            part = _OpenPart(split, first, io.BytesIO())
-        part.lines.write(_line(split, record))
-        if isinstance(part.lines, io.BytesIO) and part.lines.tell() > _MOST_IN_MEMORY:
-            part = part._replace(lines=_on_disk(part.lines))
-        self._parts[split.path] = part
+            part = _OpenPart(split, first, BadRecordLines())
+            self._parts[split.path] = part
+        part.lines.add(_fields(split, record))
 
     def finish(self) -> None:
         """Write the files that are open: the task has read everything.
@@ -86,13 +74,10 @@ class BadRecordFiles:
         self._parts.clear()
 
     def _write(self, part: _OpenPart) -> None:
-        import fsspec
-
         location = self._location
+        folder = f"{quote(part.split.topic, safe='')}/{part.split.partition}"
         try:
-            fs, root = fsspec.core.url_to_fs(location.path, **location.storage_options)
-            folder = f"{root.rstrip('/')}/{quote(part.split.topic, safe='')}/{part.split.partition}"
-            _put(fs, folder, f"{part.first:020d}.jsonl", part.lines)
+            part.lines.write(location, folder, f"{part.first:020d}.jsonl")
         except (OSError, ValueError, ImportError) as error:
             raise SourceError(
                 f"the records from offset {part.first} on that could not be decoded cannot be written to "
@@ -101,27 +86,9 @@ class BadRecordFiles:
                 split=part.split.split_id,
                 position=part.first,
             ) from error
-        part.lines.close()
 
 
-def _on_disk(lines: io.BytesIO) -> IO[bytes]:
-    """Return a file without a name: the system deletes it, however the task ends."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when its part is written
-    file.write(lines.getbuffer())
-    return file
-
-
-def _put(fs: fsspec.AbstractFileSystem, folder: str, name: str, lines: IO[bytes]) -> None:
-    fs.makedirs(folder, exist_ok=True)
-    # Spark and other readers leave out names that begin so: a killed task leaves such a file behind.
-    beside = f"{folder}/_{name}.{uuid.uuid4().hex}"
-    lines.seek(0)
-    with fs.open(beside, "wb") as file:
-        shutil.copyfileobj(lines, file)
-    fs.mv(beside, f"{folder}/{name}")
-
-
-def _line(split: KafkaPartitionSplit, record: BadRecord) -> bytes:
+def _fields(split: KafkaPartitionSplit, record: BadRecord) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "topic": split.topic,
         "partition": split.partition,
@@ -130,13 +97,5 @@ def _line(split: KafkaPartitionSplit, record: BadRecord) -> bytes:
         "reason": record.reason,
     }
     for part, value in sorted(record.values.items()):
-        fields |= _shown(part, value)
-    return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-
-
-def _shown(part: str, value: bytes | None) -> dict[str, str | None]:
-    """Return bytes as text if they are UTF-8, else as Base64 under a name that says so."""
-    try:
-        return {part: None if value is None else value.decode()}
-    except UnicodeDecodeError:
-        return {f"{part}Base64": base64.b64encode(value or b"").decode()}
+        fields |= shown(part, value)
+    return fields

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_format
+from headwater.readers.files.record_settings import RecordSettings
 from headwater.readers.files.settings import METADATA_TYPE, CsvSettings
 from tests.readers.files.reading import infer, read, settings
 
@@ -157,10 +158,10 @@ def test_modes(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
     rows = read(tmp_path / "f", settings(kind, KEPT))
     assert rows[3] == {"n": None, "s": "b", "_corrupt_record": bad.decode().strip()}
     assert [row["n"] for row in read(tmp_path / "f", settings(kind, PAIR))] == [1, 1, 1, None, 1]
-    assert len(read(tmp_path / "f", settings(kind, PAIR, mode="dropmalformed"))) == 4
+    assert len(read(tmp_path / "f", settings(kind, PAIR, records=RecordSettings(mode="dropmalformed")))) == 4
     assert "1 records that cannot be read were dropped" in caplog.text
     with pytest.raises(CorruptRecordError, match=r"(?s)mode=FAILFAST.*split file://.*/f"):
-        read(tmp_path / "f", settings(kind, PAIR, mode="failfast"))
+        read(tmp_path / "f", settings(kind, PAIR, records=RecordSettings(mode="failfast")))
 
 
 def test_csv_values_of_every_type(tmp_path: Path) -> None:
@@ -222,9 +223,16 @@ def test_csv_values_with_line_ends_if_they_are_asked_for(tmp_path: Path) -> None
     assert [(row["n"], row["s"]) for row in rows] == [(1, "a\nb"), (None, "y"), (2, None)]
     assert [row["_corrupt_record"] for row in rows] == [None, "x,y", "2"]
     multi = CsvSettings(header=True, multi_line=True)
-    assert len(read(tmp_path / "f", settings("csv", PAIR, csv=multi, mode="dropmalformed"))) == 1
+    assert (
+        len(
+            read(
+                tmp_path / "f", settings("csv", PAIR, csv=multi, records=RecordSettings(mode="dropmalformed"))
+            )
+        )
+        == 1
+    )
     with pytest.raises(CorruptRecordError, match="x,y"):
-        read(tmp_path / "f", settings("csv", PAIR, csv=multi, mode="failfast"))
+        read(tmp_path / "f", settings("csv", PAIR, csv=multi, records=RecordSettings(mode="failfast")))
 
 
 def test_csv_columns_by_name_in_any_order_and_case(tmp_path: Path) -> None:
@@ -234,7 +242,7 @@ def test_csv_columns_by_name_in_any_order_and_case(tmp_path: Path) -> None:
     more = PAIR.append(pa.field("gone", pa.string()))
     assert read(tmp_path / "f", settings("csv", more, csv=header)) == [{"n": 1, "s": "a", "gone": None}]
     with pytest.raises(CorruptRecordError, match="lacks the column 'gone'"):
-        read(tmp_path / "f", settings("csv", more, csv=header, mode="failfast"))
+        read(tmp_path / "f", settings("csv", more, csv=header, records=RecordSettings(mode="failfast")))
     (tmp_path / "f").write_text("n,n\n1,2\n")
     with pytest.raises(CorruptRecordError, match="'n' twice"):
         read(tmp_path / "f", settings("csv", PAIR, csv=header))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of, text
+from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
+from headwater.connector.sources.files.record_options import RECORD_OPTIONS, record_settings
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.file_format import FORMATS
-from headwater.readers.files.settings import CorruptMode, CsvSettings, ReadSettings
+from headwater.readers.files.settings import CsvSettings, ReadSettings
 
 
 def _one_character(raw: str) -> str:
@@ -35,20 +36,6 @@ _IGNORE_MISSING_FILES: Final = Option(
     False,
     "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a warning, "
     "or fails the query.",
-)
-_MODE: Final[Option[CorruptMode]] = Option(
-    "mode",
-    one_of("permissive", "dropmalformed", "failfast"),
-    "permissive",
-    "What to do with a record of text, CSV or JSON that cannot be read: null where a value is bad, leave it "
-    "out, or fail.",
-    shown_default="`PERMISSIVE`",
-)
-_COLUMN_NAME_OF_CORRUPT_RECORD: Final = Option(
-    "columnNameOfCorruptRecord",
-    text,
-    "_corrupt_record",
-    "The string column that takes the whole text of such a record, if the schema that you give has it.",
 )
 COLUMNS: Final = Option(
     "columns",
@@ -100,8 +87,7 @@ PUSH_FILTERS: Final = Option(
 
 READ_OPTIONS: Final = (
     _IGNORE_MISSING_FILES,
-    _MODE,
-    _COLUMN_NAME_OF_CORRUPT_RECORD,
+    *RECORD_OPTIONS,
     COLUMNS,
     INCLUDE_METADATA,
     _HEADER,
@@ -127,14 +113,14 @@ def read_settings(
         storage_options: for the file system.
 
     Raises:
-        OptionError: no format.
+        OptionError: no format, or an option that does not go with it.
     """
+    file_format = options.require(FORMAT, ": .option('format', 'csv')")
     return ReadSettings(
-        format=options.require(FORMAT, ": .option('format', 'csv')"),
+        format=file_format,
         paths=paths,
         schema=None,
-        mode=options[_MODE],
-        corrupt_column=options[_COLUMN_NAME_OF_CORRUPT_RECORD],
+        records=record_settings(options, file_format),
         ignore_missing=options[_IGNORE_MISSING_FILES],
         csv=CsvSettings(
             header=options[_HEADER],

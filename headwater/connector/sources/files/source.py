@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import pyarrow as pa
 
 from headwater.connector.cpus import available_cpus, known_parallelism
+from headwater.connector.formats.time_zones import session_zone
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.planned.planning import PlanningHints
@@ -21,6 +23,11 @@ from headwater.connector.sources.files.read_options import (
     INCLUDE_METADATA,
     PUSH_FILTERS,
     read_settings,
+)
+from headwater.connector.sources.files.record_options import (
+    COLUMN_NAME_OF_CORRUPT_RECORD,
+    RESCUED_DATA_COLUMN,
+    TIME_ZONE_OPTION,
 )
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
@@ -34,6 +41,7 @@ from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 from headwater.readers.files.file_format import FileBlock, make_format
+from headwater.readers.files.quarantine import part_start
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
 
 if TYPE_CHECKING:
@@ -84,6 +92,9 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         from headwater.readers.files.inference import infer_schema
 
         found = infer_schema(self.files.listers(SystemClock()), self.read)
+        rescued = self.read.records.rescued_column
+        if rescued is not None:
+            found = pa.schema([*found, pa.field(rescued, pa.string())])
         if self.metadata:
             found = pa.schema([*found, pa.field(METADATA_COLUMN, METADATA_TYPE)])
         if self.columns is not None:
@@ -126,6 +137,25 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
                 option=INCLUDE_METADATA.name,
             )
 
+        self._check_special_columns(schema)
+
+    def _check_special_columns(self, schema: pa.Schema) -> None:
+        """Raise an error unless the columns for bad and rescued records are strings, and the latter is there.
+
+        Raises:
+            OptionError: they are not.
+        """
+        rescued = self.read.records.rescued_column
+        for name in self.read.special_columns & set(schema.names):
+            if schema.field(name).type != pa.string():
+                option = RESCUED_DATA_COLUMN if name == rescued else COLUMN_NAME_OF_CORRUPT_RECORD
+                raise OptionError(f"the column {name} must be a string in the schema", option=option.name)
+        if rescued is not None and rescued not in schema.names:
+            raise OptionError(
+                f"needs the column {rescued} string in the schema that is given with .schema(...)",
+                option=RESCUED_DATA_COLUMN.name,
+            )
+
     def with_filters(self, filters: Sequence[Any]) -> FilesSource:
         from headwater.connector.sources.files.filters import understood_filters
 
@@ -148,7 +178,11 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def create_emitter(self) -> FilesRecordEmitter:
         from headwater.readers.files.split_reader import FilesRecordEmitter
 
-        return FilesRecordEmitter(self.read)
+        read = self.read
+        if read.needs_zone:
+            zone = session_zone(TIME_ZONE_OPTION)
+            read = replace(read, records=replace(read.records, time_zone=zone))
+        return FilesRecordEmitter(read)
 
     def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
         """Return the folder that all share, once, and a list for each file, in the order of their numbers.
@@ -189,9 +223,15 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         return 1 + _OPENING_BYTES // max(1, split.file.size_bytes)
 
     def cut(self, whole: SplitRange[FileSplit, int], pieces: int) -> Sequence[SplitRange[FileSplit, int]]:
+        """Where bad records go to files, cut between the parts of these only: see `Quarantine`."""
         if not make_format(self.read).is_splittable(whole.split.file.url):
             return [whole]
-        return super().cut(whole, pieces)
+        cut = super().cut(whole, pieces)
+        if self.read.records.bad_records is None:
+            return cut
+        inner = {part_start(piece.start) for piece in cut}
+        borders = sorted({whole.start, whole.stop, *(at for at in inner if at > whole.start)})
+        return [SplitRange(whole.split, start, stop) for start, stop in pairwise(borders)]
 
 
 def configure_files(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from headwater.connector.formats.options import SCHEMA_EVOLUTION
-from headwater.connector.formats.settings import bad_records_location, part_settings
+from headwater.connector.formats.options import BAD_RECORDS_PATH, SCHEMA_EVOLUTION
+from headwater.connector.formats.settings import PartSettings, bad_records_location, part_settings
 from headwater.connector.formats.time_zones import with_session_zone
+from headwater.connector.options import ParsedOptions
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.columns import chosen_columns, row_type
@@ -32,6 +33,7 @@ from headwater.connector.sources.kafka.spark_offsets import spark_starts
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.errors import OptionError
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
@@ -194,6 +196,21 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         return [SplitRange(whole.split, start, stop) for start, stop in pairwise(borders)]
 
 
+def _bad_records(options: ParsedOptions, parts: Mapping[str, PartSettings]) -> BadRecordsLocation | None:
+    """Return where records go that cannot be decoded.
+
+    Raises:
+        OptionError: nothing is decoded, or the path is relative.
+    """
+    location = bad_records_location(options)
+    if location is not None and not parts:
+        raise OptionError(
+            "counts only with option 'valueFormat' or 'keyFormat': bytes are never bad",
+            option=BAD_RECORDS_PATH.name,
+        )
+    return location
+
+
 def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
     """Make the Kafka source from the user's options.
 
@@ -237,7 +254,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         # The schema is asked for before the mode is known. It takes no Arrow then.
         parts={name: part.decoded_part() for name, part in parts.items()} if boundedness else {},
         fields={name: part.logged() for name, part in parts.items()} or None,
-        bad_records=bad_records_location(parsed, parts),
+        bad_records=_bad_records(parsed, parts),
         schema_evolution=parsed[SCHEMA_EVOLUTION],
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
         poll_timeout_ms=parsed[POLL_TIMEOUT],
