@@ -104,15 +104,18 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
     spark.stop()
 
 
-def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float, float, int]]:
+def planning(
+    seen: int, folder: str | None, state: str, rounds: int
+) -> Iterator[tuple[float, float, int, float]]:
     """In a process of its own.
 
-    Yield milliseconds to plan a batch of new files, those to list everything, and the bytes of the offset's
-    state.
+    Yield milliseconds to plan a batch of new files, those to list everything, the bytes of the offset's
+    state, and the peak of resident memory in MiB.
 
     Args:
         seen: how many files were read before.
         folder: where so many files are; None to simulate the listing.
+        state: the ``stateLocation``.
         rounds: how many batches.
     """
     import pyarrow as pa
@@ -123,7 +126,8 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
     from headwater.enumerators.files import settings
 
     configured = configure_files(
-        {"format": "text", "path": folder or "/simulated"}, Boundedness.CONTINUOUS_UNBOUNDED
+        {"format": "text", "path": folder or "/simulated", "stateLocation": state},
+        Boundedness.CONTINUOUS_UNBOUNDED,
     )
     assert isinstance(configured.source, FilesSource)
     source = configured.source.with_schema(pa.schema([pa.field("value", pa.string())]), given=True)
@@ -155,7 +159,8 @@ def planning(seen: int, folder: str | None, rounds: int) -> Iterator[tuple[float
                 raise BenchmarkError("a batch of new files has no tasks")
             plan_bytes = sum(len(json.dumps(end[part])) for part in ("splits", "positions", "starts"))
             start = json.loads(json.dumps(end))  # as Spark gives it back
-            yield (done - began) * 1000, (done - began_listing) * 1000, len(json.dumps(start)) - plan_bytes
+            state_bytes = len(json.dumps(start)) - plan_bytes
+            yield (done - began) * 1000, (done - began_listing) * 1000, state_bytes, _peak_mib()
         coordinator.close()
 
 
@@ -212,8 +217,13 @@ def memory(path: str, kind: str) -> Iterator[float]:
     for partition in reader.partitions():
         for _ in reader.read(partition):
             pass
+    yield _peak_mib()
+
+
+def _peak_mib() -> float:
+    """Return the peak of resident memory of this process."""
     status = Path("/proc/self/status").read_text()
-    yield next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
 def _spark_ddl(ddl: str) -> StructType:
@@ -251,14 +261,20 @@ def _show_throughput(found: list[tuple[str, str, float]], rows: int) -> None:
 def _show_planning(seen_files: list[int], real: int, folder: str) -> None:
     what = f"Planning a batch of {NEW_FILES} new files (`latestOffset` and `partitions`)"
     print(f"\n### {what}, milliseconds, median\n")
-    print("| files seen before | listing | plan | until found and planned | state in the offset, bytes |")
-    print("|---:|---|---:|---:|---:|")
+    print(
+        "| files seen before | listing | plan | until found and planned | state in the offset, bytes "
+        "| peak memory, MiB |"
+    )
+    print("|---:|---|---:|---:|---:|---:|")
     cases = [(seen, None) for seen in seen_files] + ([(real, f"{folder}/real")] if real else [])
     for seen, where in cases:
-        found = list(run_in_child(planning, seen=seen, folder=where, rounds=15))
-        plan, all_of_it, state = (statistics.median(sample[at] for sample in found) for at in range(3))
+        place = f"{folder}/state-{seen}-{bool(where)}"
+        found = list(run_in_child(planning, seen=seen, folder=where, state=place, rounds=15))
+        plan, all_of_it, state, peak = (statistics.median(sample[at] for sample in found) for at in range(4))
         listing = "local disk" if where else "simulated"
-        print(f"| {seen:,} | {listing} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} |", flush=True)
+        print(
+            f"| {seen:,} | {listing} | {plan:.0f} | {all_of_it:.0f} | {state:,.0f} | {peak:.0f} |", flush=True
+        )
 
 
 def _show_memory(folder: str) -> None:

@@ -197,6 +197,13 @@ class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
         error is the enumerator's to decide before; only what is gone on past is reported.
         """
 
+    @abstractmethod
+    def report_lost_splits(self, split_ids: Sequence[str]) -> None:
+        """Count whole splits that were found and will never be read, by the ids that people know.
+
+        Each call counts more. The next offset logs them, in a batch without rows if need be.
+        """
+
 
 class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     """Discovers splits, and knows their heads.

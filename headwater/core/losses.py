@@ -1,4 +1,4 @@
-"""What a query has lost: records that the outside no longer had when they were to be read.
+"""What a query has lost: records, or whole splits, that were not there when they were to be read.
 
 It stands in the offset, so it outlives restarts, and a batch that is planned again counts nothing twice.
 """
@@ -6,7 +6,7 @@ It stands in the offset, so it outlives restarts, and a batch that is planned ag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from headwater.core.jsons import JsonObject, JsonValue
@@ -28,7 +28,7 @@ class LostRange:
 
     Attributes:
         split: the split's id (`Split.split_id`), for people.
-        first: the position of the first record that is gone.
+        first: the position of the first record that is gone; None for a whole split that is not read.
         until: the position of the first record after them. The same as ``first`` where it is not known how
             many are gone.
         found: who found it.
@@ -80,12 +80,14 @@ class Losses:
         rows: how many records planning has found to be gone. Exact in positions: where the log had holes
             (compaction, markers of transactions), fewer records were there.
         at_least_rows: how many more only tasks have found.
-        ranges: the last of both, at most `MOST_RANGES`, in the order in which they were found.
+        ranges: the last of all, at most `MOST_RANGES`, in the order in which they were found.
+        splits: how many whole splits were found, and are not read: nobody knows their records.
     """
 
     rows: int = 0
     at_least_rows: int = 0
     ranges: Sequence[LostRange] = ()
+    splits: int = 0
 
     def plus(self, found: Iterable[LostRange], rows_between: RowsBetween) -> Losses:
         """Return these losses and more.
@@ -109,14 +111,22 @@ class Losses:
             else:
                 at_least_rows += count
             ranges += pieces
-        return Losses(rows, at_least_rows, tuple(ranges[-MOST_RANGES:]))
+        return Losses(rows, at_least_rows, tuple(ranges[-MOST_RANGES:]), self.splits)
+
+    def plus_splits(self, splits: Sequence[str], time_ms: int) -> Losses:
+        """Return these losses and whole splits, by their ids. Each call counts more."""
+        ranges = [*self.ranges, *(LostRange(split, None, None, "planning", time_ms) for split in splits)]
+        return replace(self, splits=self.splits + len(splits), ranges=tuple(ranges[-MOST_RANGES:]))
 
     def to_json(self) -> JsonObject:
-        return {
+        fields: JsonObject = {
             "rows": self.rows,
             "at_least_rows": self.at_least_rows,
             "ranges": [lost.to_json() for lost in self.ranges],
         }
+        if self.splits:
+            fields["splits"] = self.splits
+        return fields
 
     @staticmethod
     def from_json(raw: Any) -> Losses:
@@ -126,7 +136,7 @@ class Losses:
             TypeError, KeyError, ValueError: a field is missing or is something else.
         """
         ranges = tuple(LostRange.from_json(lost) for lost in raw["ranges"])
-        return Losses(int(raw["rows"]), int(raw["at_least_rows"]), ranges)
+        return Losses(int(raw["rows"]), int(raw["at_least_rows"]), ranges, int(raw.get("splits", 0)))
 
 
 NO_LOSSES: Final = Losses()

@@ -46,6 +46,7 @@ class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnum
         retired: the paths that left.
         out_of_sight: the paths that were set aside.
         losses: what is lost, by path.
+        lost_splits: the ids of whole splits that are not read.
         events: what was sent to readers.
     """
 
@@ -54,6 +55,7 @@ class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnum
         self.retired: set[SplitPath] = set()
         self.out_of_sight: set[SplitPath] = set()
         self.losses: dict[SplitPath, tuple[Any, Any]] = {}
+        self.lost_splits: list[str] = []
         self.events: list[tuple[SplitPath, JsonValue]] = []
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
@@ -77,6 +79,9 @@ class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnum
 
     def report_losses(self, losses: Mapping[SplitPath, tuple[Any, Any]]) -> None:
         self.losses.update(losses)
+
+    def report_lost_splits(self, split_ids: Sequence[str]) -> None:
+        self.lost_splits += split_ids
 
 
 _AnySource: TypeAlias = PlannedSource[Any, Any, Any] | BarrierSource[Any, Any]

@@ -62,6 +62,16 @@ def test_they_survive_the_log() -> None:
     assert Losses.from_json(json.loads(json.dumps(losses.to_json()))) == losses
 
 
+def test_whole_splits_are_counted_and_the_last_of_them_named() -> None:
+    losses = NO_LOSSES.plus([lost(0, 5)], distance)
+    for number in range(3):
+        losses = losses.plus_splits([f"f{number}-{at}" for at in range(50)], 7)
+    assert (losses.splits, losses.at_least_rows, len(losses.ranges)) == (150, 5, MOST_RANGES)
+    assert [each.split for each in losses.ranges][-1] == "f2-49"
+    assert Losses.from_json(json.loads(json.dumps(losses.to_json()))) == losses
+    assert losses.plus([lost(5, 9)], distance).splits == 150
+
+
 @pytest.mark.parametrize("wrong", [3, {}, {"rows": 0, "at_least_rows": 0, "ranges": [{"split": "a"}]}])
 def test_what_is_something_else_is_an_error(wrong: object) -> None:
     with pytest.raises((TypeError, KeyError, ValueError)):

@@ -110,11 +110,13 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         super().__init__(loop)
         self._out_of_sight: set[SplitPath] = set()
         self._losses: list[tuple[SplitPath, PositionT, PositionT]] = []
+        self._lost_splits: list[str] = []
 
     def begin_round(self) -> None:
         super().begin_round()
         self._out_of_sight = set()
         self._losses = []
+        self._lost_splits = []
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[SplitT, PositionT]]) -> None:
         super().assign_splits(starts)
@@ -135,12 +137,19 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
     def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
         self._losses += [(path, first, until) for path, (first, until) in losses.items()]
 
+    def report_lost_splits(self, split_ids: Sequence[str]) -> None:
+        self._lost_splits += split_ids
+
     def _left(self) -> AbstractSet[SplitPath]:
         return self._retired | self._out_of_sight
 
     def losses(self) -> Sequence[tuple[SplitPath, PositionT, PositionT]]:
         """Return what this round reported as lost: the split, the first record, and the first after them."""
         return self._losses
+
+    def lost_splits(self) -> Sequence[str]:
+        """Return the ids of the whole splits that this round reported as lost."""
+        return self._lost_splits
 
     def kept(
         self, before: Checkpoint[SplitT, PositionT] | None, now_ms: int

@@ -288,7 +288,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             LostRange("-".join(path), first, until, "planning", now_ms)
             for path, first, until in self._context.losses()
         ]
-        return before.plus([*task_losses, *planned], self._source.rows_between)
+        losses = before.plus([*task_losses, *planned], self._source.rows_between)
+        return losses.plus_splits(self._context.lost_splits(), now_ms)
 
     def _advance(self, path: SplitPath, position: PositionT, rows: int, head: PositionT) -> PositionT:
         after = self._source.position_after(position, rows, head)

@@ -14,7 +14,8 @@ A person can read it, and paste its ``positions`` as Kafka's ``startingOffsets``
   nothing but the log;
 * ``kept``: of every split that is out of sight, the position at which it goes on when it is back, its own
   definition, and since when. Absent if there is none;
-* ``losses``: what the query has lost (`Losses`), up to this batch. Absent if that is nothing;
+* ``losses``: what the query has lost (`Losses`), up to this batch, with ``splits`` if whole splits were not
+  read. Absent if that is nothing;
 * ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if
   that is nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.

@@ -32,9 +32,10 @@ class QueryLag:
             checkpoint was new. Exact in positions: where the log had gaps, fewer records were there.
         lost_at_least_rows: how many more were gone when a task came to read them. At least so many: a task's
             report may not arrive, and one that has arrived counts from the next batch on.
-        lost_ranges: the last 100 ranges of both: ``split``, ``first`` (the position of the first record that
-            is gone), ``until`` (the position after the last one), ``found`` (``planning`` or ``task``) and
-            ``time_ms`` (since 1970).
+        lost_ranges: the last 100 ranges of all: ``split``, ``first`` (the position of the first record that
+            is gone), ``until`` (the position after the last one; both are None for a whole split), ``found``
+            (``planning`` or ``task``) and ``time_ms`` (since 1970).
+        lost_splits: how many whole splits are not read: files that came too late.
     """
 
     query: str
@@ -44,6 +45,7 @@ class QueryLag:
     lost_rows: int = 0
     lost_at_least_rows: int = 0
     lost_ranges: tuple[dict[str, Any], ...] = ()
+    lost_splits: int = 0
 
     @property
     def total(self) -> int:
@@ -61,6 +63,7 @@ class QueryLag:
             "lost_rows": self.lost_rows,
             "lost_at_least_rows": self.lost_at_least_rows,
             "lost_ranges": [dict(lost) for lost in self.lost_ranges],
+            "lost_splits": self.lost_splits,
         }
 
     def __str__(self) -> str:
@@ -75,7 +78,9 @@ class QueryLag:
     def _lost(self) -> str:
         exact = f"{self.lost_rows:,}" if self.lost_rows else ""
         at_least = f"at least {self.lost_at_least_rows:,}" if self.lost_at_least_rows else ""
-        return f", lost {' and '.join(filter(None, [exact, at_least]))}" if exact or at_least else ""
+        splits = f"{self.lost_splits:,} whole splits" if self.lost_splits else ""
+        lost = " and ".join(filter(None, [exact, at_least, splits]))
+        return f", lost {lost}" if lost else ""
 
 
 class LagListener(StreamingQueryListener):
@@ -90,8 +95,8 @@ class LagListener(StreamingQueryListener):
         export(lag.as_dict())
 
     Lag is known for sources whose positions are numbers. Losses are those of ``failOnDataLoss=false``, and
-    stand in the query's offsets: they outlive restarts. Events come on Spark's listener thread; reading is
-    safe from any other.
+    files that came too late (``onLateFile=warn``). They stand in the query's offsets: they outlive restarts.
+    Events come on Spark's listener thread; reading is safe from any other.
     """
 
     def __init__(self) -> None:
@@ -139,6 +144,7 @@ class LagListener(StreamingQueryListener):
                 lost_rows=sum(lost["rows"] for lost in losses),
                 lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),
                 lost_ranges=tuple(each for lost in losses for each in lost["ranges"]),
+                lost_splits=sum(lost.get("splits", 0) for lost in losses),
             )
             with self._lock:
                 self._by_run[str(progress.runId)] = lag

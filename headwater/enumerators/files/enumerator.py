@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, SplitEnumeratorContext, SplitRequest
+from headwater.core.enumerator import (
+    Checkpoint,
+    PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
+    SplitRequest,
+)
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
@@ -17,7 +23,7 @@ from headwater.enumerators.files.backlog import FileBacklog
 from headwater.enumerators.files.cleaner import FileCleaner
 from headwater.enumerators.files.discovery import FileDiscovery, ListedFiles
 from headwater.enumerators.files.names import NameStore
-from headwater.enumerators.files.seen import SeenFiles, files_to_read
+from headwater.enumerators.files.seen import SeenFiles, sort_files
 from headwater.enumerators.files.settings import FilesSettings
 from headwater.enumerators.files.split import FileSplit, FileStatus
 
@@ -57,7 +63,9 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         settings: which files, and what is remembered of them.
     """
 
-    def __init__(self, context: SplitEnumeratorContext[FileSplit, int], settings: FilesSettings) -> None:
+    def __init__(
+        self, context: PlannedSplitEnumeratorContext[FileSplit, int], settings: FilesSettings
+    ) -> None:
         clock = SystemClock()
         self._context = context
         self._settings = settings
@@ -69,6 +77,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         # What `_seen` was as JSON when it was last logged or restored; None if it has to be restored.
         self._state: JsonObject | None = None
         self._next_number = 0
+        # The folder of this query's names at the stateLocation.
+        self._query = secrets.token_hex(8)
         self._checkpoint: Checkpoint[FileSplit, int] | None = None
         self._heads: dict[SplitPath, int] = {}
         self._listed_once = False
@@ -105,6 +115,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
             "next": self._next_number,
             "selection": self._settings.selection.fingerprint,
         }
+        if self._names is not None:
+            state["query"] = self._query
         if self._settings.schema is not None:
             state["schema"] = self._settings.schema
         self._state = state
@@ -152,6 +164,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         self._seen = self._nothing_seen()
         self._state = state
         self._next_number = next_number
+        # Earlier versions logged no name: what this process drew is logged with the next batch.
+        self._query = str(state.get("query", self._query))
         for name, newest_ms in self._seen.restore(state):
             if self._names is None:
                 raise OptionError(
@@ -209,8 +223,11 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         return request.ends or (self._settings.latest_first and not self._listed_once)
 
     def _on_listed(self, request: SplitRequest, listed: ListedFiles) -> None:
-        for file in files_to_read(listed, self._seen, self._settings):
+        found = sort_files(listed, self._seen, self._settings)
+        for file in found.to_read:
             self._backlog.put(file)
+        if found.too_late:
+            self._context.report_lost_splits([file.url for file in found.too_late])
         self._listed_once = self._listed_once or listed.listed_once
         # A query that has logged nothing waits for its first files: its first offset should have some.
         is_first_without_files = self._checkpoint is None and len(self._backlog) == 0
@@ -265,7 +282,7 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
             assert self._names is not None, "names overflow only where there is a place for them"
             # The answer comes before the batch is logged, so the state of its offset names the segment.
             self._context.call_async(
-                partial(self._names.write, overflow),
+                partial(self._names.write, self._query, overflow),
                 self._seen.attach,
                 what="writing names of files to the stateLocation",
             )

@@ -43,7 +43,8 @@ class NameSegment:
     """Names that are kept outside of the offset. Never changed once written.
 
     Attributes:
-        name: where it is kept: the hash of its content.
+        name: where it is kept: the folder of its query, and the hash of its content. Earlier versions had no
+            folders.
         newest_ms: when the frontier has reached this time, the segment is needed no more.
         data: the names, packed.
     """
@@ -51,6 +52,13 @@ class NameSegment:
     name: str
     newest_ms: int
     data: bytes
+
+    def versions(self) -> dict[int, int]:
+        """Return the version of each path, by the hash of the path."""
+        return {path: version for path, version, _ in _ENTRY.iter_unpack(self.data)}
+
+    def __len__(self) -> int:
+        return len(self.data) // _ENTRY.size
 
 
 def path_hash(file: FileStatus) -> int:
@@ -86,17 +94,19 @@ def unpack(data: bytes) -> dict[int, FileName]:
     }
 
 
-def segment_of(data: bytes) -> NameSegment:
-    """Return the segment of packed names: the same names are the same segment."""
-    newest_ms = max(name.modified_ms for name in unpack(data).values())
+def segment_of(query: str, data: bytes) -> NameSegment:
+    """Return the segment of packed names: the same names of one query are the same segment."""
+    # They are sorted by time.
+    newest_ms = int.from_bytes(data[-_TIME_BYTES:], "big") + NOTHING_SEEN_MS
     name = hashlib.blake2b(data, digest_size=12).hexdigest()
-    return NameSegment(name, newest_ms, data)
+    return NameSegment(f"{query}/{name}", newest_ms, data)
 
 
 class NameStore:
     """Segments of names at ``stateLocation``, as objects that are named after their content.
 
-    So a segment that is written twice is the same object, and a replayed batch never reads another one.
+    So a segment that is written twice is the same object, and a replayed batch never reads another one. Each
+    query has a folder of its own: two queries that read the same files do not delete each other's names.
 
     Every method blocks, and is called on the coordinator's worker thread, one call at a time.
     """
@@ -105,12 +115,16 @@ class NameStore:
         self._store = store
         self._known: set[str] = set()
 
-    def write(self, data: bytes) -> NameSegment:
+    def write(self, query: str, data: bytes) -> NameSegment:
         """Keep packed names; return once they are durable.
 
         The batch is logged after this: no checkpoint ever names a segment that is not there.
+
+        Args:
+            query: the name of the query's folder.
+            data: what `pack` returned.
         """
-        segment = segment_of(data)
+        segment = segment_of(query, data)
         self._store.put_if_absent(f"{_FOLDER}/{segment.name}", data)
         self._known.add(segment.name)
         return segment

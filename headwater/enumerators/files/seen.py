@@ -1,6 +1,7 @@
 """Which files were read, and so which of the listed ones are to be read.
 
-In bounded space: a frontier in time, and the names of the files that are newer.
+A frontier in time, and the names of all files that are newer: in the offset as far as they fit, the others in
+segments outside of it.
 
 ``json.dumps(SeenFiles.to_json())`` never holds more than `INLINE_FILES` names.
 """
@@ -11,9 +12,10 @@ import base64
 import enum
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
-from headwater.core.errors import OffsetError, SourceError
+from headwater.core.errors import OffsetError, OptionError, SourceError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.enumerators.files.discovery import ListedFiles
 from headwater.enumerators.files.names import (
@@ -30,10 +32,14 @@ from headwater.enumerators.files.split import FileStatus
 
 log = logging.getLogger(__name__)
 
-INLINE_FILES = 2_300
-"""So many names fit into the offset: 18 bytes each, 55 KB in base64."""
+INLINE_FILES = 2_000
+"""So many names fit into the offset: 18 bytes each, 48 KB in base64."""
 
-_MOST_SEGMENTS = 32
+_SMALL_NAMES = 16_000
+_MOST_SMALL = 64
+_MOST_SMALL_NAMES = 64_000
+"""A segment of fewer than `_SMALL_NAMES` is small. So many small ones, or small ones with so many names
+together, become a large one, which stays as it is: a name is written twice at the most."""
 
 _SHOWN = 5
 """So many files that came too late are named in the log."""
@@ -55,9 +61,11 @@ class SeenFiles:
 
     Mutable; used on the coordinator's thread only. What it was at a checkpoint is in the checkpoint.
 
-    The frontier rises by itself: to what is older than the window, and, where names may not be kept outside
-    of the offset, as far as it must so that the names fit. It never rises past a file that is known and not
-    read yet, and never past the newest file: names that would have to be forgotten for that are refused.
+    The frontier rises by itself to what is older than the window. It never rises past a file that is known
+    and not read yet, and never past the newest file. Nothing inside the window is forgotten: names that do
+    not fit into the offset are kept outside of it, or refused.
+
+    Memory: about 110 bytes a name.
 
     Args:
         window_ms: names of files that are so much older than the newest one are forgotten.
@@ -70,11 +78,11 @@ class SeenFiles:
         self.frontier_ms = NOTHING_SEEN_MS
         # By path hash: the names in the offset, and those of each segment with the newest time in it.
         self._names: dict[int, FileName] = {}
-        self._segments: dict[str, tuple[int, dict[int, FileName]]] = {}
+        self._segments: dict[str, _KeptNames] = {}
 
     @property
     def room(self) -> int:
-        """How many more names fit if the frontier must not rise."""
+        """How many more names fit into the offset if the frontier does not rise."""
         return max(0, INLINE_FILES - len(self._names))
 
     @property
@@ -84,9 +92,9 @@ class SeenFiles:
 
     def sighting(self, file: FileStatus) -> Sighting:
         """Return what a listed file is."""
-        known = self._name(path_hash(file))
+        known = self._version(path_hash(file))
         if known is not None:
-            return Sighting.SEEN if known.version == version_hash(file) else Sighting.CHANGED
+            return Sighting.SEEN if known == version_hash(file) else Sighting.CHANGED
         return Sighting.OUTSIDE if file.modified_ms <= self.frontier_ms else Sighting.NEW
 
     def add(self, files: Iterable[FileStatus], oldest_unread_ms: int | None, now_ms: int) -> bytes | None:
@@ -102,7 +110,7 @@ class SeenFiles:
                 along.
 
         Raises:
-            SourceError: there is neither room for so many names nor another place.
+            OptionError: there is neither room for so many names nor another place.
         """
         self._names.update(
             (path_hash(file), FileName(version_hash(file), file.modified_ms)) for file in files
@@ -116,18 +124,14 @@ class SeenFiles:
             return None
         if self._can_spill:
             return self._overflow()
-        # Without another place the window is cut short: as many of the oldest as do not fit are forgotten.
-        newest_that_does_not_fit = -INLINE_FILES - 1
-        needed_ms = sorted(name.modified_ms for name in self._names.values())[newest_that_does_not_fit]
-        if needed_ms > highest_ms:
-            raise SourceError(
-                f"{len(self._names):,} files must be remembered by name, {INLINE_FILES:,} fit: too many "
-                "files have the same modification time, or older ones are unread (latestFirst), and none may "
-                "be forgotten, or it would be read twice. Give a stateLocation for the names (an fsspec URL)",
-                source="files",
-            )
-        self._raise_frontier(needed_ms)
-        return None
+        raise OptionError(
+            f"is needed to go on: {len(self._names):,} files must be remembered by name, those inside of "
+            f"maxFileAge ({self._window_ms // 1000:,} s) and those with older ones still unread; the offset "
+            f"holds {INLINE_FILES:,}, and to forget one is to read it twice or never. Give a folder that "
+            "every driver of this query reaches (an fsspec URL), or a shorter maxFileAge. The query goes on "
+            "where it is",
+            option="stateLocation",
+        )
 
     def replace(self, file: FileStatus) -> None:
         """Take the present content of a known path for the one that was read.
@@ -142,7 +146,10 @@ class SeenFiles:
 
     def attach(self, segment: NameSegment) -> None:
         """Take names in that are kept outside: those that `add` returned, or those of a restored state."""
-        self._segments[segment.name] = (segment.newest_ms, unpack(segment.data))
+        is_small = len(segment) < _SMALL_NAMES
+        self._segments[segment.name] = _KeptNames(
+            segment.newest_ms, segment.versions(), segment.data if is_small else None
+        )
 
     def to_json(self) -> JsonObject:
         """Return the state, small however many files were read."""
@@ -151,7 +158,7 @@ class SeenFiles:
             "names": base64.b64encode(pack(self._names)).decode(),
         }
         if self._segments:
-            state["spilled"] = [[name, newest_ms] for name, (newest_ms, _) in self._segments.items()]
+            state["spilled"] = [[name, kept.newest_ms] for name, kept in self._segments.items()]
         return state
 
     def restore(self, state: JsonValue) -> list[tuple[str, int]]:
@@ -172,16 +179,16 @@ class SeenFiles:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise OffsetError(f"the checkpoint's state is not one of the files source: {error!r}") from error
 
-    def _name(self, path: int) -> FileName | None:
-        """Return what is remembered of a path: of one that was read again, the last version.
+    def _version(self, path: int) -> int | None:
+        """Return the version of a path that was read last, None if it is not known.
 
         What is in the offset is newer than all segments, and a later segment is newer than those before it.
         """
         if path in self._names:
-            return self._names[path]
-        for _, names in reversed(self._segments.values()):
-            if path in names:
-                return names[path]
+            return self._names[path].version
+        for kept in reversed(self._segments.values()):
+            if path in kept.versions:
+                return kept.versions[path]
         return None
 
     def _raise_frontier(self, to_ms: int) -> None:
@@ -189,16 +196,19 @@ class SeenFiles:
             return
         self.frontier_ms = to_ms
         self._names = {path: name for path, name in self._names.items() if name.modified_ms > to_ms}
-        self._segments = {name: kept for name, kept in self._segments.items() if kept[0] > to_ms}
+        self._segments = {name: kept for name, kept in self._segments.items() if kept.newest_ms > to_ms}
 
     def _overflow(self) -> bytes:
-        """Take the older half of the names out, and those of all segments if there are too many of these."""
+        """Take the older half of the names out, and those of the small segments if these are too many."""
         spilled: dict[int, FileName] = {}
-        if len(self._segments) >= _MOST_SEGMENTS:
-            # From the oldest to the newest: of a path that was read again the last version counts.
-            for _, names in self._segments.values():
-                spilled.update(names)
-            self._segments = {}
+        small = {name: kept.data for name, kept in self._segments.items() if kept.data is not None}
+        names_in_small = sum(len(self._segments[name].versions) for name in small)
+        if len(small) >= _MOST_SMALL or names_in_small >= _MOST_SMALL_NAMES:
+            # From the oldest to the newest: of a path that was read again the last version counts. All large
+            # segments are older.
+            for name, data in small.items():
+                spilled.update(unpack(data))
+                del self._segments[name]
         by_age = sorted(self._names.items(), key=lambda item: item[1].modified_ms)
         kept = INLINE_FILES // 2
         spilled.update(by_age[:-kept])
@@ -206,8 +216,35 @@ class SeenFiles:
         return pack(spilled)
 
 
-def files_to_read(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings) -> list[FileStatus]:
-    """Return the files that were not read yet. Files that came too late are reported in the log.
+@dataclass(frozen=True)
+class _KeptNames:
+    """The names of a segment.
+
+    Attributes:
+        newest_ms: when the frontier has reached this time, they are needed no more.
+        versions: by the hash of the path.
+        data: as they are kept; None of a large segment, which is never packed again.
+    """
+
+    newest_ms: int
+    versions: Mapping[int, int]
+    data: bytes | None
+
+
+class SortedFiles(NamedTuple):
+    """What the listed files are to a query.
+
+    Attributes:
+        to_read: those that were not read yet.
+        too_late: those that are not read, since they are older than what is remembered.
+    """
+
+    to_read: list[FileStatus]
+    too_late: list[FileStatus]
+
+
+def sort_files(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings) -> SortedFiles:
+    """Return which of the listed files are to be read, and which came too late.
 
     Args:
         listed: what the listing found.
@@ -215,10 +252,11 @@ def files_to_read(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings)
         settings: of the source.
 
     Raises:
-        SourceError: the content of a file changed after it was read, and ``onChange`` is ``error``.
+        SourceError: the content of a file changed after it was read, and ``onChange`` is ``error``; or files
+            came too late, and ``onLateFile`` is ``fail``.
     """
     if not settings.remember:
-        return list(listed.recent)
+        return SortedFiles(list(listed.recent), [])
     to_read: list[FileStatus] = []
     too_late = list(listed.outside)
     for file in listed.recent:
@@ -231,7 +269,7 @@ def files_to_read(listed: ListedFiles, seen: SeenFiles, settings: FilesSettings)
             to_read.append(file)
     if too_late:
         _report(too_late, settings)
-    return to_read
+    return SortedFiles(to_read, too_late)
 
 
 def _is_read_again(file: FileStatus, seen: SeenFiles, settings: FilesSettings) -> bool:
@@ -252,11 +290,17 @@ def _is_read_again(file: FileStatus, seen: SeenFiles, settings: FilesSettings) -
 
 
 def _report(too_late: Sequence[FileStatus], settings: FilesSettings) -> None:
-    remembered = "the last files" if settings.store is None else "maxFileAge"
-    log.warning(
-        "%d files arrived too late and are not read: they are older than what is remembered of %s: %s%s",
-        len(too_late),
-        remembered,
-        ", ".join(file.url for file in too_late[:_SHOWN]),
-        ", ..." if len(too_late) > _SHOWN else "",
+    message = (
+        f"{len(too_late):,} files came too late and are not read: their modification time is more than "
+        f"maxFileAge ({settings.window_ms // 1000:,} s) before that of the newest file: "
+        + ", ".join(file.url for file in too_late[:_SHOWN])
+        + (", ..." if len(too_late) > _SHOWN else "")
+        + ". Give them the present time (touch), and they are read"
     )
+    if settings.on_late_file == "fail":
+        raise SourceError(
+            f"{message}. Started again, the query goes on without those that stay as they are; with "
+            "onLateFile=warn it counts them and does not stop",
+            source="files",
+        )
+    log.warning("%s", message)

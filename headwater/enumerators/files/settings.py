@@ -18,6 +18,9 @@ from headwater.enumerators.files.selection import FileSelection
 OnChange: TypeAlias = Literal["error", "ignore", "read"]
 """What to do with a path that was read and has another content now: fail, go on, or read it again."""
 
+OnLateFile: TypeAlias = Literal["warn", "fail"]
+"""What to do with files that are older than what is remembered: count them and go on, or fail."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FilesSettings:
@@ -28,8 +31,8 @@ class FilesSettings:
         limits: of a batch.
         backoff: how long to go on asking a store that is away or throttles.
         latest_first: the newest files first.
-        window_ms: files that arrive with a modification time so much older than the newest one are reported,
-            not read.
+        window_ms: files that arrive with a modification time so much older than the newest one are not read.
+        on_late_file: what to do with such files.
         on_change: what to do with a path whose content changed.
         clean: what is done with committed files, None if they stay.
         store: where names go that do not fit into the offset, None if there is no such place.
@@ -42,6 +45,7 @@ class FilesSettings:
     backoff: Backoff
     latest_first: bool = False
     window_ms: int = 7 * 24 * 3600 * 1000
+    on_late_file: OnLateFile = "warn"
     on_change: OnChange = "error"
     clean: CleanSource | None = None
     store: StateStore | None = field(default=None, repr=False)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from headwater.connector.spark.lag import LagListener
+from headwater.core.losses import NO_LOSSES
 
 
 def progress(*sources: SimpleNamespace, name: str = "orders") -> Any:
@@ -38,6 +39,7 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "lost_rows": 0,
             "lost_at_least_rows": 0,
             "lost_ranges": [],
+            "lost_splits": 0,
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
@@ -56,6 +58,16 @@ def test_losses_are_those_of_the_offset_and_those_that_only_tasks_found_are_at_l
     shown = listener.as_dict()["orders"]
     assert (shown["lost_rows"], shown["lost_at_least_rows"], shown["lost_ranges"]) == (1_200, 7, ranges)
     assert str(lag) == "orders: batch 7, 1,234 rows/s, lag 0, lost 1,200 and at least 7"
+
+
+def test_whole_splits_that_are_not_read_are_counted_beside_rows() -> None:
+    listener = LagListener()
+    lost = NO_LOSSES.plus_splits(["file:///in/a", "file:///in/b"], 1_795_000_000_000).to_json()
+    listener.onQueryProgress(progress(source({"0": 1}, None, losses=lost)))
+    (lag,) = listener.queries()
+    assert (lag.lost_splits, lag.lost_rows) == (2, 0)
+    assert [each["split"] for each in lag.as_dict()["lost_ranges"]] == ["file:///in/a", "file:///in/b"]
+    assert str(lag) == "orders: batch 7, 1,234 rows/s, lag 0, lost 2 whole splits"
 
 
 def test_losses_of_several_sources_in_one_query_are_added_up() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.core.errors import OffsetError, SourceError
+from headwater.core.errors import OffsetError, OptionError
 from headwater.core.state_store import MemoryStateStore
-from headwater.enumerators.files.names import NameStore, segment_of
+from headwater.enumerators.files.names import FileName, NameStore, pack, segment_of
 from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting
 from headwater.enumerators.files.split import FileStatus
 
@@ -26,7 +25,7 @@ def file(number: int, modified_ms: int, size: int = 10, etag: str | None = None)
 def add(seen: SeenFiles, *files: FileStatus, oldest_unread_ms: int | None = None) -> None:
     overflow = seen.add(files, oldest_unread_ms, NOW_MS)
     if overflow is not None:
-        seen.attach(segment_of(overflow))
+        seen.attach(segment_of("q", overflow))
 
 
 def test_a_file_is_seen_once_it_was_added_and_changed_when_its_content_is_another() -> None:
@@ -66,16 +65,30 @@ def test_the_frontier_waits_for_files_that_are_not_read_yet() -> None:
     assert seen.sighting(file(999, NOW_MS - 5)) is Sighting.NEW
 
 
-def test_more_equal_times_than_fit_are_refused_and_never_forgotten() -> None:
+@pytest.mark.parametrize(
+    ("times", "oldest_unread_ms"),
+    [
+        ([NOW_MS] * (INLINE_FILES + 1), None),
+        ([NOW_MS + n for n in range(INLINE_FILES + 1)], None),
+        ([NOW_MS + n * DAY_MS for n in range(INLINE_FILES + 1)], NOW_MS),
+    ],
+    ids=["equal times", "inside of the window", "older ones unread"],
+)
+def test_more_names_than_fit_are_refused_and_never_forgotten(
+    times: list[int], oldest_unread_ms: int | None
+) -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
-    with pytest.raises(SourceError, match="must be remembered by name"):
-        add(seen, *(file(n, NOW_MS) for n in range(INLINE_FILES + 1)))
-    with pytest.raises(SourceError, match="must be remembered by name"):
-        add(
-            SeenFiles(DAY_MS, can_spill=False),
-            *(file(n, NOW_MS + n) for n in range(INLINE_FILES + 1)),
-            oldest_unread_ms=NOW_MS,
-        )
+    add(seen, *(file(n, at_ms) for n, at_ms in enumerate(times[:-1])), oldest_unread_ms=oldest_unread_ms)
+    with pytest.raises(OptionError, match=r"'stateLocation': is needed.* 2,001 files must be remembered"):
+        add(seen, file(len(times), times[-1]), oldest_unread_ms=oldest_unread_ms)
+
+
+def test_what_is_older_than_the_window_makes_room() -> None:
+    seen = SeenFiles(DAY_MS, can_spill=False)
+    for n in range(5 * INLINE_FILES):
+        at_ms = NOW_MS - DAY_MS * (5 * INLINE_FILES - n) // 1_500
+        add(seen, file(n, at_ms))
+    assert seen.sighting(file(5 * INLINE_FILES - 1_400, at_ms - 1_399 * DAY_MS // 1_500)) is not Sighting.NEW
 
 
 def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
@@ -85,7 +98,7 @@ def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
     for at in range(0, len(files), 100):
         overflow = seen.add(files[at : at + 100], None, NOW_MS)
         if overflow is not None:
-            seen.attach(names.write(overflow))
+            seen.attach(names.write("q", overflow))
     restored = SeenFiles(DAY_MS, can_spill=True)
     state = json.loads(json.dumps(seen.to_json()))
     assert len(json.dumps(state)) < 60_000
@@ -95,7 +108,7 @@ def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
     assert restored.add([file(-1, NOW_MS + 2 * DAY_MS)], None, NOW_MS + 2 * DAY_MS) is None
     assert restored.segments == frozenset()
     names.prune(restored.segments)
-    assert names._store.list("files-seen") == []
+    assert names._store.list("files-seen/q") == []
 
 
 def test_names_that_are_missing_elsewhere_are_an_error() -> None:
@@ -105,10 +118,12 @@ def test_names_that_are_missing_elsewhere_are_an_error() -> None:
 
 def test_many_segments_become_one() -> None:
     seen = SeenFiles(DAY_MS, can_spill=True)
-    for at in range(40):
-        add(seen, *(file(at * INLINE_FILES + n, NOW_MS) for n in range(INLINE_FILES)))
-        assert len(seen.segments) <= 33
-    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, 40 * INLINE_FILES, 997)} == {Sighting.SEEN}
+    count = 150_000
+    for at in range(0, count, 500):
+        add(seen, *(file(n, NOW_MS) for n in range(at, at + 500)))
+        assert len(seen.segments) <= 2 + 64
+    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, count, 997)} == {Sighting.SEEN}
+    assert len(json.dumps(seen.to_json())) < 57_000
 
 
 def test_of_a_path_that_was_read_again_the_last_version_counts_wherever_its_names_are() -> None:
@@ -128,15 +143,16 @@ def test_a_state_that_is_not_ours_is_refused(state: object) -> None:
         SeenFiles(1, can_spill=False).restore(state)  # type: ignore[arg-type]
 
 
-def test_after_a_million_files_the_state_is_small_and_the_last_files_are_known() -> None:
-    seen = SeenFiles(7 * DAY_MS, can_spill=False)
-    rng = random.Random(7)
-    for at in range(0, 1_000_000, 2_000):
-        add(seen, *(file(n, NOW_MS + n * 10 + rng.randrange(500)) for n in range(at, at + 2_000)))
-    assert len(json.dumps(seen.to_json())) <= 58_000
-    assert {seen.sighting(file(n, NOW_MS + n * 10 + 500, size=11)) for n in range(998_000, 1_000_000)} == {
-        Sighting.CHANGED
-    }
+def test_two_queries_that_read_the_same_files_keep_names_of_their_own() -> None:
+    store = MemoryStateStore()
+    data = pack({1: FileName(2, NOW_MS)})
+    mine = NameStore(store)
+    kept = mine.write("mine", data)
+    others = NameStore(store).write("others", data)
+    mine.prune([])
+    assert NameStore(store).read(others.name, others.newest_ms) == others
+    with pytest.raises(OffsetError, match="stateLocation"):
+        NameStore(store).read(kept.name, kept.newest_ms)
 
 
 @given(

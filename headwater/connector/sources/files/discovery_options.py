@@ -24,7 +24,7 @@ from headwater.core.state_store import StateStore
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
-from headwater.enumerators.files.settings import FilesSettings, OnChange
+from headwater.enumerators.files.settings import FilesSettings, OnChange, OnLateFile
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _BATCH: Final = Boundedness.BOUNDED
@@ -84,10 +84,18 @@ _MAX_FILE_AGE: Final = Option(
     "maxFileAge",
     duration_ms,
     7 * 24 * 3600 * 1000,
-    "The window in which late files are found: one that arrives with a modification time so much older than "
-    "the newest one is reported and not read. Does not count for files that are there when a query begins.",
+    "So long files are remembered by name: one that arrives with a modification time so much older than the "
+    "newest one came too late and is not read. Does not count for files that are there when a query begins.",
     only=_STREAM,
     shown_default="`7d`",
+)
+_ON_LATE_FILE: Final[Option[OnLateFile]] = Option(
+    "onLateFile",
+    one_of("warn", "fail"),
+    "warn",
+    "What to do with files that came too late: count them, name the last 100 in the query's progress, and go "
+    "on; or fail.",
+    only=_STREAM,
 )
 _ON_CHANGE: Final[Option[OnChange]] = Option(
     "onChange",
@@ -115,8 +123,8 @@ _STATE_LOCATION: Final = Option(
     "stateLocation",
     text,
     None,
-    "A folder that all drivers of this query reach, for names of read files that do not fit into the offset: "
-    "then the window is all of `maxFileAge`. Without it, it is the last 2,300 files.",
+    "A folder that all drivers of this query reach, for names of read files that do not fit into the offset. "
+    "Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so.",
     only=_STREAM,
 )
 STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
@@ -135,6 +143,7 @@ DISCOVERY_OPTIONS: Final = (
     _MAX_BYTES,
     _LATEST_FIRST,
     _MAX_FILE_AGE,
+    _ON_LATE_FILE,
     _ON_CHANGE,
     _CLEAN_SOURCE,
     _SOURCE_ARCHIVE_DIR,
@@ -173,6 +182,7 @@ def files_settings(
         backoff=backoff,
         latest_first=options[_LATEST_FIRST] and is_stream,
         window_ms=options[_MAX_FILE_AGE],
+        on_late_file=options[_ON_LATE_FILE],
         on_change=options[_ON_CHANGE],
         clean=_clean_source(options, [path.root for path in paths]) if is_stream else None,
         store=_state_store(options) if is_stream else None,

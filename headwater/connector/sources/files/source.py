@@ -30,7 +30,7 @@ from headwater.connector.sources.files.record_options import (
     TIME_ZONE_OPTION,
 )
 from headwater.core.clock import SystemClock
-from headwater.core.enumerator import Checkpoint, SplitEnumeratorContext
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.planned_source import PlannedSource
@@ -161,11 +161,15 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
         return replace(self, read=replace(self.read, filters=understood_filters(filters)))
 
-    def create_enumerator(self, context: SplitEnumeratorContext[FileSplit, int]) -> FileSplitEnumerator:
+    def create_enumerator(
+        self, context: PlannedSplitEnumeratorContext[FileSplit, int]
+    ) -> FileSplitEnumerator:
         return FileSplitEnumerator(context, self.files)
 
     def restore_enumerator(
-        self, context: SplitEnumeratorContext[FileSplit, int], checkpoint: Checkpoint[FileSplit, int]
+        self,
+        context: PlannedSplitEnumeratorContext[FileSplit, int],
+        checkpoint: Checkpoint[FileSplit, int],
     ) -> FileSplitEnumerator:
         """The first `refresh` shows the checkpoint to a new enumerator: nothing else is needed."""
         return self.create_enumerator(context)
