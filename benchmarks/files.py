@@ -211,7 +211,7 @@ def memory(path: str, kind: str) -> Iterator[float]:
     from headwater.connector.spark.schemas import bind_schema
     from headwater.core.source import Boundedness
 
-    options = {"format": kind, "path": path, "parallelism": "1"}
+    options = {"format": kind, "path": path, "parallelism": "1", "timezone": "UTC"}
     schema = _spark_ddl(DDL)
     reader = BatchReader(bind_schema(configure_files(options, Boundedness.BOUNDED), schema, given=True))
     for partition in reader.partitions():

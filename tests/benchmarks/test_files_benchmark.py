@@ -11,10 +11,12 @@ from benchmarks import files
 
 @pytest.mark.parametrize("is_real", [False, True])
 def test_planning_takes_in_all_files_and_then_plans_the_new_ones(tmp_path: Path, is_real: bool) -> None:
-    found = list(files.planning(seen=300, folder=str(tmp_path / "real") if is_real else None, rounds=2))
+    found = list(
+        files.planning(300, str(tmp_path / "real") if is_real else None, str(tmp_path / "state"), rounds=2)
+    )
     assert len(found) == 2
-    assert all(0 < plan <= whole for plan, whole, _ in found)
-    assert all(state < 65_536 for _, _, state in found)
+    assert all(0 < plan <= whole for plan, whole, _, _ in found)
+    assert all(state < 65_536 for _, _, state, _ in found)
 
 
 def test_memory_is_that_of_a_whole_read(tmp_path: Path) -> None:

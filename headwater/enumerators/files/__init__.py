@@ -10,6 +10,7 @@ In reading order:
 - ``names``: what is remembered of a file that was read, its packed form, and a place for what does not fit
   into the offset.
 - ``backlog``: the files that wait for a batch.
+- ``archive``: moves a file and never overwrites one.
 - ``cleaner``: deletes or archives committed files.
 - ``settings``: what the options say about all of this.
 - ``seen``: all that a query has read, in bounded space, and so which of the listed files are to be read.

@@ -10,8 +10,10 @@ from functools import partial
 
 from headwater.core.errors import SourceError, UnknownSplitError
 from headwater.core.worker_thread import WorkerThread
+from headwater.enumerators.files.archive import move_without_loss
 from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import present_status
+from headwater.enumerators.files.names import version_hash
 from headwater.enumerators.files.split import FileStatus
 
 log = logging.getLogger(__name__)
@@ -22,7 +24,8 @@ class CleanSource:
     """What to do with files that are read and committed.
 
     Attributes:
-        archive_dir: move them to below this folder, keeping their whole path; None to delete them.
+        archive_dir: move them to below this folder, keeping their whole path (`move_without_loss`); None to
+            delete them.
         storage_options: for the file system.
     """
 
@@ -88,5 +91,6 @@ class FileCleaner:
             return
         archived = f"{self._settings.archive_dir.rstrip('/')}/{path.lstrip('/')}"
         _, target = open_file_system(archived, self._settings.storage_options)
-        fs.makedirs(target.rpartition("/")[0], exist_ok=True)
-        fs.mv(path, target)
+        place = move_without_loss(fs, path, target, version_hash(file))
+        if place != target:
+            log.info("cleanSource: %s is archived as %s: another content has its name", file.url, place)

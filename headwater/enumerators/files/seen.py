@@ -28,7 +28,7 @@ from headwater.enumerators.files.names import (
     version_hash,
 )
 from headwater.enumerators.files.settings import FilesSettings
-from headwater.enumerators.files.split import FileStatus
+from headwater.enumerators.files.split import AFTER_A_CHANGE, FileStatus
 
 log = logging.getLogger(__name__)
 
@@ -282,8 +282,7 @@ def _is_read_again(file: FileStatus, seen: SeenFiles, settings: FilesSettings) -
         seen.replace(file)
         return False
     raise SourceError(
-        "the file changed after it was read. Write new content under a new name, or set onChange to ignore "
-        "(what came later is not read) or read (the whole file is read again)",
+        f"the file changed after it was read. {AFTER_A_CHANGE}",
         source="files",
         split=file.url,
     )

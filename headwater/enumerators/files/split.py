@@ -7,6 +7,14 @@ from typing import NamedTuple
 
 from headwater.core.split import Split, SplitPath
 
+AFTER_A_CHANGE = (
+    "To go on, set two options: ignoreMissingFiles=true (a version that was planned and is gone is skipped) "
+    "and onChange=read (the whole file is read again, as it is then) or onChange=ignore (what came later is "
+    "not read). So that it does not happen: write under another name and move whole files into place, write "
+    "new content under new names, or set minFileAge"
+)
+"""What the user is told whose file got another content while or after it was read."""
+
 
 class FileStatus(NamedTuple):
     """What a listing says of a file.

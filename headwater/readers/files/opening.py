@@ -52,8 +52,7 @@ def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[
             if not file.same_content(found):
                 raise DataLossError(
                     f"the file is not what was planned any more: {file.size_bytes} bytes then, "
-                    f"{found.size_bytes} now. Write new content under a new name, and move whole files into "
-                    "place",
+                    f"{found.size_bytes} now",
                     source="files",
                     split=file.url,
                 )

@@ -12,7 +12,7 @@ from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import DataLossError, UnknownSplitError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
-from headwater.enumerators.files.split import FileSplit
+from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.pruning import drop_failing
@@ -74,11 +74,10 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
             is_gone = isinstance(error, UnknownSplitError)
             what = "the file vanished before it was read" if is_gone else error.message
             if not self._settings.ignore_missing:
-                raise DataLossError(
-                    f"{what}; set ignoreMissingFiles=true to go on without such files",
-                    source="files",
-                    split=file.url,
-                ) from error
+                way_out = (
+                    "Set ignoreMissingFiles=true to go on without such files" if is_gone else AFTER_A_CHANGE
+                )
+                raise DataLossError(f"{what}. {way_out}", source="files", split=file.url) from error
             log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)
 
 

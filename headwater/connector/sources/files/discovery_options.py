@@ -116,7 +116,8 @@ _SOURCE_ARCHIVE_DIR: Final = Option(
     "sourceArchiveDir",
     text,
     None,
-    "Where `cleanSource=archive` moves files, keeping their whole path below it.",
+    "Where `cleanSource=archive` moves files, keeping their whole path below it. Nothing there is "
+    "overwritten: another content of a path gets a number into its name (`daily.9f86d081.csv`).",
     only=_STREAM,
 )
 _STATE_LOCATION: Final = Option(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -259,6 +261,40 @@ def test_a_changed_file_is_an_error_or_ignored_or_read_again(
                 assert query.step() is None
 
 
+def follow(query: Query, error: Exception) -> None:
+    """Set the options that a message names, as it writes them, and start the query again."""
+    named = dict(re.findall(r"\b([a-z]+[A-Z]\w*)=(\w+)", str(error)))
+    assert {"ignoreMissingFiles", "onChange"} <= named.keys()
+    query.restart(ignoreMissingFiles="true", onChange="read")
+
+
+def test_the_message_about_a_file_that_was_appended_to_names_the_whole_way_out(
+    inbox: Path, drop: Drop
+) -> None:
+    """Between planning and reading, and between batches, and again while that is mended."""
+    drop("a", NOW_S, "one\n")
+    drop("b", NOW_S, "b\n")
+    with text(inbox) as query:
+        query.step()
+        drop("a", NOW_S + 1, "one\ntwo\n")
+        with pytest.raises(DataLossError, match=r"4 bytes then, 8 now.*in/a") as planned:
+            query.replay()
+        follow(query, planned.value)
+        assert values(query.replay()) == ["b"]
+        assert values(query.step()) == ["one", "two"]
+        assert query.step() is None
+    with text(inbox) as query:
+        assert sorted(values(query.step())) == ["b", "one", "two"]
+        drop("a", NOW_S + 2, "one\ntwo\nthree\n")
+        with pytest.raises(SourceError, match=r"changed after it was read.*in/a") as between:
+            query.step()
+        follow(query, between.value)
+        assert values(query.step()) == ["one", "two", "three"]
+        drop("a", NOW_S + 3, "one\ntwo\nthree\nfour\n")
+        assert values(query.replay()) == []
+        assert values(query.step()) == ["one", "two", "three", "four"]
+
+
 def test_a_file_that_vanished_or_changed_under_a_planned_batch(
     inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -316,3 +352,27 @@ def test_committed_files_are_archived_below_their_whole_path(inbox: Path, drop: 
         query.step()
     assert (archive / str(inbox).lstrip("/") / "k=1" / "a").read_text() == "k=1/a\n"
     assert not (inbox / "k=1" / "a").exists()
+
+
+def test_each_content_of_a_path_that_is_written_again_and_again_stays_in_the_archive(
+    inbox: Path, drop: Drop, tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive"
+    below = archive / str(inbox).lstrip("/")
+    options = {"cleanSource": "archive", "sourceArchiveDir": str(archive), "onChange": "read"}
+    with text(inbox, **options) as query:
+        assert values(query.step()) == []
+        contents = ["one\n", "two\n", "three\n", "two\n"]
+        for number, content in enumerate(contents):
+            drop("daily.csv.gz", NOW_S + number, gzip.compress(content.encode(), mtime=0).decode("latin-1"))
+            (inbox / "daily.csv.gz").write_bytes(gzip.compress(content.encode(), mtime=0))
+            os.utime(inbox / "daily.csv.gz", (NOW_S + number, NOW_S + number))
+            query.restart(available_now=True)
+            assert values(query.step()) == [content.rstrip()]
+            assert query.step() is None, "this commits the batch, and waits for the archive"
+            assert list(inbox.iterdir()) == []
+    names = sorted(path.name for path in below.iterdir())
+    kept = sorted(gzip.decompress(path.read_bytes()).decode() for path in below.iterdir())
+    assert names[-1] == "daily.csv.gz"
+    assert all(re.fullmatch(r"daily\.[0-9a-f]{8}\.csv\.gz", name) for name in names[:-1])
+    assert kept == sorted(contents), "the fourth is another version than the second"
