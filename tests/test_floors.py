@@ -49,6 +49,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
             "corrupt_column",
             "decoded_part",
             "kernel_columns",
+            "line_spans",
             "registry",
             "row_arrays",
         ),

@@ -171,7 +171,9 @@ def _named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     """Name the file in what pyarrow says of it."""
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, EOFError) as error:
+    except (pa.ArrowException, EOFError, OSError) as error:
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise  # of the file system
         raise CorruptRecordError(
             f"this is no {kind} file, or a damaged one: {error}", source="files", split=status.url
         ) from error

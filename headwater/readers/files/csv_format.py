@@ -16,10 +16,10 @@ import pyarrow.csv as pacsv
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.codecs import decompressed, is_compressed
 from headwater.readers.files.corrupt import BadLines
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.line_format import first_line, line_blocks
-from headwater.readers.files.opening import decompressed, is_compressed
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.values import infer_type, parse_column, parse_leniently

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.corrupt import BadLines
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.line_format import LineFormat, line_blocks
-from headwater.readers.files.opening import decompressed
 from headwater.readers.files.values import parse_column, parse_leniently
 
 _SAMPLE_BYTES = 1 << 20
@@ -40,7 +40,7 @@ class JsonFormat(LineFormat):
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         """Look at the first megabyte or two. A line that cannot be read does not count."""
-        blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, _SAMPLE_BYTES)
+        blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, block_bytes=_SAMPLE_BYTES)
         data = b"".join(cast("bytes", block.data) for block in islice(blocks, 2))
         fields: dict[str, pa.DataType] = {}
         for line in data.split(b"\n"):

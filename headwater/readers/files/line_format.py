@@ -1,22 +1,25 @@
-r"""Formats whose records are lines: where a byte range of a text file really begins and ends.
+"""Formats whose records are lines: where a byte range of a text file really begins and ends.
 
 The rule that makes every line belong to exactly one range, whatever the borders: a range reads the lines that
-BEGIN in it, the last one to its end. A line begins at the start of the file, and after every ``\n``.
+BEGIN in it, the last one to its end. A line begins at the start of the file, and after every line's end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.codecs import decompressed, is_compressed
 from headwater.readers.files.file_format import FileBlock, FileFormat
-from headwater.readers.files.opening import decompressed, is_compressed
+from headwater.readers.files.lines import LineEnds, UniversalEnds, line_ends
 
 LONGEST_LINE_BYTES = 1 << 30
+_UNIVERSAL = UniversalEnds()
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -26,35 +29,46 @@ class LineFormat(FileFormat):
     A compressed file is read by one task, since it can only be read from its beginning.
     """
 
+    @cached_property
+    def ends(self) -> LineEnds:
+        """Finds lines, as the settings say."""
+        return line_ends(self.settings.lines.separator_bytes)
+
     def is_splittable(self, url: str) -> bool:
-        return not is_compressed(url)
+        return not is_compressed(url) and self.ends.is_splittable
 
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
         if is_compressed(status.url):
-            return line_blocks(decompressed(status.url, file), 0, None, status.url)
-        return line_blocks(file, start, stop, status.url)
+            return line_blocks(decompressed(status.url, file), 0, None, status.url, self.ends)
+        return line_blocks(file, start, stop, status.url, self.ends)
 
 
-def line_blocks(
-    file: Any, start: int, stop: int | None, url: str, block_bytes: int = 1 << 20
+def line_blocks(  # noqa: PLR0917 - a range of a file, and what is in it
+    file: Any,
+    start: int,
+    stop: int | None,
+    url: str,
+    ends: LineEnds = _UNIVERSAL,
+    block_bytes: int = 1 << 20,
 ) -> Iterator[FileBlock]:
     """Yield the lines that begin in a range, in blocks of whole lines.
 
-    A byte order mark at the start of the file is left out.
+    A byte order mark of UTF-8 at the start of the file is left out.
 
     Args:
         file: to be read; must be able to seek unless ``start`` is 0.
         start: the first byte of the range.
         stop: the first byte after it; None for the end of the file.
         url: of the file, for errors.
+        ends: finds lines.
         block_bytes: how much to read at once; a longer line makes a longer block.
 
     Raises:
         CorruptRecordError: a line is longer than 1 GiB: this is no text.
     """
-    at = _next_line(file, start, block_bytes) if start else 0
+    at = _next_line(file, start, ends, block_bytes) if start else 0
     # What was read and is not yielded yet; it begins at `at`.
     rest = b""
     while stop is None or at < stop:
@@ -62,10 +76,11 @@ def line_blocks(
         data = file.read(max(block_bytes, len(rest)))
         buffer = rest + data if rest else data
         if not data:
+            # The line ends of a range that ends here were all found.
             if buffer:
                 yield _block(buffer, at)
             return
-        length = _whole_lines(buffer, None if stop is None else stop - at)
+        length = _whole_lines(buffer, None if stop is None else stop - at, ends)
         if length:
             yield _block(buffer[:length], at)
             at += length
@@ -79,41 +94,50 @@ def line_blocks(
             )
 
 
-def first_line(file: Any) -> bytes:
+def first_line(file: Any, ends: LineEnds = _UNIVERSAL) -> bytes:
     """Return the first line of a file, without its end and without a byte order mark."""
     file.seek(0)
     line = b""
     while data := file.read(64 << 10):
         line += data
-        if b"\n" in data:
+        if end := ends.first(line, 1):
+            line = line[:end]
             break
-    return line.partition(b"\n")[0].removeprefix(_BOM).removesuffix(b"\r")
+    line = line.removeprefix(_BOM)
+    if ends.separator is not None:
+        return line.removesuffix(ends.separator)
+    return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _whole_lines(buffer: bytes, to_stop: int | None) -> int:
+def _whole_lines(buffer: bytes, to_stop: int | None, ends: LineEnds) -> int:
     """Return the length of the whole lines in a buffer that belong to a range, 0 if no line is whole yet.
 
     Args:
         buffer: what was read, from the beginning of a line.
         to_stop: how many of its bytes are in the range; None for all.
+        ends: finds lines.
     """
     if to_stop is None or to_stop > len(buffer):
-        return buffer.rfind(b"\n") + 1
+        return ends.last(buffer)
     # The range ends here: its last line is the one with the range's last byte.
-    return buffer.find(b"\n", to_stop - 1) + 1
+    return ends.first(buffer, to_stop)
 
 
-def _next_line(file: Any, start: int, block_bytes: int) -> int:
+def _next_line(file: Any, start: int, ends: LineEnds, block_bytes: int) -> int:
     """Return where the first line at or after ``start`` begins, and leave the file there."""
-    # One byte before: a line begins right at the start if that byte is a line end.
-    at = start - 1
+    at = max(0, start - ends.lookback)
     file.seek(at)
+    buffer = b""
     while data := file.read(block_bytes):
-        found = data.find(b"\n")
-        if found >= 0:
-            at += found + 1
+        # So much of what was read before that a separator across the border is found.
+        kept = buffer[-ends.lookback :]
+        at += len(buffer) - len(kept)
+        buffer = kept + data
+        if found := ends.first(buffer, start - at):
+            at += found
             break
-        at += len(data)
+    else:
+        at += len(buffer)
     file.seek(at)
     return at
 

@@ -1,15 +1,11 @@
-"""A planned file as a stream of bytes: the version that was planned, or none; and its compression."""
+"""A planned file as a stream of bytes: the version that was planned, or none."""
 
 from __future__ import annotations
 
-import lzma
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import PurePosixPath
-from typing import IO, Any, cast
-
-import pyarrow as pa
+from typing import IO, cast
 
 from headwater.core.clock import SystemClock
 from headwater.core.errors import DataLossError
@@ -20,18 +16,6 @@ from headwater.enumerators.files.split import FileStatus
 
 # Shorter than the driver's: a task that fails is tried again by Spark.
 _BACKOFF = Backoff(deadline_ms=60_000)
-
-# By the suffix of a file's name.
-_CODECS: dict[str, Any] = {
-    ".gz": "gzip",
-    ".gzip": "gzip",
-    ".bz2": "bz2",
-    ".zst": "zstd",
-    ".zstd": "zstd",
-    ".lz4": "lz4",
-    ".br": "brotli",
-    ".xz": "xz",
-}
 
 
 @contextmanager
@@ -66,18 +50,3 @@ def opened(file: FileStatus, storage_options: Mapping[str, object]) -> Iterator[
         what=f"opening {file.url}",
     ) as handle:
         yield handle
-
-
-def is_compressed(url: str) -> bool:
-    """Whether a file is compressed as a whole, so that it can only be read from its beginning."""
-    return PurePosixPath(url).suffix.lower() in _CODECS
-
-
-def decompressed(url: str, file: IO[bytes]) -> Any:
-    """Return a file-like object of what a file holds."""
-    codec = _CODECS.get(PurePosixPath(url).suffix.lower())
-    if codec is None:
-        return file
-    if codec == "xz":
-        return lzma.open(file)
-    return pa.CompressedInputStream(cast("Any", file), codec)

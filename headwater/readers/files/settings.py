@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headwater.enumerators.files.selection import SelectedPath, partition_values
+from headwater.readers.files.line_settings import LineSettings
 from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
 
 METADATA_COLUMN = "_metadata"
@@ -61,6 +62,8 @@ class ReadSettings:
             they come out. None until it is known.
         records: how the values in records of text are written, and what becomes of bad ones.
         ignore_missing: whether a file that vanished before it was read is skipped with a warning.
+        ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
+        lines: how lines are written.
         csv: how CSV is written.
         storage_options: for the file system.
         filters: rows that fail one of these (column, operator, value) need not come out.
@@ -71,6 +74,8 @@ class ReadSettings:
     schema: pa.Schema | None
     records: RecordSettings = field(default_factory=RecordSettings)
     ignore_missing: bool = False
+    ignore_corrupt: bool = False
+    lines: LineSettings = field(default_factory=LineSettings)
     csv: CsvSettings = field(default_factory=CsvSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
     filters: tuple[tuple[str, str, object], ...] = ()

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.errors import DataLossError, UnknownSplitError
+from headwater.core.errors import CorruptRecordError, DataLossError, UnknownSplitError
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
 from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit
@@ -79,6 +79,10 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
                 )
                 raise DataLossError(f"{what}. {way_out}", source="files", split=file.url) from error
             log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)
+        except CorruptRecordError as error:
+            if not self._settings.ignore_corrupt:
+                raise
+            log.warning("%s; the rest of the file is skipped (ignoreCorruptFiles)", error)
 
 
 class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):

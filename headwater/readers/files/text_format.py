@@ -10,17 +10,28 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.file_format import FileBlock
-from headwater.readers.files.line_format import LineFormat
+from headwater.readers.files.line_format import LONGEST_LINE_BYTES, LineFormat
 
 
 class TextFormat(LineFormat):
-    r"""Lines end with ``\n``, ``\r\n`` or ``\r``, as for Spark.
+    """Lines, or whole files with ``wholetext``.
 
     Bytes that are no UTF-8 stay as they are, as for Spark.
     """
 
     needs_schema = False
+
+    def is_splittable(self, url: str) -> bool:
+        return not self.settings.lines.whole and super().is_splittable(url)
+
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
+        if not self.settings.lines.whole:
+            return super().blocks(file, status, start, stop, columns)
+        return self._whole(file, status)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes), "blocks of lines are bytes"
@@ -30,20 +41,37 @@ class TextFormat(LineFormat):
                 source="files",
                 split=file.url,
             )
-        yield pa.RecordBatch.from_arrays([_lines(block.data)], names=columns.names or [""])
+        whole = self.settings.lines.whole
+        lines = _one(block.data).view(pa.string()) if whole else _lines(block.data, self.ends.separator)
+        yield pa.RecordBatch.from_arrays([lines], names=columns.names or [""])
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return pa.schema([pa.field("value", pa.string())])
 
+    def _whole(self, file: Any, status: FileStatus) -> Iterator[FileBlock]:
+        data = decompressed(status.url, file).read(LONGEST_LINE_BYTES + 1)
+        if len(data) > LONGEST_LINE_BYTES:
+            raise CorruptRecordError(
+                f"the file holds more than {LONGEST_LINE_BYTES} bytes, too much for one row",
+                source="files",
+                split=status.url,
+            )
+        yield FileBlock(data, 0, status.size_bytes)
 
-def _lines(data: bytes) -> pa.Array[Any]:
+
+def _lines(data: bytes, separator: bytes | None) -> pa.Array[Any]:
     """Split bytes at line ends, without looking at what is in between."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    # One value that is all of the data, without a copy of it, to be split by pyarrow.
-    offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
-    whole = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
-    lines = pc.split_pattern(whole, cast("str", b"\n")).values.view(pa.string())
+    if separator is None:
+        separator = b"\n"
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    lines = pc.split_pattern(_one(data), cast("str", separator)).values.view(pa.string())
     # The text after the last line end is no line if it is empty.
-    count = len(lines) - 1 if data.endswith(b"\n") else len(lines)
-    return lines.slice(0, count)
+    is_whole = data.endswith(separator) or not data
+    return lines.slice(0, len(lines) - 1) if is_whole else lines
+
+
+def _one(data: bytes) -> pa.Array[Any]:
+    """Return one value that is all of the data, without a copy of it."""
+    offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])

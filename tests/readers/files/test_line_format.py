@@ -27,21 +27,21 @@ def test_ranges_with_any_borders_read_the_whole_file_once(
     blocks = [
         block
         for start, stop in pairwise(borders)
-        for block in line_blocks(io.BytesIO(data), start, stop, "f", block_bytes)
+        for block in line_blocks(io.BytesIO(data), start, stop, "f", block_bytes=block_bytes)
     ]
     assert b"".join(block.data for block in blocks if isinstance(block.data, bytes)) == data.removeprefix(
         b"\xef\xbb\xbf"
     )
     for block in blocks[:-1]:
-        assert cast("bytes", block.data).endswith(b"\n"), "a block ends where a line does"
-    assert all(data[block.start - 1 : block.start] in (b"", b"\n") for block in blocks), (
+        assert cast("bytes", block.data).endswith((b"\n", b"\r")), "a block ends where a line does"
+    assert all(data[block.start - 1 : block.start] in (b"", b"\n", b"\r") for block in blocks), (
         "and begins where one does"
     )
 
 
 @given(PIECES, st.integers(1, 9))
 def test_a_stream_without_an_end_or_seek_is_read_whole(data: bytes, block_bytes: int) -> None:
-    blocks = list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes))
+    blocks = list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes=block_bytes))
     assert b"".join(cast("bytes", block.data) for block in blocks) == data.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -62,4 +62,4 @@ def test_the_first_line_is_without_its_end_and_without_a_mark(data: bytes, line:
 def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_LINE_BYTES", 100)
     with pytest.raises(CorruptRecordError, match=r"split f, position 2\]"):
-        list(line_blocks(io.BytesIO(b"a\n" + b"x" * 1000), 0, 1002, "f", 10))
+        list(line_blocks(io.BytesIO(b"a\n" + b"x" * 1000), 0, 1002, "f", block_bytes=10))

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_format
+from headwater.readers.files.lines import UniversalEnds
 from headwater.readers.files.record_settings import RecordSettings
 from headwater.readers.files.settings import METADATA_TYPE, CsvSettings
 from tests.readers.files.reading import infer, read, settings
@@ -42,7 +43,7 @@ VALUE = pa.schema([pa.field("value", pa.string())])
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a small file has many."""
-    monkeypatch.setattr(line_format.line_blocks, "__defaults__", (16,))
+    monkeypatch.setattr(line_format.line_blocks, "__defaults__", (UniversalEnds(), 16))
 
 
 @ANY

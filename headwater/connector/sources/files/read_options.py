@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
+from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
 from headwater.connector.sources.files.record_options import RECORD_OPTIONS, record_settings
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
@@ -36,6 +37,13 @@ _IGNORE_MISSING_FILES: Final = Option(
     False,
     "Whether a planned file that vanished, or was overwritten, before it was read is skipped with a warning, "
     "or fails the query.",
+)
+_IGNORE_CORRUPT_FILES: Final = Option(
+    "ignoreCorruptFiles",
+    boolean,
+    False,
+    "Whether a file that is damaged, or not of the format, is skipped with a warning from the damaged place "
+    "on, or fails the query.",
 )
 COLUMNS: Final = Option(
     "columns",
@@ -87,9 +95,11 @@ PUSH_FILTERS: Final = Option(
 
 READ_OPTIONS: Final = (
     _IGNORE_MISSING_FILES,
+    _IGNORE_CORRUPT_FILES,
     *RECORD_OPTIONS,
     COLUMNS,
     INCLUDE_METADATA,
+    *LINE_OPTIONS,
     _HEADER,
     _SEP,
     _QUOTE,
@@ -122,6 +132,8 @@ def read_settings(
         schema=None,
         records=record_settings(options, file_format),
         ignore_missing=options[_IGNORE_MISSING_FILES],
+        ignore_corrupt=options[_IGNORE_CORRUPT_FILES],
+        lines=line_settings(options),
         csv=CsvSettings(
             header=options[_HEADER],
             separator=options[_SEP],

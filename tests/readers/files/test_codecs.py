@@ -1,0 +1,73 @@
+"""Compressed files: Hadoop's codecs, several streams in a file, and what damage does."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import struct
+import zlib
+
+import lz4.block
+import lz4.frame
+import pyarrow as pa
+import pytest
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.files.codecs import decompressed
+
+TEXT = bytes(random.Random(1).choices(b"abcdefgh\n", k=300_000))
+HALF = len(TEXT) // 2
+
+
+def hadoop_blocks(codec: str) -> bytes:
+    """Return what Hadoop writes: blocks, each its size and chunks after their sizes."""
+    blocks = b""
+    for block in (TEXT[:HALF], TEXT[HALF:]):
+        blocks += struct.pack(">i", len(block))
+        for chunk in (block[:100_000], block[100_000:]):
+            packed = (
+                lz4.block.compress(chunk, store_size=False)
+                if codec == "lz4"
+                else pa.Codec("snappy").compress(chunk, asbytes=True)
+            )
+            blocks += struct.pack(">i", len(packed)) + packed
+    return blocks
+
+
+FILES = {
+    "a.gz": gzip.compress(TEXT),
+    "two.gz": gzip.compress(TEXT[:HALF]) + gzip.compress(TEXT[HALF:]),
+    "a.GZ": gzip.compress(TEXT),
+    "a.deflate": zlib.compress(TEXT),
+    "two.deflate": zlib.compress(TEXT[:HALF]) + zlib.compress(TEXT[HALF:]),
+    "a.bz2": bz2.compress(TEXT[:HALF]) + bz2.compress(TEXT[HALF:]),
+    "a.xz": lzma.compress(TEXT),
+    "a.snappy": hadoop_blocks("snappy"),
+    "a.lz4": hadoop_blocks("lz4"),
+    "frame.lz4": lz4.frame.compress(TEXT),
+    "a.zst": pa.Codec("zstd").compress(TEXT, asbytes=True),
+    "a.txt": TEXT,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_decompressed_by_the_suffix_of_its_name(name: str) -> None:
+    assert decompressed(f"file:///{name}", io.BytesIO(FILES[name])).read(len(TEXT) + 1) == TEXT
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "a.txt"])
+def test_what_is_before_the_end_of_a_cut_file_is_read_and_then_the_file_is_named(name: str) -> None:
+    stream = decompressed(f"file:///{name}", io.BytesIO(FILES[name][:-1000]))
+    found = stream.read(len(TEXT))
+    assert TEXT.startswith(found)
+    with pytest.raises(CorruptRecordError, match=rf"split file:///{name}, position {len(found)}\]"):
+        stream.read(1)
+
+
+def test_a_cut_gzip_gives_all_that_it_holds() -> None:
+    cut = FILES["a.gz"][:-1000]
+    stream = decompressed("a.gz", io.BytesIO(cut))
+    assert stream.read(len(TEXT)) == zlib.decompressobj(31).decompress(cut)
