@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, cast
@@ -11,13 +12,19 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.file_format import FileFormat, make_format
+from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
+from headwater.readers.files.file_format import make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.rows import partition_value
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.values import infer_type
 
-_MOST_LISTED = 10_000
+log = logging.getLogger(__name__)
+
+STREAM_FILES = 1_000
+"""So many files, the oldest of those that are listed first, show the schema of a stream."""
+
+_STREAM_LISTED = 10_000
 _MOST_OPENED = 5
 _TEXT = {"csv", "json"}
 _FLAT_TYPES: tuple[tuple[Callable[[Any], bool], pa.DataType], ...] = (
@@ -38,37 +45,56 @@ _FLAT_TYPES: tuple[tuple[Callable[[Any], bool], pa.DataType], ...] = (
 """Types that Spark does not have, and those that hold their values."""
 
 
-def infer_schema(listers: Iterable[FileLister], settings: ReadSettings) -> pa.Schema:
+def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_stream: bool) -> pa.Schema:
     """Return the columns that the files seem to have, then those of the folders.
 
-    Opens five files, the oldest of the first 10,000 that are listed.
+    Of files that tell their columns five are opened, the oldest; of text all of them, in a stream
+    `STREAM_FILES`. A stream lists no more than 10,000.
 
     Raises:
         SourceError: there is no file to look at, or the files do not agree.
     """
     pages = chain.from_iterable(lister.pages() for lister in listers)
-    listed = list(islice(chain.from_iterable(pages), _MOST_LISTED))
+    listed = list(islice(chain.from_iterable(pages), _STREAM_LISTED if is_stream else None))
     file_format = make_format(settings)
     if not listed and file_format.needs_schema:
         paths = ", ".join(path.url for path in settings.paths)
         raise SourceError(
             f"no file is there to infer a schema from ({paths}): give one with .schema(...)", source="files"
         )
-    found = _file_columns(listed, file_format, settings)
+    oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[: _most_files(settings, is_stream)]
+    # Of a format that has always the same columns, without a file.
+    found = inferred_columns(oldest, settings) if oldest else file_format.infer(None, FileStatus("", 0, 0))
+    if is_stream:
+        log.warning(
+            "the schema of this stream was inferred from %d files, the oldest of %d that were listed; what "
+            "comes later is not looked at: %s",
+            len(oldest),
+            len(listed),
+            ", ".join(f"{field.name} {field.type}" for field in found),
+        )
     folders = [field for field in _folder_columns(listed, settings) if field.name not in found.names]
     return pa.schema([*found, *folders])
 
 
-def _file_columns(listed: Sequence[FileStatus], file_format: FileFormat, settings: ReadSettings) -> pa.Schema:
-    """Return the columns of the oldest files; of a format that has always the same ones without a file."""
-    if not listed:
-        return file_format.infer(None, FileStatus("", 0, 0))
-    oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[:_MOST_OPENED]
+def _most_files(settings: ReadSettings, is_stream: bool) -> int | None:
+    if settings.format in OWN_SCHEMA_FORMATS:
+        return _MOST_OPENED
+    return STREAM_FILES if is_stream else None
+
+
+def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.Schema:
+    """Return the columns of these files, in Spark's types; folders do not count. Opens each.
+
+    Raises:
+        SourceError: a file cannot be read, or the files do not agree.
+    """
+    file_format = make_format(settings)
     schemas: list[pa.Schema] = []
-    for file in oldest:
+    for file in files:
         with opened(file, settings.storage_options) as handle:
             schemas.append(file_format.infer(handle, file))
-    return _unified(schemas, oldest, is_text=settings.format in _TEXT)
+    return _unified(schemas, files, is_text=settings.format in _TEXT)
 
 
 def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_text: bool) -> pa.Schema:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headwater.enumerators.files.selection import SelectedPath, partition_values
+from headwater.readers.files.drift_settings import DriftSettings
 from headwater.readers.files.line_settings import LineSettings
 from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
 
@@ -65,6 +66,7 @@ class ReadSettings:
         ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
         lines: how lines are written.
         csv: how CSV is written.
+        drift: what becomes of columns that files have and the schema has not.
         storage_options: for the file system.
         filters: rows that fail one of these (column, operator, value) need not come out.
     """
@@ -77,15 +79,15 @@ class ReadSettings:
     ignore_corrupt: bool = False
     lines: LineSettings = field(default_factory=LineSettings)
     csv: CsvSettings = field(default_factory=CsvSettings)
+    drift: DriftSettings = field(default_factory=DriftSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
     filters: tuple[tuple[str, str, object], ...] = ()
 
     @property
     def special_columns(self) -> frozenset[str]:
-        """The names of columns that no file has: decoders of text make them."""
-        if self.format not in RECORD_FORMATS:
-            return frozenset()
-        return frozenset({self.records.corrupt_column, self.records.rescued_column or ""} - {""})
+        """The names of columns that no file has."""
+        corrupt = {self.records.corrupt_column} if self.format in RECORD_FORMATS else set()
+        return frozenset(corrupt | {self.records.rescued_column or ""} - {""})
 
     @property
     def needs_zone(self) -> bool:

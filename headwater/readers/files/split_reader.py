@@ -13,6 +13,8 @@ from headwater.core.errors import CorruptRecordError, DataLossError, UnknownSpli
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
 from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit
+from headwater.readers.files.drift import DriftGuard
+from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.pruning import drop_failing
@@ -34,6 +36,7 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         self._settings = settings
         self._format = make_format(settings)
         self._assembler = RowAssembler(settings)
+        self._guard = DriftGuard(settings)
         self._pending: deque[SplitRange[FileSplit, int]] = deque()
         # The blocks of the first pending range, None until it is begun.
         self._blocks: Generator[FileBlock] | None = None
@@ -68,6 +71,8 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         file = piece.split.file
         columns = self._assembler.file_columns(file.url)
         try:
+            if self._settings.format in OWN_SCHEMA_FORMATS:
+                columns = self._guard.columns_to_read(file, columns)
             with opened(file, self._settings.storage_options) as handle:
                 yield from self._format.blocks(handle, file, piece.start, piece.stop, columns)
         except (UnknownSplitError, DataLossError) as error:
@@ -97,6 +102,8 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         self._quarantine = Quarantine(location) if location is not None else None
         self._format = make_format(settings, self._quarantine)
         self._assembler = RowAssembler(settings)
+        self._guard = DriftGuard(settings)
+        self._tells_columns = settings.format in OWN_SCHEMA_FORMATS
         self._filters = settings.filters
         # The range that is being read, and where it began: its position moves on with every block.
         self._state: SplitState[FileSplit, int] | None = None
@@ -113,8 +120,11 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
             self._state = state
             self._range_start = state.position
         file = state.split.file
-        for batch in self._format.decode(record, file, self._assembler.file_columns(file.url)):
+        for decoded in self._format.decode(record, file, self._assembler.file_columns(file.url)):
+            batch = self._guard.with_rescued(decoded) if self._tells_columns else decoded
             rows = self._assembler.assemble(batch, file, self._range_start, state.stop)
+            if not self._tells_columns:
+                rows = self._guard.checked(rows, file)
             rows = drop_failing(rows, self._filters)
             if rows.num_rows:
                 yield rows

@@ -32,7 +32,9 @@ OPERATORS = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=":
 
 def inferred(kind: str, folder: Path) -> pa.Schema:
     return infer_schema(
-        [LocalLister(SelectedPath(str(folder)), str(folder))], settings(kind, NUMBERS, folder)
+        [LocalLister(SelectedPath(str(folder)), str(folder))],
+        settings(kind, NUMBERS, folder),
+        is_stream=False,
     )
 
 

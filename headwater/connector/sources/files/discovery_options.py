@@ -125,8 +125,8 @@ _STATE_LOCATION: Final = Option(
     text,
     None,
     "A folder that all drivers of this query reach, for names of read files that do not fit into the offset. "
-    "Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so.",
-    only=_STREAM,
+    "Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so. And for the "
+    "schema, with `schemaName`.",
 )
 STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
     "storageOptions",
@@ -154,7 +154,11 @@ DISCOVERY_OPTIONS: Final = (
 
 
 def files_settings(
-    options: ParsedOptions, paths: tuple[SelectedPath, ...], mode: Boundedness, backoff: Backoff
+    options: ParsedOptions,
+    paths: tuple[SelectedPath, ...],
+    mode: Boundedness,
+    store: StateStore | None,
+    backoff: Backoff,
 ) -> FilesSettings:
     """Return how files are found, and what is remembered of them.
 
@@ -162,11 +166,11 @@ def files_settings(
         options: of a table with `DISCOVERY_OPTIONS` and `STORAGE_OPTIONS`.
         paths: what is read (`selected_paths`).
         mode: a batch or a stream; a batch remembers and cleans nothing.
+        store: at ``stateLocation``, None if there is none.
         backoff: how long to go on asking a store that is away.
 
     Raises:
         OptionError: options that clash.
-        StateLocationError: there is no safe way to keep state at ``stateLocation``.
     """
     is_stream = mode is _STREAM
     # Asked for even if only the schema is wanted: a clash is told at load(), not when the stream starts.
@@ -186,7 +190,7 @@ def files_settings(
         on_late_file=options[_ON_LATE_FILE],
         on_change=options[_ON_CHANGE],
         clean=_clean_source(options, [path.root for path in paths]) if is_stream else None,
-        store=_state_store(options) if is_stream else None,
+        store=store if is_stream else None,
         remember=is_stream,
     )
 
@@ -199,7 +203,12 @@ def _batch_limits(options: ParsedOptions) -> BatchLimits:
     return BatchLimits(max_files=max_files, max_bytes=max_bytes, max_plan_bytes=_MOST_PLAN_BYTES)
 
 
-def _state_store(options: ParsedOptions) -> StateStore | None:
+def state_store(options: ParsedOptions) -> StateStore | None:
+    """Return the store at ``stateLocation``, None if there is none. Opens nothing.
+
+    Raises:
+        StateLocationError: there is no safe way to keep state there.
+    """
     location = options[_STATE_LOCATION]
     return None if location is None else open_state_store(location, options[STORAGE_OPTIONS])
 

@@ -15,6 +15,7 @@ from typing import Final
 from headwater.connector.options import Option, OptionTable, ParsedOptions, boolean, text
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTIONS, STORAGE_OPTIONS
+from headwater.connector.sources.files.drift_options import DRIFT_OPTIONS
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
 from headwater.core.errors import OptionError
 from headwater.enumerators.files.selection import SelectedPath, compile_name
@@ -65,6 +66,7 @@ FILES_OPTIONS: Final = OptionTable(
         _PATH_GLOB_FILTER,
         _RECURSIVE_FILE_LOOKUP,
         *DISCOVERY_OPTIONS,
+        *DRIFT_OPTIONS,
         *READ_OPTIONS,
         replace(
             PARALLELISM,

@@ -10,6 +10,7 @@ from headwater.connector.formats.options import BAD_RECORDS_PATH, BAD_RECORDS_ST
 from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import Option, ParsedOptions, one_of, text
 from headwater.core.errors import OptionError
+from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.record_settings import RECORD_FORMATS, CorruptMode, RecordSettings
 
 
@@ -59,8 +60,8 @@ RESCUED_DATA_COLUMN: Final = Option(
     "rescuedDataColumn",
     text,
     None,
-    "CSV, JSON: a string column that takes, as JSON, what the schema does not name and what did not fit its "
-    "type, which makes no record bad then. An inferred schema gets it; a given one must have it.",
+    "A string column that takes, as JSON, what the schema does not name; of CSV and JSON also what did not "
+    "fit its type, which makes no record bad then. An inferred schema gets it; a given one must have it.",
 )
 _BAD_RECORDS_PATH: Final = replace(
     BAD_RECORDS_PATH,
@@ -127,10 +128,14 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
         OptionError: an option promises what this format does not keep.
     """
     rescued = options[RESCUED_DATA_COLUMN]
-    for option in (RESCUED_DATA_COLUMN, _BAD_RECORDS_PATH):
-        if options[option] is not None and file_format not in RECORD_FORMATS:
+    for option, formats in (
+        (RESCUED_DATA_COLUMN, RECORD_FORMATS | OWN_SCHEMA_FORMATS),
+        (_BAD_RECORDS_PATH, RECORD_FORMATS),
+    ):
+        if options[option] is not None and file_format not in formats:
             raise OptionError(
-                f"is for the formats csv and json, not for {file_format!r}: remove it", option=option.name
+                f"is for the formats {', '.join(sorted(formats))}, not for {file_format!r}: remove it",
+                option=option.name,
             )
     if rescued is not None and rescued.lower() == options[COLUMN_NAME_OF_CORRUPT_RECORD].lower():
         raise OptionError(

@@ -16,7 +16,18 @@ from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
-from headwater.connector.sources.files.discovery_options import MAX_FILES, STORAGE_OPTIONS, files_settings
+from headwater.connector.sources.files.discovery_options import (
+    MAX_FILES,
+    STORAGE_OPTIONS,
+    files_settings,
+    state_store,
+)
+from headwater.connector.sources.files.drift_options import (
+    SCHEMA_NAME,
+    check_given_schema,
+    settings_for_tasks,
+    with_drift,
+)
 from headwater.connector.sources.files.options import FILES_OPTIONS, selected_paths
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
@@ -70,6 +81,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         mode: a batch or a stream.
         columns: which columns of an inferred schema, None for all.
         metadata: whether there is a column ``_metadata``.
+        infers_as_stream: whether a schema is inferred from the first files alone.
     """
 
     name: ClassVar[str] = "files"
@@ -80,18 +92,17 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     mode: Boundedness
     columns: tuple[str, ...] | None = None
     metadata: bool = False
+    infers_as_stream: bool = False
 
     @property
     def boundedness(self) -> Boundedness:
         return self.mode
 
     def schema(self) -> pa.Schema:
-        """Return the schema that was given; else infer it: lists, and opens some files."""
+        """Return the schema that was given or kept; else infer it: lists, and opens files."""
         if self.read.schema is not None:
             return self.read.schema
-        from headwater.readers.files.inference import infer_schema
-
-        found = infer_schema(self.files.listers(SystemClock()), self.read)
+        found = self._inferred_schema()
         rescued = self.read.records.rescued_column
         if rescued is not None:
             found = pa.schema([*found, pa.field(rescued, pa.string())])
@@ -101,12 +112,25 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
             found = pa.schema([_column(found, name) for name in self.columns])
         return found
 
+    def _inferred_schema(self) -> pa.Schema:
+        """Return the columns of files and folders."""
+        from headwater.readers.files.inference import infer_schema
+
+        history = self.read.drift.history
+        kept = None if history is None else history.latest()
+        if kept is not None:
+            return kept
+        found = infer_schema(self.files.listers(SystemClock()), self.read, is_stream=self.infers_as_stream)
+        return found if history is None else history.begin(found)
+
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        if given:
+            check_given_schema(self.read)
         self._check_columns(schema, given=given)
         text = None
-        if not given:
+        if not given and self.read.drift.history is None:
             # Kept in the offset: a restart must not infer another schema from the files that are there then.
             fields = from_arrow_schema(schema).fields
             text = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
@@ -177,12 +201,12 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def create_reader(self) -> FilesSplitReader:
         from headwater.readers.files.split_reader import FilesSplitReader
 
-        return FilesSplitReader(self.read)
+        return FilesSplitReader(settings_for_tasks(self.read))
 
     def create_emitter(self) -> FilesRecordEmitter:
         from headwater.readers.files.split_reader import FilesRecordEmitter
 
-        read = self.read
+        read = settings_for_tasks(self.read)
         if read.needs_zone:
             zone = session_zone(TIME_ZONE_OPTION)
             read = replace(read, records=replace(read.records, time_zone=zone))
@@ -252,10 +276,12 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     parsed = FILES_OPTIONS.parse(options, boundedness)
     mode = boundedness or Boundedness.BOUNDED
     paths = selected_paths(parsed)
+    store = state_store(parsed)
     source = FilesSource(
-        files=files_settings(parsed, paths, mode, _BACKOFF),
-        read=read_settings(parsed, paths, parsed[STORAGE_OPTIONS]),
+        files=files_settings(parsed, paths, mode, store, _BACKOFF),
+        read=with_drift(read_settings(parsed, paths, parsed[STORAGE_OPTIONS]), parsed, store),
         mode=mode,
+        infers_as_stream=_is_for_stream(options, boundedness),
         columns=parsed[COLUMNS],
         metadata=parsed[INCLUDE_METADATA],
     )
@@ -269,6 +295,21 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
         backoff=_BACKOFF,
         push_filters=parsed[PUSH_FILTERS] and mode is Boundedness.BOUNDED,
     )
+
+
+def _is_for_stream(options: Mapping[str, str], boundedness: Boundedness | None) -> bool:
+    """Whether a schema is asked for a stream, as far as that shows: Spark does not say it.
+
+    It shows if an option is given that counts in a stream only, or one that keeps the schema.
+    """
+    if boundedness is not None:
+        return boundedness is Boundedness.CONTINUOUS_UNBOUNDED
+    of_streams = {
+        row.name.lower()
+        for row in FILES_OPTIONS.rows
+        if row.only is Boundedness.CONTINUOUS_UNBOUNDED or row is SCHEMA_NAME
+    }
+    return any(key.lower() in of_streams for key in options)
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[Any]:

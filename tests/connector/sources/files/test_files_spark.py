@@ -113,3 +113,41 @@ def test_a_stream_reads_each_file_once_goes_on_after_a_restart_and_deletes_what_
         "the last batch before the restart, and the new one"
     )
     assert sorted(row.id for row in spark.read.parquet(str(tmp_path / "out")).collect()) == list(range(100))
+
+
+@pytest.mark.slow
+def test_a_stream_stops_for_new_columns_and_has_them_after_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+
+    def drop(name: str, query: str) -> None:
+        spark.sql(query).coalesce(1).write.parquet(str(tmp_path / name))
+        (written,) = (tmp_path / name).glob("*.parquet")
+        written.rename(inbox / f"{name}.parquet")
+
+    def run() -> None:
+        reader = spark.readStream.format("headwater").option("source", "files").option("format", "parquet")
+        frame = reader.options(schemaName="orders", stateLocation=str(tmp_path / "state")).load(str(inbox))
+        writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    drop("one", "select 1 id")
+    run()
+    drop("two", "select 2 id, named_struct('x', 1.5) more, 'a' extra")
+    with pytest.raises(
+        PySparkException, match=r"2 columns that the schema does not have: more, extra"
+    ) as told:
+        run()
+    assert "'orders' (option schemaName) has them now" in str(told.value)
+    run()
+    drop("three", "select 3 id, 'c' extra")
+    run()
+    written = spark.read.option("mergeSchema", "true").parquet(str(tmp_path / "out"))
+    assert [tuple(row) for row in written.selectExpr("id", "more.x", "extra").orderBy("id").collect()] == [
+        (1, None, None),
+        (2, 1.5, "a"),
+        (3, None, "c"),
+    ]

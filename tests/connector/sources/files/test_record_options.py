@@ -65,10 +65,12 @@ def test_what_cannot_be_done_is_refused_by_the_name_of_the_option(option: str, v
         _source(**{option: value})
 
 
-@pytest.mark.parametrize("option", ["rescuedDataColumn", "badRecordsPath"])
-def test_what_is_for_records_of_text_is_refused_for_other_formats(option: str) -> None:
-    with pytest.raises(OptionError, match=rf"{option}.*csv and json"):
-        _source(format="parquet", **{option: "/x"})
+@pytest.mark.parametrize(
+    ("option", "file_format"), [("rescuedDataColumn", "text"), ("badRecordsPath", "parquet")]
+)
+def test_what_is_not_for_a_format_is_refused(option: str, file_format: str) -> None:
+    with pytest.raises(OptionError, match=rf"{option}.*csv.*json.*not for '{file_format}'"):
+        _source(format=file_format, **{option: "/x"})
 
 
 def test_a_given_schema_must_have_the_columns_as_strings() -> None:

@@ -1,0 +1,146 @@
+"""Columns that a file has and the schema has not: they stop the query, or are rescued, and never vanish."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.core.errors import SourceError
+from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.inference import inferred_columns
+from headwater.readers.files.rescue_json import json_objects
+from headwater.readers.files.schema_history import new_names, widened
+from headwater.readers.files.settings import ReadSettings
+
+_SHOWN = 20
+
+
+class DriftGuard:
+    """Looks for new columns in what one task reads.
+
+    Files that tell their columns are looked at when they are opened. In text, new columns are found by the
+    decoder: they are in the column for rescued data.
+
+    Args:
+        settings: the schema, and what becomes of columns that it does not have.
+    """
+
+    def __init__(self, settings: ReadSettings) -> None:
+        assert settings.schema is not None
+        self._settings = settings
+        self._drift = settings.drift
+        self._schema = settings.schema
+        self._rescued = settings.records.rescued_column
+        self._known_names = {name.lower() for name in settings.schema.names}
+
+    def columns_to_read(self, file: FileStatus, columns: pa.Schema) -> pa.Schema:
+        """Return which columns of a file that tells its columns are to be read: also those to be rescued.
+
+        Args:
+            file: that is about to be read.
+            columns: those of the schema.
+
+        Raises:
+            SourceError: it has new columns, and they are to stop the query.
+        """
+        if self._rescued is None and not self._drift.stops:
+            return columns
+        own = inferred_columns([file], self._settings)
+        if self._drift.stops:
+            new = new_names(self._schema, own)
+            if new:
+                raise self._stopped(file, own, new)
+        if self._rescued is None:
+            return columns
+        return pa.schema([*columns, *(field for field in own if field.name.lower() not in self._known_names)])
+
+    def with_rescued(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of such a file with what is not in the schema in the column for rescued data."""
+        if self._rescued is None:
+            return batch
+        parts = {
+            name: part
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            if (part := self._unknown_part(name, column)) is not None
+        }
+        return batch.append_column(self._rescued, json_objects(parts, batch.num_rows))
+
+    def checked(self, rows: pa.RecordBatch, file: FileStatus) -> pa.RecordBatch:
+        """Return rows of text as the user wants them, if they have no new columns or these may be there.
+
+        Raises:
+            SourceError: there are some, and they are to stop the query.
+        """
+        if not self._drift.stops or self._rescued is None:
+            return rows
+        rescued = rows.column(self._rescued)
+        if rescued.null_count < len(rescued):
+            objects = (json.loads(str(text)) for text in rescued.drop_null().to_pylist())
+            found = pa.schema(_fields_of(objects))
+            new = new_names(self._schema, found)
+            if new:
+                # What inference does not look at (`samplingRatio`) comes as a string.
+                raise self._stopped(file, widened(inferred_columns([file], self._settings), found), new)
+        return rows.drop_columns([self._rescued]) if self._drift.hides_rescued else rows
+
+    def _unknown_part(self, name: str, column: pa.Array[Any]) -> pa.Array[Any] | None:
+        """Return what the schema does not have of a column; None if that is nothing."""
+        if not name:
+            return None  # stands for the number of rows
+        at = [field for field in self._schema if field.name.lower() == name.lower()]
+        return column if not at else _unknown_fields(column, at[0].type)
+
+    def _stopped(self, file: FileStatus, found: pa.Schema, new: list[str]) -> SourceError:
+        """Return the error that stops the query; keep the new columns first, if they are to be added."""
+        shown = ", ".join(new[:_SHOWN]) + (", ..." if len(new) > _SHOWN else "")
+        what = f"the file has {len(new)} columns that the schema does not have: {shown}"
+        if self._drift.mode == "addNewColumns":
+            assert self._drift.history is not None, "the options see to it"
+            self._drift.history.widen(found)
+            way_out = (
+                f"The schema {self._drift.name!r} (option schemaName) has them now, at its end: call load() "
+                "again and start the query, and it goes on with them where it is"
+            )
+        else:
+            way_out = (
+                "schemaEvolutionMode is fail: give a schema that has them with .schema(...), or remove the "
+                "file; with schemaEvolutionMode=rescue they are kept in a column as JSON, with addNewColumns "
+                "(and schemaName) they are added, with none they are left out"
+            )
+        return SourceError(f"{what}. {way_out}", source="files", split=file.url)
+
+
+def _unknown_fields(column: Any, known: Any) -> pa.Array[Any] | None:
+    """Return a struct of the fields that a known struct does not have; None if it has all."""
+    if not pa.types.is_struct(column.type) or not pa.types.is_struct(known):
+        return None
+    by_name = {field.name.lower(): field.type for field in known}
+    parts: dict[str, pa.Array[Any]] = {}
+    for field, values in zip(column.type, column.flatten(), strict=True):
+        kind = by_name.get(field.name.lower())
+        part = values if kind is None else _unknown_fields(values, kind)
+        if part is not None:
+            parts[field.name] = part
+    if not parts:
+        return None
+    return pa.StructArray.from_arrays(list(parts.values()), list(parts), mask=column.is_null())
+
+
+def _fields_of(objects: Iterable[Any]) -> list[pa.Field[Any]]:
+    """Return the names in JSON objects as fields, nested as they are, with strings for all else."""
+    members: dict[str, list[Any]] = {}
+    for each in objects:
+        for name, value in each.items():
+            members.setdefault(name, []).append(value)
+    return [pa.field(name, _type_of(values)) for name, values in members.items()]
+
+
+def _type_of(values: list[Any]) -> pa.DataType:
+    structs = [value for value in values if isinstance(value, dict)]
+    if structs:
+        return pa.struct(_fields_of(structs))
+    elements = [element for value in values if isinstance(value, list) for element in value]
+    return pa.list_(_type_of(elements)) if elements else pa.string()

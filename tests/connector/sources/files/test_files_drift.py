@@ -1,0 +1,193 @@
+"""Columns that files have and the schema has not: added after a restart, rescued, or an error."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headwater.core.errors import OptionError, SourceError, StateLocationError
+from headwater.core.state_location import open_state_store
+from headwater.readers.files.schema_history import SchemaHistory
+from tests.connector.sources.files.files_queries import NOW_S, Query, batch, text
+
+pytestmark = pytest.mark.usefixtures("patience")
+
+
+class Folder:
+    """Writes files of rows in one format, each newer than those before."""
+
+    def __init__(self, inbox: Path, kind: str) -> None:
+        self.inbox = inbox
+        self.kind = kind
+        self._count = 0
+
+    def drop(self, *rows: dict[str, Any]) -> None:
+        """Move a file of these rows into the folder."""
+        path = self.inbox / f"{self._count}.{self.kind}"
+        aside = self.inbox.parent / path.name
+        if self.kind == "json":
+            aside.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        else:
+            pq.write_table(pa.Table.from_pylist(list(rows)), aside)
+        at_s = NOW_S + self._count
+        os.utime(aside, (at_s, at_s))
+        aside.rename(path)
+        self._count += 1
+
+    def query(self, schema: pa.Schema | None = None, **options: Any) -> Query:
+        return Query(schema, format=self.kind, path=str(self.inbox), **options)
+
+
+@pytest.fixture(params=["parquet"])
+def folder(request: pytest.FixtureRequest, inbox: Path) -> Folder:
+    return Folder(inbox, request.param)
+
+
+def columns(**types: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, kind) for name, kind in types.items()])
+
+
+def rows(table: pa.Table | None) -> list[dict[str, Any]]:
+    assert table is not None
+    return list(table.to_pylist())
+
+
+def test_add_new_columns_stops_the_query_and_has_them_after_a_restart(folder: Folder, tmp_path: Path) -> None:
+    state: Any = {"schemaName": "orders", "stateLocation": str(tmp_path / "state")}
+    folder.drop({"id": 1, "who": {"name": "a"}})
+    with folder.query(**state) as query:
+        assert rows(query.step()) == [{"id": 1, "who": {"name": "a"}, "_rescued_data": None}]
+        folder.drop({"id": 2, "who": {"name": "b", "age": 7}, "extra": "x"})
+        with pytest.raises(SourceError, match=r"2 columns.*: who\.age, extra\. .*'orders'.*load\(\) again"):
+            query.step()
+        query.restart()
+        expected = {"id": 2, "who": {"name": "b", "age": 7}, "extra": "x", "_rescued_data": None}
+        assert rows(query.replay()) == [expected]
+        folder.drop({"id": 3, "more": 1.5})
+        with pytest.raises(SourceError, match=r"1 columns.*: more\."):
+            query.step()
+        query.restart()
+        assert rows(query.replay()) == [
+            {"id": 3, "who": None, "extra": None, "more": 1.5, "_rescued_data": None}
+        ]
+        assert query.step() is None
+    other = batch(format=folder.kind, path=str(folder.inbox), **state)
+    assert other.column_names == ["id", "who", "extra", "more", "_rescued_data"]
+    assert other.sort_by("id").column("id").to_pylist() == [1, 2, 3]
+
+
+def test_rescue_goes_on_and_keeps_new_columns_as_json(folder: Folder, tmp_path: Path) -> None:
+    state: Any = {
+        "schemaName": "s",
+        "stateLocation": str(tmp_path / "state"),
+        "schemaEvolutionMode": "rescue",
+    }
+    folder.drop({"id": 1, "who": {"name": "a"}})
+    with folder.query(**state, rescuedDataColumn="more") as query:
+        assert rows(query.step()) == [{"id": 1, "who": {"name": "a"}, "more": None}]
+        folder.drop({"id": 2, "who": {"name": "b", "age": 7}, "x": 'a "q"'}, {"id": 3, "x": None})
+        for table in (query.step(), query.replay()):
+            found = rows(table)
+            assert [row["id"] for row in found] == [2, 3]
+            assert json.loads(found[0]["more"]) == {"who": {"age": 7}, "x": 'a "q"'}
+            assert found[1]["more"] is None
+    given = columns(id=pa.int64(), kept=pa.string())
+    with folder.query(given, rescuedDataColumn="kept") as query:
+        found = rows(query.step())
+        assert [json.loads(row["kept"]) if row["kept"] else None for row in found] == [
+            {"who": {"name": "a"}},
+            {"who": {"name": "b", "age": 7}, "x": 'a "q"'},
+            None,
+        ]
+
+
+def test_fail_stops_until_the_schema_has_them_and_none_leaves_them_out(folder: Folder) -> None:
+    given = pa.schema([pa.field("id", pa.int64())])
+    folder.drop({"id": 1})
+    with folder.query(given, schemaEvolutionMode="fail") as query:
+        assert rows(query.step()) == [{"id": 1}]
+        folder.drop({"id": 2, "x": "a"})
+        with pytest.raises(SourceError, match=r"1 columns.*: x\. schemaEvolutionMode is fail.*\.schema\("):
+            query.step()
+        query.restart()
+        with pytest.raises(SourceError, match="schemaEvolutionMode is fail"):
+            query.replay()
+        query.restart(given.append(pa.field("x", pa.string())))
+        assert rows(query.replay()) == [{"id": 2, "x": "a"}]
+    with folder.query(given, schemaEvolutionMode="none") as query:
+        assert rows(query.step()) == [{"id": 1}, {"id": 2}]
+
+
+def test_a_name_in_another_case_and_a_folder_are_no_new_columns(inbox: Path) -> None:
+    (inbox / "day=1").mkdir()
+    folder = Folder(inbox / "day=1", "parquet")
+    folder.drop({"ID": 1, "day": 1})
+    given = pa.schema([pa.field("id", pa.int64()), pa.field("day", pa.int32())])
+    with Query(given, format="parquet", path=str(inbox), schemaEvolutionMode="fail") as query:
+        assert rows(query.step()) == [{"id": 1, "day": 1}]
+
+
+def test_options_that_clash_or_are_missing_are_named(inbox: Path, tmp_path: Path) -> None:
+    folder = Folder(inbox, "parquet")
+    folder.drop({"id": 1})
+    state = str(tmp_path / "state")
+    given = pa.schema([pa.field("id", pa.int64())])
+    with pytest.raises(OptionError, match=r"addNewColumns needs .* schemaName.* stateLocation"):
+        folder.query(schemaEvolutionMode="addNewColumns")
+    with pytest.raises(OptionError, match="'schemaName': needs stateLocation"):
+        folder.query(schemaName="a")
+    with pytest.raises(OptionError, match="'schemaName': must be a name"):
+        folder.query(schemaName="a/b", stateLocation=state)
+    with pytest.raises(OptionError, match=r"'schemaName': is for an inferred schema.*\.schema"):
+        folder.query(given, schemaName="a", stateLocation=state)
+    with pytest.raises(OptionError, match=r"'columns': cannot be .* schemaEvolutionMode=fail"):
+        folder.query(columns="id", schemaEvolutionMode="fail")
+    with pytest.raises(OptionError, match="'schemaEvolutionMode': rescue is not for the format 'text'"):
+        text(inbox, schemaEvolutionMode="rescue")
+    with pytest.raises(OptionError, match="'rescuedDataColumn': needs the column _rescued_data"):
+        folder.query(given, schemaEvolutionMode="rescue")
+
+
+def test_a_stream_infers_from_its_first_files_and_says_so(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("headwater.readers.files.inference.STREAM_FILES", 2)
+    folder = Folder(inbox, "json")
+    for name in "abc":
+        folder.drop({name: 1})
+    with folder.query(maxFilesPerTrigger="1") as query:
+        assert rows(query.step()) == [{"a": 1, "b": None}]
+    assert "inferred from 2 files, the oldest of 3 that were listed" in caplog.text
+    assert "a int64, b int64" in caplog.text
+    assert batch(format="json", path=str(inbox)).column_names == ["a", "b", "c"]
+
+
+def test_tasks_that_find_new_columns_at_once_lose_none(tmp_path: Path) -> None:
+    store = open_state_store(str(tmp_path))
+    one, other = SchemaHistory(store, "s"), SchemaHistory(store, "s")
+    assert one.latest() is None
+    first = pa.schema([("id", pa.int64())])
+    assert one.begin(first) == other.begin(pa.schema([("late", pa.int8())])) == first
+    seen = one._store.list("files-schemas/s")
+
+    class Behind(SchemaHistory):
+        """Lists once what was there before another task wrote."""
+
+        def widen(self, found: pa.Schema) -> None:
+            listed = iter([seen])
+            real = self._store.list
+            self._store.list = lambda folder: next(listed, None) or real(folder)  # type: ignore[method-assign]
+            super().widen(found)
+
+    one.widen(columns(id=pa.int64(), a=pa.string()))
+    Behind(store, "s").widen(columns(b=pa.string(), ID=pa.string()))
+    assert other.latest() == columns(id=pa.int64(), a=pa.string(), b=pa.string())
+    (tmp_path / "files-schemas" / "s" / "0000000009").write_text("{}")
+    with pytest.raises(StateLocationError, match=r"no schema of headwater.*\.schema"):
+        other.latest()
