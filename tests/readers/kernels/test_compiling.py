@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 import pytest
-from numba.core import codegen
+from numba.core import codegen, dispatcher
 
 from headwater.readers.kernels.compiling import compile_function
 from headwater.readers.kernels.machine_code import CompiledFunction
@@ -50,6 +50,19 @@ def test_without_these_internals_kernels_are_compiled_all_the_same(
     assert name in said
 
 
+def test_a_function_is_compiled_once_for_all_constants() -> None:
+    @called
+    def times(number: int, factor: int) -> int:
+        return factor * number
+
+    def twice_and_thrice(number: int) -> int:
+        return times(number, 2) + times(number, 3)
+
+    assert CompiledFunction(*compile_function(twice_and_thrice, 1), 1)(7) == 35
+    compiled: Any = times
+    assert len(compiled.overloads) == 1
+
+
 def test_numba_is_as_it_was_after_a_kernel_was_compiled() -> None:
     kept = _internals()
     compile_function(_sum, 2)
@@ -60,7 +73,7 @@ def _internals() -> list[Any]:
     config: Any = numba.config
     return [
         config.OPT,
-        codegen.CPUCodeLibrary._finalize_final_module,
-        codegen.CPUCodeLibrary._optimize_final_module,
+        codegen.CPUCodeLibrary.finalize,
         codegen.JITCPUCodegen.set_env,
+        dispatcher.Dispatcher.get_call_template,
     ]
