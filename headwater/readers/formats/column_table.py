@@ -11,8 +11,7 @@ larger memory, and the kernel decodes the same row again. The sizes are kept for
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,8 @@ _MOST: Final = (1 << 31) - (1 << 10)
 """Arrow's offsets have 31 bits."""
 _ROOT: Final = 0
 _AFTER_NAME: Final = b'"' + bytes(40)
+
+_PLACES: Final = slice(layout.NODE_VALUES, layout.NODE_DATA + 1)
 
 _WIDTH: Final = {
     layout.TYPE_BYTE: 1,
@@ -46,13 +47,21 @@ _WITH_OFFSETS: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY, layout
 _WITH_DATA: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY})
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffers:
-    """Where the buffers of a node begin in the region."""
+class _Buffers(NamedTuple):
+    """Where the buffers of a node begin in the region, in the order of ``NODE_VALUES`` and what follows."""
 
-    validity: int
     values: int
+    validity: int
     data: int
+
+
+class _Division(NamedTuple):
+    """How a region is divided: it stays so for batch after batch, until one needs more room."""
+
+    buffers: Sequence[_Buffers]
+    places: Int64Array
+    """The same, one row a node."""
+    size: int
 
 
 class ColumnTable:
@@ -87,10 +96,13 @@ class ColumnTable:
         sizes = self.nodes[:, layout.NODE_NAME_SIZE] + len(_AFTER_NAME)
         self.nodes[:, layout.NODE_NAME] = address(self._names) + np.cumsum(sizes) - sizes
         self._codes: list[int] = self.nodes[:, layout.NODE_TYPE].tolist()
+        self._parents = [node.parent for node in described]
+        self._children = [range(node.first_child, node.first_child + node.children) for node in described]
         self._per_row = [at for at, node in enumerate(described) if node.once_a_row]
+        self._data_per_row = [at for at in self._per_row if self._codes[at] in _WITH_DATA]
         self._pool = pool
         self._region: ByteArray | None = None
-        self._buffers: list[_Buffers] = []
+        self._division = self._divided()
 
     @property
     def rows(self) -> int:
@@ -108,13 +120,15 @@ class ColumnTable:
         wanted_entries = self.rows + rows
         wanted_data = self.nodes[:, layout.NODE_DATA_SIZE] + min(size, _MOST)
         few = entries[_ROOT] < wanted_entries
-        small = [at for at in self._per_row if self._codes[at] in _WITH_DATA and data[at] < wanted_data[at]]
+        small = [at for at in self._data_per_row if data[at] < wanted_data[at]]
         if few:
             entries[self._per_row] = _rounded(wanted_entries)
         for at in small:
             data[at] = _rounded(int(wanted_data[at]))
-        if few or small or self._region is None:
-            self._carve()
+        if few or small:
+            self._enlarge()
+        elif self._region is None:
+            self._region = self._leased()
 
     def grow(self, stop: int, node: int) -> None:
         """Make more room in one node, as a kernel asks for it when it stops.
@@ -133,32 +147,29 @@ class ColumnTable:
         wanted = min(2 * room, _MOST)
         for at in [node, *self._same_entries(node)] if field == layout.NODE_MOST_ENTRIES else [node]:
             self.nodes[at, field] = wanted
-        self._carve()
+        self._enlarge()
 
     def finish(self) -> list[pa.Array[Any]]:
         """Return the rows that are filled as columns, and start anew in other memory."""
-        self.make_room(0, 0)
-        assert self._region is not None
+        if self._region is None:
+            self._region = self._leased()
         region = pa.py_buffer(self._region.data)
-        columns = [self._array(at, region) for at in self._children(_ROOT)]
+        filled = self.nodes[:, [layout.NODE_ENTRIES, layout.NODE_DATA_SIZE]].tolist()
+        columns = [self._array(at, region, filled) for at in self._children[_ROOT]]
         self.nodes[:, layout.NODE_ENTRIES] = 0
         self.nodes[:, layout.NODE_DATA_SIZE] = 0
         self._region = None
         return columns
 
-    def _children(self, node: int) -> range:
-        first = int(self.nodes[node, layout.NODE_FIRST_CHILD])
-        return range(first, first + int(self.nodes[node, layout.NODE_CHILDREN]))
-
     def _same_entries(self, node: int) -> Iterator[int]:
         """Yield the nodes below that have an entry for each entry of this one: those of structs."""
         if self._codes[node] == layout.TYPE_STRUCT:
-            for child in self._children(node):
+            for child in self._children[node]:
                 yield child
                 yield from self._same_entries(child)
 
-    def _carve(self) -> None:
-        """Divide a new region into buffers, and move what is filled into them."""
+    def _divided(self) -> _Division:
+        """Divide a region into buffers with the room that the table says."""
         buffers: list[_Buffers] = []
         used = 0
 
@@ -172,48 +183,53 @@ class ColumnTable:
             entries = row[layout.NODE_MOST_ENTRIES]
             validity = take((entries + 7) // 8)
             values = take(_values_size(code, entries))
-            buffers.append(_Buffers(validity, values, take(row[layout.NODE_MOST_DATA])))
-        region = self._pool.lease(used)
-        self._move(region, buffers)
-        base = address(region)
-        self.nodes[:, layout.NODE_VALIDITY] = [base + each.validity for each in buffers]
-        self.nodes[:, layout.NODE_VALUES] = [base + each.values for each in buffers]
-        self.nodes[:, layout.NODE_DATA] = [base + each.data for each in buffers]
-        self._region = region
-        self._buffers = buffers
+            buffers.append(_Buffers(values, validity, take(row[layout.NODE_MOST_DATA])))
+        return _Division(buffers, np.array(buffers, np.int64), used)
 
-    def _move(self, region: ByteArray, buffers: Sequence[_Buffers]) -> None:
-        old = self._region
-        for at, (code, row) in enumerate(zip(self._codes, self.nodes.tolist(), strict=True)):
-            to = buffers[at]
+    def _leased(self) -> ByteArray:
+        """Return a new region, and write into the table where its buffers lie."""
+        region = self._pool.lease(self._division.size)
+        self.nodes[:, _PLACES] = self._division.places + address(region)
+        for code, buffers in zip(self._codes, self._division.buffers, strict=True):
             if code in _WITH_OFFSETS:
-                region[to.values : to.values + 4] = 0
-            if old is None:
-                continue
+                region[buffers.values : buffers.values + 4] = 0
+        return region
+
+    def _enlarge(self) -> None:
+        """Divide a new region by the room that the table says now, and move what is filled into it."""
+        old = self._region
+        before = self._division
+        self._division = self._divided()
+        self._region = self._leased()
+        if old is None:
+            return
+        rows = self.nodes.tolist()
+        for code, row, source, to in zip(
+            self._codes, rows, before.buffers, self._division.buffers, strict=True
+        ):
             entries = row[layout.NODE_ENTRIES]
-            source = self._buffers[at]
             for begin, target, size in (
                 (source.validity, to.validity, (entries + 7) // 8),
                 (source.values, to.values, _values_size(code, entries)),
                 (source.data, to.data, row[layout.NODE_DATA_SIZE]),
             ):
-                region[target : target + size] = old[begin : begin + size]
+                self._region[target : target + size] = old[begin : begin + size]
 
-    def _array(self, node: int, region: pa.Buffer) -> pa.Array[Any]:
-        kind = self._types[node]
+    def _array(self, node: int, region: pa.Buffer, filled: Sequence[Sequence[int]]) -> pa.Array[Any]:
+        """Return a node as an array; ``filled`` has the entries and the size of the data of each node."""
         code = self._codes[node]
-        buffers = self._buffers[node]
-        entries = int(self.nodes[node, layout.NODE_ENTRIES])
+        buffers = self._division.buffers[node]
+        entries, data_size = filled[node]
         parts: list[pa.Buffer | None] = [region.slice(buffers.validity, (entries + 7) // 8)]
         if code != layout.TYPE_STRUCT:
             parts.append(region.slice(buffers.values, _values_size(code, entries)))
         if code in _WITH_DATA:
-            parts.append(region.slice(buffers.data, int(self.nodes[node, layout.NODE_DATA_SIZE])))
-        if self._codes[int(self.nodes[node, layout.NODE_PARENT])] == layout.TYPE_MAP:
+            parts.append(region.slice(buffers.data, data_size))
+        if self._codes[self._parents[node]] == layout.TYPE_MAP:
             parts[0] = None  # the entries of maps are never null
-        children = [self._array(child, region) for child in self._children(node)]
+        children = [self._array(child, region, filled) for child in self._children[node]]
         # Nulls are counted when someone asks.
-        return pa.Array.from_buffers(kind, entries, parts, -1, children=children or None)
+        return pa.Array.from_buffers(self._types[node], entries, parts, -1, children=children or None)
 
 
 class _Node:

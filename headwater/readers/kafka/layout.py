@@ -135,4 +135,5 @@ class RowBuffers(NamedTuple):
             *headers.key,
             *headers.value,
         ]
-        return np.array([part for array in arrays for part in (address(array), array.size)], np.int64)
+        places = [(address(array), array.size) if array.size else (0, 0) for array in arrays]
+        return np.array(places, np.int64).ravel()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,14 @@ _ENOUGH_ROWS = 4096
 _ENOUGH_BYTES = 512 << 10
 _USUAL_ROWS = 2 * _ENOUGH_ROWS
 _USUAL_BYTES = 2 * _ENOUGH_BYTES
+_ROWS_STEP = 1 << 10
+_BYTES_STEP = 1 << 18
+"""Room is asked for in such steps, so that one batch needs as much as the one before: see `_needed`."""
 _NO_BYTES: ByteArray = np.empty(0, np.uint8)
+_NOTHING: Mapping[type[np.generic], npt.NDArray[Any]] = {
+    kind: np.empty(0, kind) for kind in (np.uint8, np.int32, np.int64)
+}
+"""For columns that are not asked for."""
 
 
 class _PartitionRows(NamedTuple):
@@ -181,13 +189,10 @@ class RowBuilder:
 
     def _open(self, rows: int, size: int) -> RowBuffers:
         """Lease buffers for at least this many rows and bytes, with room for some more small record sets."""
-        self._room_rows = max(rows, _USUAL_ROWS)
-        self._room_bytes = max(size, _USUAL_BYTES)
+        self._room_rows = _rounded(max(rows, _USUAL_ROWS), _ROWS_STEP)
+        self._room_bytes = _rounded(max(size, _USUAL_BYTES), _BYTES_STEP)
         wanted = (self._filled, self._decoded.names, self._room_rows, self._room_bytes)
-        # Carved twice: first without memory, which tells how much is needed.
-        measured = _Region(_NO_BYTES)
-        _carve(measured, *wanted)
-        buffers = _carve(_Region(self._pool.lease(measured.used)), *wanted)
+        buffers = _carve(_Region(self._pool.lease(_needed(*wanted))), *wanted)
         for column in (
             buffers.key,
             buffers.value,
@@ -196,8 +201,9 @@ class RowBuilder:
             buffers.headers.value,
         ):
             # As the kernel wants it: it writes the end of each value, and clears the bit of each null.
-            column.offsets[:1] = 0
-            column.validity[:] = 0xFF
+            if column.offsets.size:
+                column.offsets[0] = 0
+                column.validity[:] = 0xFF
         self._buffers = buffers
         self._addresses = buffers.addresses()
         return buffers
@@ -211,10 +217,24 @@ class _Region:
         self.used = 0
 
     def take(self, count: int, kind: type[np.generic]) -> npt.NDArray[Any]:
+        if not count:
+            return _NOTHING[kind]
         size = count * np.dtype(kind).itemsize
         piece = self._memory[self.used : self.used + size].view(kind)
         self.used += (size + 63) & ~63  # Arrow wants its buffers aligned to 64 bytes
         return piece
+
+
+@functools.lru_cache(maxsize=16)
+def _needed(wanted: frozenset[str], decoded: frozenset[str], rows: int, size: int) -> int:
+    """Return how much memory `_carve` divides."""
+    measured = _Region(_NO_BYTES)
+    _carve(measured, wanted, decoded, rows, size)
+    return measured.used
+
+
+def _rounded(number: int, step: int) -> int:
+    return -(-number // step) * step
 
 
 def _carve(

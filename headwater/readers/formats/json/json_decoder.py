@@ -205,7 +205,8 @@ def _addresses(spans: Spans, sizes: Int64Array) -> tuple[Int64Array, ByteArray]:
     """Return the addresses of values, those at the end of the data as copies with room behind them."""
     base = address(spans.data) if spans.data.size else 0
     starts = spans.starts + base
-    last = np.flatnonzero((spans.starts + sizes > spans.data.size - _BEHIND) & (sizes >= 0))
+    last = np.flatnonzero(spans.starts + sizes > spans.data.size - _BEHIND)
+    last = last[sizes[last] >= 0]
     copies = np.zeros(int(sizes[last].sum()) + _BEHIND, np.uint8)
     at = 0
     for row in last.tolist():
