@@ -6,6 +6,7 @@ In reading order:
 - ``selection``: which paths and names are read.
 - ``filesystem``: file systems of fsspec, and their errors.
 - ``listing``: lists one path, page by page.
+- ``object_events``, ``event_queue``, ``arrivals``: files that notifications tell of.
 - ``discovery``: runs the listings on a thread of its own, beside the query.
 - ``names``: what is remembered of a file that was read, its packed form, and a place for what does not fit
   into the offset.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from headwater.core.clock import Clock
 from headwater.core.errors import SourceError, TransientSourceError
+from headwater.enumerators.files.arrivals import ArrivalWatch
 from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.split import FileStatus
@@ -46,7 +47,7 @@ class FileDiscovery:
     thread, and the listing has its own. `begin` never blocks; `take` blocks no longer than it is told.
 
     After a long listing it rests for as long as that took, so that a folder of a million files, looked at in
-    a loop, does not keep a core busy.
+    a loop, does not keep a core busy. Where notifications tell of files, it rests for longer.
     Memory: the files found and not yet taken, and a number for each file that the last listing had.
 
     Args:
@@ -54,6 +55,8 @@ class FileDiscovery:
         selection: which modification times count.
         clock: for the rests.
         now_us: the time of day, microseconds since 1970, to compare modification times with.
+        arrivals: what notifications tell of, None if there are none.
+        interval_ms: from the beginning of a listing to that of the next one, at least.
     """
 
     def __init__(
@@ -62,11 +65,18 @@ class FileDiscovery:
         selection: FileSelection,
         clock: Clock,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        *,
+        arrivals: ArrivalWatch | None = None,
+        interval_ms: int = 0,
     ) -> None:
         self._listers = listers
         self._selection = selection
         self._clock = clock
         self._now_us = now_us
+        self._arrivals = arrivals
+        self._interval_ms = interval_ms
+        # Files that were told of and are too young. On the coordinator's thread only.
+        self._too_young: list[FileStatus] = []
         self._closing = threading.Event()
         # Guards the fields below up to the next comment; notified when a listing ends.
         self._changed = threading.Condition()
@@ -81,11 +91,15 @@ class FileDiscovery:
         self._listed_before: set[int] | None = None
 
     def begin(self, frontier_ms: int) -> None:
-        """Begin a listing, unless one is under way or it is time to rest.
+        """Begin a listing, unless one is under way or it is time to rest; take what notifications tell.
 
         Args:
             frontier_ms: what was modified up to then was read, or came too late.
+
+        Raises:
+            OptionError, SourceError: the queue of notifications cannot be used.
         """
+        self._take_arrivals(frontier_ms)
         with self._changed:
             # Both are looked at and set under one lock: two listings at once would tell of a file twice.
             if self._under_way or self._clock.monotonic_ms() < self._rest_until_ms:
@@ -93,6 +107,17 @@ class FileDiscovery:
             self._under_way = True
             self._failure = None
         threading.Thread(target=self._list, args=(frontier_ms,), name="headwater-files", daemon=True).start()
+
+    def _take_arrivals(self, frontier_ms: int) -> None:
+        if self._arrivals is None:
+            return
+        now_us = self._now_us()
+        arrived = self._too_young + self._arrivals.take()
+        # A message may come again days later: only a listing tells whether a file came too late.
+        recent = [file for file in arrived if file.modified_ms > frontier_ms]
+        self._too_young = [file for file in recent if not self._selection.in_time(file.modified_us, now_us)]
+        with self._changed:
+            self._recent += [file for file in recent if self._selection.in_time(file.modified_us, now_us)]
 
     def take(self, patience_ms: int | None) -> ListedFiles:
         """Return what was found, after the end of the listing that is under way, or when patience is over.
@@ -127,6 +152,8 @@ class FileDiscovery:
     def close(self) -> None:
         """Let the listing end at its next page. Does not wait for it."""
         self._closing.set()
+        if self._arrivals is not None:
+            self._arrivals.close()
 
     def _list(self, frontier_ms: int) -> None:
         """Run one listing: the body of its thread."""
@@ -144,8 +171,10 @@ class FileDiscovery:
             self._under_way = False
             self._failure = failure
             self._listed_once = self._listed_once or is_whole
-            if took_ms > _SHORT_MS:
-                self._rest_until_ms = ended_ms + took_ms
+            rest_ms = took_ms if took_ms > _SHORT_MS else 0
+            # A listing that failed is made again without such a rest.
+            next_ms = began_ms + self._interval_ms if is_whole else ended_ms
+            self._rest_until_ms = max(ended_ms + rest_ms, next_ms)
             self._changed.notify_all()
 
     def _fill(self, frontier_ms: int) -> bool:

@@ -21,7 +21,7 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
 from headwater.enumerators.files.cleaner import FileCleaner
-from headwater.enumerators.files.discovery import FileDiscovery, ListedFiles
+from headwater.enumerators.files.discovery import ListedFiles
 from headwater.enumerators.files.names import NameStore
 from headwater.enumerators.files.seen import SeenFiles, sort_files
 from headwater.enumerators.files.settings import FilesSettings
@@ -66,10 +66,9 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     def __init__(
         self, context: PlannedSplitEnumeratorContext[FileSplit, int], settings: FilesSettings
     ) -> None:
-        clock = SystemClock()
         self._context = context
         self._settings = settings
-        self._discovery = FileDiscovery(lambda: settings.listers(clock), settings.selection, clock)
+        self._discovery = settings.discovery(SystemClock())
         self._backlog = FileBacklog(latest_first=settings.latest_first)
         self._names = None if settings.store is None else NameStore(settings.store)
         self._cleaner = None if settings.clean is None else FileCleaner(settings.clean)

@@ -138,7 +138,7 @@ class S3Lister(FileLister):
             yield [
                 FileStatus(f"s3://{path}", item["Size"], _time_us(item), item["ETag"].strip('"'))
                 for path, item in found
-                if self._takes(path)
+                if self.takes(path)
             ]
             if not answer.get("IsTruncated"):
                 break
@@ -149,7 +149,26 @@ class S3Lister(FileLister):
         with file_errors("listing", f"s3://{self.root}"):
             return self.fs.call_s3("list_objects_v2", MaxKeys=_PAGE_FILES, **query)
 
-    def _takes(self, path: str) -> bool:
+    def find(self, bucket: str, key: str) -> FileStatus | None:
+        """Return what an object is now, as a listing would; None if it is gone or is not selected.
+
+        Raises:
+            SourceError: what the store says, after passing failures were retried.
+        """
+        path = f"{bucket}/{key}"
+        if not self.takes(path):
+            return None
+        try:
+            found: FileStatus = self.ask(partial(self._look, path), what=f"a look at s3://{path}")
+        except UnknownSplitError:
+            return None
+        return found if found.size_bytes else None
+
+    def _look(self, path: str) -> FileStatus:
+        with file_errors("looking", f"s3://{path}"):
+            return present_status(self.fs, path)
+
+    def takes(self, path: str) -> bool:
         """Whether an object is a file that the path selects."""
         below = path[len(self.root) :]
         # S3's prefix is text: `in` lists `inside/a` too.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Literal, TypeAlias
 
 from headwater.core.clock import Clock
 from headwater.core.retry import Backoff, retrying
 from headwater.core.state_store import StateStore
+from headwater.enumerators.files.arrivals import ArrivalWatch
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
-from headwater.enumerators.files.listing import FileLister, lister_for
+from headwater.enumerators.files.discovery import FileDiscovery
+from headwater.enumerators.files.event_queue import EventQueue, QueueSettings
+from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for
 from headwater.enumerators.files.selection import FileSelection
+from headwater.enumerators.files.split import FileStatus
 
 OnChange: TypeAlias = Literal["error", "ignore", "read"]
 """What to do with a path that was read and has another content now: fail, go on, or read it again."""
@@ -36,6 +41,7 @@ class FilesSettings:
         on_change: what to do with a path whose content changed.
         clean: what is done with committed files, None if they stay.
         store: where names go that do not fit into the offset, None if there is no such place.
+        queue: where notifications about new files are, None if files are found by listing alone.
         remember: whether this is a stream. A batch read sees every file once, and remembers nothing.
         schema: the schema that was inferred, to be kept in the offset, or None if the user gave one.
     """
@@ -49,8 +55,22 @@ class FilesSettings:
     on_change: OnChange = "error"
     clean: CleanSource | None = None
     store: StateStore | None = field(default=None, repr=False)
+    queue: QueueSettings | None = None
     remember: bool = True
     schema: str | None = None
+
+    def discovery(self, clock: Clock) -> FileDiscovery:
+        """Return what finds the files. Opens nothing."""
+        listers = partial(self.listers, clock)
+        if self.queue is None:
+            return FileDiscovery(listers, self.selection, clock)
+        return FileDiscovery(
+            listers,
+            self.selection,
+            clock,
+            arrivals=ArrivalWatch(EventQueue(self.queue), partial(_find, cache(listers)), clock),
+            interval_ms=self.queue.listing_interval_ms,
+        )
 
     def listers(self, clock: Clock) -> list[FileLister]:
         """Return the listers of all paths. Opens their file systems, and asks them nothing.
@@ -61,3 +81,9 @@ class FilesSettings:
         """
         ask = partial(retrying, backoff=self.backoff, clock=clock, cancelled=threading.Event())
         return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]
+
+
+def _find(listers: Callable[[], Sequence[FileLister]], bucket: str, key: str) -> FileStatus | None:
+    """Return what an object is now; None if no path selects it, or it is gone."""
+    found = (lister.find(bucket, key) for lister in listers() if isinstance(lister, S3Lister))
+    return next((file for file in found if file is not None), None)

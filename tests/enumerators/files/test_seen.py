@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import OffsetError, OptionError
 from headwater.core.state_store import MemoryStateStore
+from headwater.enumerators.files import seen as seen_module
 from headwater.enumerators.files.names import FileName, NameStore, pack, segment_of
 from headwater.enumerators.files.seen import INLINE_FILES, SeenFiles, Sighting
 from headwater.enumerators.files.split import FileStatus
@@ -85,10 +86,10 @@ def test_more_names_than_fit_are_refused_and_never_forgotten(
 
 def test_what_is_older_than_the_window_makes_room() -> None:
     seen = SeenFiles(DAY_MS, can_spill=False)
-    for n in range(5 * INLINE_FILES):
-        at_ms = NOW_MS - DAY_MS * (5 * INLINE_FILES - n) // 1_500
-        add(seen, file(n, at_ms))
-    assert seen.sighting(file(5 * INLINE_FILES - 1_400, at_ms - 1_399 * DAY_MS // 1_500)) is not Sighting.NEW
+    step_ms = DAY_MS // 1_500
+    for first in range(0, 10_000, 100):
+        add(seen, *(file(n, NOW_MS - DAY_MS * 7 + n * step_ms) for n in range(first, first + 100)))
+    assert seen.sighting(file(8_600, NOW_MS - DAY_MS * 7 + 8_600 * step_ms)) is Sighting.SEEN
 
 
 def test_more_equal_times_than_fit_are_kept_elsewhere_if_they_may_be() -> None:
@@ -116,14 +117,19 @@ def test_names_that_are_missing_elsewhere_are_an_error() -> None:
         NameStore(MemoryStateStore()).read("gone", 1)
 
 
-def test_many_segments_become_one() -> None:
+def test_small_segments_become_large_ones_which_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"INLINE_FILES": 100, "_SMALL_NAMES": 800, "_MOST_SMALL_NAMES": 3_200}.items():
+        monkeypatch.setattr(seen_module, name, value)
     seen = SeenFiles(DAY_MS, can_spill=True)
-    count = 150_000
-    for at in range(0, count, 500):
-        add(seen, *(file(n, NOW_MS) for n in range(at, at + 500)))
-        assert len(seen.segments) <= 2 + 64
-    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, count, 997)} == {Sighting.SEEN}
-    assert len(json.dumps(seen.to_json())) < 57_000
+    written = 0
+    count = 10_000
+    for at in range(0, count, 50):
+        before = seen.segments
+        add(seen, *(file(n, NOW_MS) for n in range(at, at + 50)))
+        written += sum(len(seen._segments[name].versions) for name in seen.segments - before)
+        assert len(seen.segments) <= count // 3_200 + 64
+    assert {seen.sighting(file(n, NOW_MS)) for n in range(0, count, 97)} == {Sighting.SEEN}
+    assert written <= 2 * count
 
 
 def test_of_a_path_that_was_read_again_the_last_version_counts_wherever_its_names_are() -> None:

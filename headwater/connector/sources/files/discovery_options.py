@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -23,6 +24,7 @@ from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.cleaner import CleanSource
+from headwater.enumerators.files.event_queue import QueueSettings
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.settings import FilesSettings, OnChange, OnLateFile
 
@@ -39,6 +41,13 @@ def _time_us(raw: str) -> int:
     except ValueError:
         raise ValueError(f"must be a time such as 2024-06-01T13:00:00, not {raw!r}") from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000_000)
+
+
+def _queue_url(raw: str) -> str:
+    """The name of a queue, or its URL, after ``sqs://``."""
+    if not re.fullmatch(r"sqs://([\w.:-]+/\w+/)?[\w.-]+", raw.strip()):
+        raise ValueError(f"must be sqs://NAME or sqs://HOST/ACCOUNT/NAME, not {raw!r}")
+    return raw.strip().rstrip("/")
 
 
 _MODIFIED_AFTER: Final = Option(
@@ -128,6 +137,32 @@ _STATE_LOCATION: Final = Option(
     "Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so. And for the "
     "schema, with `schemaName`.",
 )
+_NOTIFICATIONS: Final = Option(
+    "notifications",
+    _queue_url,
+    None,
+    "A queue of Amazon SQS with S3's events about the objects that are read: `sqs://NAME`, or its URL with "
+    "`sqs://` for `https://`. New files are then found by events, and everything is listed at the beginning "
+    "and once in `listingInterval`. See [Notifications](#notifications).",
+    only=_STREAM,
+)
+_NOTIFICATIONS_OPTIONS: Final[Option[dict[str, Any]]] = Option(
+    "notificationsOptions",
+    json_object,
+    {},
+    'Settings of botocore\'s client for that queue: `{"region_name":"eu-west-1"}`.',
+    only=_STREAM,
+    shown_default="keys and region of `storageOptions`",
+)
+_LISTING_INTERVAL: Final = Option(
+    "listingInterval",
+    duration_ms,
+    3_600_000,
+    "With `notifications`: how much time passes between the beginnings of two listings, which find what "
+    "events did not tell.",
+    only=_STREAM,
+    shown_default="`1h`",
+)
 STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
     "storageOptions",
     json_object,
@@ -149,6 +184,9 @@ DISCOVERY_OPTIONS: Final = (
     _CLEAN_SOURCE,
     _SOURCE_ARCHIVE_DIR,
     _STATE_LOCATION,
+    _NOTIFICATIONS,
+    _NOTIFICATIONS_OPTIONS,
+    _LISTING_INTERVAL,
 )
 """In the order in which the docs list them; `STORAGE_OPTIONS` comes last of all."""
 
@@ -191,6 +229,7 @@ def files_settings(
         on_change=options[_ON_CHANGE],
         clean=_clean_source(options, [path.root for path in paths]) if is_stream else None,
         store=store if is_stream else None,
+        queue=_queue_settings(options, paths) if is_stream else None,
         remember=is_stream,
     )
 
@@ -211,6 +250,33 @@ def state_store(options: ParsedOptions) -> StateStore | None:
     """
     location = options[_STATE_LOCATION]
     return None if location is None else open_state_store(location, options[STORAGE_OPTIONS])
+
+
+def _queue_settings(options: ParsedOptions, paths: Sequence[SelectedPath]) -> QueueSettings | None:
+    url = options[_NOTIFICATIONS]
+    if url is None:
+        return None
+    others = [path.url for path in paths if _protocol(path.url) not in ("s3", "s3a")]
+    if others:
+        raise OptionError(
+            f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two",
+            option=_NOTIFICATIONS.name,
+        )
+    storage = options[STORAGE_OPTIONS]
+    client = storage.get("client_kwargs", {})
+    known = {
+        "aws_access_key_id": storage.get("key"),
+        "aws_secret_access_key": storage.get("secret"),
+        "aws_session_token": storage.get("token"),
+        "profile": storage.get("profile"),
+        "region_name": client.get("region_name"),
+    }
+    given = {name: value for name, value in known.items() if value is not None}
+    return QueueSettings(
+        url=url,
+        client_options=given | options[_NOTIFICATIONS_OPTIONS],
+        listing_interval_ms=options[_LISTING_INTERVAL],
+    )
 
 
 def _clean_source(options: ParsedOptions, roots: Sequence[str]) -> CleanSource | None:

@@ -1,0 +1,129 @@
+"""Files that notifications tell of: taken out of a queue beside the query, until a batch asks for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from headwater.core.clock import Clock
+from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
+from headwater.core.rare_warning import RareWarning
+from headwater.enumerators.files.event_queue import EventQueue, QueueMessage
+from headwater.enumerators.files.object_events import arrived_objects
+from headwater.enumerators.files.split import FileStatus
+
+log = logging.getLogger(__name__)
+
+_MOST_HELD = 20_000
+"""With so many files that nobody has asked for, the queue waits."""
+
+_LOOKING = 16
+"""So many objects are looked at at once."""
+
+_PAUSE_S = 5
+"""How long to leave a queue alone that does not answer."""
+
+
+class ArrivalWatch:
+    """Asks a queue on a thread of its own, and looks at each object that it tells of.
+
+    What an event says is not believed: the object is looked at, so a file is the same whether a listing or an
+    event tells of it, and one that is gone, or written again since, is no trouble.
+
+    A message is deleted when its files are held here. If this process dies then, they are found by the
+    listing with which each process begins; so are those of messages that were lost. Messages that are not
+    about objects are left alone.
+
+    `take` and `close` are called on any thread, and do not block.
+
+    Args:
+        queue: where the events are.
+        find: returns what an object is now, by bucket and key; None if it is gone or not one to be read.
+        clock: for warnings.
+    """
+
+    def __init__(
+        self, queue: EventQueue, find: Callable[[str, str], FileStatus | None], clock: Clock
+    ) -> None:
+        self._queue = queue
+        self._find = find
+        self._unreachable = RareWarning(clock)
+        self._foreign = RareWarning(clock)
+        self._closing = threading.Event()
+        # Guards the fields below; notified when files are taken.
+        self._changed = threading.Condition()
+        self._held: list[FileStatus] = []
+        self._failure: HeadwaterError | None = None
+        self._thread: threading.Thread | None = None
+
+    def take(self) -> list[FileStatus]:
+        """Return the files that were told of since the last call. The first call begins to ask the queue.
+
+        Raises:
+            OptionError, SourceError: the queue cannot be used, for a reason that does not pass.
+        """
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="headwater-arrivals", daemon=True)
+                self._thread.start()
+            taken = self._held
+            self._held = []
+            self._changed.notify_all()
+            return taken
+
+    def close(self) -> None:
+        """Let the thread end after its present question. Does not wait for it."""
+        self._closing.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        with ThreadPoolExecutor(_LOOKING, "headwater-arrivals") as pool:
+            while not self._closing.is_set():
+                try:
+                    self._ask(pool)
+                    self._unreachable.is_over()
+                except TransientSourceError as error:
+                    if self._unreachable.is_due():
+                        log.warning("%s; asked again. Files are found by listing meanwhile", error)
+                    self._closing.wait(_PAUSE_S)
+                except HeadwaterError as error:
+                    with self._changed:
+                        self._failure = error
+                    return
+
+    def _ask(self, pool: ThreadPoolExecutor) -> None:
+        """Take one answer of the queue."""
+        messages = self._queue.receive()
+        about: dict[tuple[str, str], None] = {}
+        understood: list[QueueMessage] = []
+        for message in messages:
+            try:
+                about.update(dict.fromkeys(arrived_objects(message.body)))
+            except ValueError as error:
+                if self._foreign.is_due():
+                    log.warning("a message in the queue of notifications is left there: %s", error)
+            else:
+                understood.append(message)
+        found = [file for file in pool.map(self._look, about) if file is not None]
+        self._hold(found)
+        self._queue.delete(understood)
+
+    def _look(self, place: tuple[str, str]) -> FileStatus | None:
+        """Return what an object is now, None if it is not to be read, or cannot be seen: a listing will."""
+        try:
+            return self._find(*place)
+        except TransientSourceError:
+            raise  # the whole answer is asked for again
+        except SourceError as error:
+            log.warning("s3://%s/%s was told of, and cannot be looked at: %s", *place, error)
+            return None
+
+    def _hold(self, files: Sequence[FileStatus]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._held) < _MOST_HELD or self._closing.is_set())
+            self._held += files
