@@ -89,6 +89,9 @@ SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
 KAFKA_ROOMS = (
     "headwater.enumerators.kafka",
+    "headwater.readers.files.document_texts",
+    "headwater.readers.files.json_documents",
+    "headwater.readers.files.json_format",
     "headwater.readers.formats",
     "headwater.readers.kafka",
     "headwater.readers.kernels",

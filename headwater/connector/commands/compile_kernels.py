@@ -16,6 +16,7 @@ from headwater.readers.kernels.cache import cache_folder, load_kernel
 _MODULES: Final[Mapping[str, str]] = {
     "kafka": "headwater.readers.kafka.kernel_code",
     "json": "headwater.readers.formats.json.json_decoder",
+    "json-files": "headwater.readers.formats.json.documents",
     "avro": "headwater.readers.formats.avro.kernel_code",
     "protobuf": "headwater.readers.formats.protobuf.decoder",
 }

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
@@ -118,7 +119,12 @@ class FileFormat(ABC):
 
 
 def make_format(settings: ReadSettings, quarantine: Quarantine | None = None) -> FileFormat:
-    """Return the format that the settings name."""
+    """Return the format that the settings name.
+
+    Raises:
+        MissingDependencyError: a library that it needs is not installed in this process.
+    """
     module, name = FORMATS[settings.format]
-    kind = getattr(import_module(f"headwater.readers.files.{module}"), name)
+    with importing(f"the files format {settings.format}", extra="formats"):
+        kind = getattr(import_module(f"headwater.readers.files.{module}"), name)
     return cast("FileFormat", kind(settings, quarantine))

@@ -1,164 +1,149 @@
-"""JSON lines: a line is an object, its members are columns."""
+"""JSON: a line is a document, or a file with ``multiLine``; an object is a row, an array as many."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from itertools import islice
-from typing import IO, Any, cast
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.json as pajson
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.codecs import decompressed
-from headwater.readers.files.corrupt import BadLines
+from headwater.readers.files.bad_records import BadRecords
+from headwater.readers.files.codecs import is_compressed
+from headwater.readers.files.document_texts import with_texts
 from headwater.readers.files.file_format import FileBlock
-from headwater.readers.files.line_format import LineFormat, line_blocks
-from headwater.readers.files.values import parse_column, parse_leniently
+from headwater.readers.files.json_documents import JsonDocuments, json_documents
+from headwater.readers.files.json_sample import sample
+from headwater.readers.files.line_format import LineFormat, whole_block
+from headwater.readers.files.quarantine import Quarantine
+from headwater.readers.files.settings import ReadSettings
+from headwater.readers.formats.format import BadValues, Spans
+from headwater.readers.formats.json.json_decoder import JsonDecoder
+from headwater.readers.formats.row_arrays import without_rows
+from headwater.readers.kernels.arrays import Int64Array
 
-_SAMPLE_BYTES = 1 << 20
+_MOST_ROWS = 1 << 16
+"""Of one batch."""
 
 
 class JsonFormat(LineFormat):
-    """Members that the schema does not name are skipped; those that a line lacks are null."""
+    """Members that the schema does not name are skipped; those that a document lacks are null."""
+
+    def __init__(self, settings: ReadSettings, quarantine: Quarantine | None = None) -> None:
+        super().__init__(settings, quarantine)
+        self._bad = BadRecords(settings.records, quarantine)
+        # By the columns that a file has: those of folders are not among them.
+        self._decoders: dict[tuple[pa.Schema, bool], JsonDecoder] = {}
+
+    def is_splittable(self, url: str) -> bool:
+        return not self.settings.json.multi_line and super().is_splittable(url)
+
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
+        if self.settings.json.multi_line:
+            return whole_block(file, status)
+        return super().blocks(file, status, start, stop, columns)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         data = cast("bytes", block.data)
-        try:
-            yield _parse(data, columns)
-        except ValueError:
-            bad = BadLines(
-                mode=self.settings.records.mode,
-                url=file.url,
-                start=block.start,
-                parse=lambda lines: _parse(b"\n".join(lines), columns),
-                keep=lambda line: self._kept(line, columns),
+        found = json_documents(data, self.settings.json, self.settings.lines)
+        # A mark at the beginning of a file is not in its first block.
+        start = block.start if self.settings.json.multi_line else block.stop - len(data)
+        schema = self._schema(columns)
+        decoder = self._decoder(schema, file)
+        batches: list[pa.RecordBatch] = []
+        bad: list[BadValues] = []
+        spans = found.values.spans
+        for first in range(0, len(spans.sizes), _MOST_ROWS):
+            part = Spans(
+                spans.data, spans.starts[first : first + _MOST_ROWS], spans.sizes[first : first + _MOST_ROWS]
             )
-            yield from bad.rows([line for line in data.split(b"\n") if line.strip()])
+            some = decoder.append(part)
+            if some is not None:
+                bad.append(BadValues(some.rows + first, some.reasons))
+            batches.append(_batch(schema, decoder.finish(), len(part.sizes)))
+        if not bad:
+            yield from batches
+            return
+        rows = self._take_bad(found, bad, decoder, file, start)
+        yield from _without(batches, rows) if self._bad.are_dropped else self._kept(batches, rows, found)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        """Look at the first megabyte or two. A line that cannot be read does not count."""
-        blocks = line_blocks(decompressed(status.url, file), 0, None, status.url, block_bytes=_SAMPLE_BYTES)
-        data = b"".join(cast("bytes", block.data) for block in islice(blocks, 2))
-        fields: dict[str, pa.DataType] = {}
-        for line in data.split(b"\n"):
-            for name, value in _members(line).items():
-                fields[name] = _wider(fields.get(name, pa.null()), _type_of(value))
-        return pa.schema([pa.field(name, kind) for name, kind in sorted(fields.items())])
+        return sample(file, status)
 
-    def _kept(self, line: bytes, columns: pa.Schema) -> pa.RecordBatch:
-        """Return the row of a bad line: the members that can be read, and the line in its own column."""
-        members = _members(line)
-        arrays = [_lenient(members.get(field.name), field.type) for field in columns]
-        text = pa.array([line.removesuffix(b"\r").decode("utf-8", "replace")], pa.string())
-        return pa.RecordBatch.from_arrays(
-            [*arrays, text], names=[*columns.names, self.settings.records.corrupt_column]
-        )
+    def _schema(self, columns: pa.Schema) -> pa.Schema:
+        """Return the columns of a file, and those that only decoders make."""
+        assert self.settings.schema is not None
+        special = [field for field in self.settings.schema if field.name in self.settings.special_columns]
+        return pa.schema([*columns, *special])
 
+    def _decoder(self, schema: pa.Schema, file: FileStatus) -> JsonDecoder:
+        # Spark takes values as they stand from bytes that it can reach, and else as Jackson writes them.
+        is_streamed = self.settings.json.multi_line and is_compressed(file.url)
+        exact = self.settings.lines.encoding is None and not is_streamed
+        found = self._decoders.get((schema, exact))
+        if found is None:
+            options = self.settings.records.format_options(schema)
+            specials = self.settings.json.non_numeric
+            found = JsonDecoder(schema, options, exact=exact, specials=specials)
+            self._decoders[schema, exact] = found
+        return found
 
-def _parse(data: bytes, columns: pa.Schema) -> pa.RecordBatch:
-    """Return the rows of whole lines.
+    def _take_bad(
+        self,
+        found: JsonDocuments,
+        bad: Sequence[BadValues],
+        decoder: JsonDecoder,
+        file: FileStatus,
+        start: int,
+    ) -> Int64Array:
+        """Return the rows of bad documents: an array is bad as a whole."""
+        rows = np.concatenate([each.rows for each in bad])
+        reasons = np.concatenate([each.reasons for each in bad])
+        documents = found.values.documents
+        numbers = rows
+        if documents is not None:
+            numbers, first = np.unique(documents[rows], return_index=True)
+            reasons = reasons[first]
+            rows = np.flatnonzero(np.isin(documents, numbers))
+        self._bad.take(BadValues(numbers, reasons), found.spans, file, start, decoder.reason)
+        return rows
 
-    Raises:
-        ArrowInvalid: a line is not one object of these types.
-    """
-    if not data or data.isspace():
-        return pa.RecordBatch.from_pylist([], schema=columns)
-    # Pyarrow reads no dates out of JSON: they come as text.
-    fields: list[pa.Field[Any]] = [
-        pa.field(field.name, pa.string() if pa.types.is_date(field.type) else field.type) for field in columns
-    ]
-    table = pajson.read_json(
-        cast("IO[bytes]", pa.BufferReader(data)),
-        read_options=pajson.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        parse_options=pajson.ParseOptions(
-            explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
-        ),
-    )
-    if not _is_a_line_each(data, table.num_rows):
-        raise pa.ArrowInvalid("a line holds more or less than one object")
-    batch = table.combine_chunks().to_batches()[0]
-    if not columns.names:
-        return batch  # its number of rows is all that is wanted
-    arrays = [
-        column if column.type == field.type else parse_column(column, field.type)
-        for column, field in zip(batch.columns, columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=columns)
-
-
-def _is_a_line_each(data: bytes, objects: int) -> bool:
-    """Whether so many objects are on a line each.
-
-    That is so where there are as many lines as objects, and every line begins with a brace and ends with
-    one: an object that went on in the next line would lack a comma between them.
-    """
-    # Fast, for most blocks: every line end but the last is between two braces.
-    line_ends = data.strip().count(b"\n")
-    if data.startswith(b"{") and line_ends == objects - 1 and data.count(b"}\n{") == line_ends:
-        return True
-    lines = [line for line in map(bytes.strip, data.split(b"\n")) if line]
-    return len(lines) == objects and all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
+    def _kept(
+        self, batches: Sequence[pa.RecordBatch], rows: Int64Array, found: JsonDocuments
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows. Those of bad documents have the document's text, and not that of the value."""
+        documents = found.values.documents
+        name = self.settings.records.corrupt_column
+        numbers = rows if documents is None else documents[rows]
+        if not found.are_moved:
+            elsewhere = found.values.spans.starts[rows] != found.spans.starts[numbers]
+            rows = rows[elsewhere]
+            numbers = numbers[elsewhere]
+        if not len(rows) or name not in batches[0].schema.names:
+            yield from batches
+            return
+        first = 0
+        for batch in batches:
+            inside = (rows >= first) & (rows < first + batch.num_rows)
+            yield from with_texts(batch, name, rows[inside] - first, numbers[inside], found.spans)
+            first += batch.num_rows
 
 
-def _members(line: bytes) -> dict[str, Any]:
-    """Return the members of the object on a line, none if there is no such object."""
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+def _without(batches: Sequence[pa.RecordBatch], rows: Int64Array) -> Iterator[pa.RecordBatch]:
+    """Yield the batches without some of their rows."""
+    first = 0
+    for batch in batches:
+        inside = (rows >= first) & (rows < first + batch.num_rows)
+        kept = without_rows(batch, [rows[inside] - first])
+        if kept is not None:
+            yield kept
+        first += batch.num_rows
 
 
-def _lenient(value: Any, kind: pa.DataType) -> pa.Array[Any]:
-    """Return a member as a value of a column, null if it is none.
-
-    A column of strings takes anything, as the JSON that it is.
-    """
-    if value is not None and pa.types.is_string(kind) and not isinstance(value, str):
-        value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str):
-        if pa.types.is_nested(kind):
-            return pa.array([None], kind)
-        return parse_leniently(pa.array([value], pa.string()), kind)
-    try:
-        return pa.array([value], kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([None], kind)
-
-
-def _type_of(value: Any) -> pa.DataType:
-    """Return the type of a value of Python's JSON parser."""
-    if isinstance(value, dict):
-        return pa.struct(sorted((name, _type_of(item)) for name, item in value.items()))
-    if isinstance(value, list):
-        return pa.list_(reduce(_wider, map(_type_of, value), cast("pa.DataType", pa.null())))
-    if isinstance(value, int) and not isinstance(value, bool):  # a bool is an int in Python
-        return pa.int64() if -(1 << 63) <= value < 1 << 63 else pa.float64()
-    simple: dict[type, pa.DataType] = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
-    return simple.get(type(value), pa.null())
-
-
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Return the type that holds both, string if nothing else does."""
-    if one == other or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    if {one, other} == {pa.int64(), pa.float64()}:
-        return pa.float64()
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return pa.struct(sorted(_merged(list(one), list(other)).items()))
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return pa.list_(_wider(one.value_type, other.value_type))
-    return pa.string()
-
-
-def _merged(one: Sequence[Any], other: Sequence[Any]) -> dict[str, pa.DataType]:
-    """Return the fields of two structs, each with the type that holds both."""
-    fields = {field.name: field.type for field in one}
-    for field in other:
-        fields[field.name] = _wider(fields.get(field.name, pa.null()), field.type)
-    return fields
+def _batch(schema: pa.Schema, columns: Sequence[pa.Array[Any]], rows: int) -> pa.RecordBatch:
+    if not columns:
+        return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])  # rows without a column
+    return pa.RecordBatch.from_arrays(list(columns), schema=schema)

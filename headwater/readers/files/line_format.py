@@ -94,6 +94,22 @@ def line_blocks(  # noqa: PLR0917 - a range of a file, and what is in it
             )
 
 
+def whole_block(file: Any, status: FileStatus) -> Iterator[FileBlock]:
+    """Yield a whole file, after decompression, as one block.
+
+    Raises:
+        CorruptRecordError: it is larger than 1 GiB.
+    """
+    data = decompressed(status.url, file).read(LONGEST_LINE_BYTES + 1)
+    if len(data) > LONGEST_LINE_BYTES:
+        raise CorruptRecordError(
+            f"the file holds more than {LONGEST_LINE_BYTES} bytes, too much for one record",
+            source="files",
+            split=status.url,
+        )
+    yield FileBlock(data, 0, status.size_bytes)
+
+
 def first_line(file: Any, ends: LineEnds = _UNIVERSAL) -> bytes:
     """Return the first line of a file, without its end and without a byte order mark."""
     file.seek(0)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headwater.enumerators.files.selection import SelectedPath, partition_values
 from headwater.readers.files.drift_settings import DriftSettings
+from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import LineSettings
 from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
 
@@ -65,6 +66,7 @@ class ReadSettings:
         ignore_missing: whether a file that vanished before it was read is skipped with a warning.
         ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
         lines: how lines are written.
+        json: how JSON is written.
         csv: how CSV is written.
         drift: what becomes of columns that files have and the schema has not.
         storage_options: for the file system.
@@ -78,6 +80,7 @@ class ReadSettings:
     ignore_missing: bool = False
     ignore_corrupt: bool = False
     lines: LineSettings = field(default_factory=LineSettings)
+    json: JsonSettings = field(default_factory=JsonSettings)
     csv: CsvSettings = field(default_factory=CsvSettings)
     drift: DriftSettings = field(default_factory=DriftSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)

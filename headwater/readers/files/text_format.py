@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.file_format import FileBlock
-from headwater.readers.files.line_format import LONGEST_LINE_BYTES, LineFormat
+from headwater.readers.files.line_format import LineFormat, whole_block
 
 
 class TextFormat(LineFormat):
@@ -31,7 +30,7 @@ class TextFormat(LineFormat):
     ) -> Iterator[FileBlock]:
         if not self.settings.lines.whole:
             return super().blocks(file, status, start, stop, columns)
-        return self._whole(file, status)
+        return whole_block(file, status)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(block.data, bytes), "blocks of lines are bytes"
@@ -47,16 +46,6 @@ class TextFormat(LineFormat):
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return pa.schema([pa.field("value", pa.string())])
-
-    def _whole(self, file: Any, status: FileStatus) -> Iterator[FileBlock]:
-        data = decompressed(status.url, file).read(LONGEST_LINE_BYTES + 1)
-        if len(data) > LONGEST_LINE_BYTES:
-            raise CorruptRecordError(
-                f"the file holds more than {LONGEST_LINE_BYTES} bytes, too much for one row",
-                source="files",
-                split=status.url,
-            )
-        yield FileBlock(data, 0, status.size_bytes)
 
 
 def _lines(data: bytes, separator: bytes | None) -> pa.Array[Any]:

@@ -73,7 +73,7 @@ STATE_NODE = 1
 """Which node has not enough room."""
 STATE_BAD = 2
 """How many bad values there are so far in this call of `append`."""
-STATE_FIELDS = 32
+STATE_FIELDS = 40
 """The others are for the kernel's own use."""
 
 STOP_DONE = 0

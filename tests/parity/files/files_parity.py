@@ -16,6 +16,7 @@ from pprint import pformat
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader
@@ -171,7 +172,7 @@ class FilesParity:
             columns = [f"`{name}`" for name in frame.columns if name != "_metadata"]
             schema = frame.select(*columns).schema
             tables = self._tables(frame.selectExpr(*columns, f"_metadata.file_name AS {_NAME}"))
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             failed = Failed(_first_lines(error))
             return [failed for _ in names], None
         found: dict[str, list[Row]] = {name: [] for name in names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of
-from headwater.readers.files.line_settings import ENCODINGS, UTF_8, LineSettings
+from headwater.readers.files.line_settings import ENCODINGS, LineSettings
 
 
 def _separator(raw: str) -> str:
@@ -45,6 +45,6 @@ def line_settings(options: ParsedOptions) -> LineSettings:
     """
     return LineSettings(
         separator=options[_LINE_SEP],
-        encoding=options[_ENCODING] or options[_CHARSET] or UTF_8,
+        encoding=options[_ENCODING] or options[_CHARSET],
         whole=options[_WHOLETEXT],
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
+from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
-from headwater.connector.sources.files.record_options import RECORD_OPTIONS, record_settings
+from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.file_format import FORMATS
@@ -76,12 +77,6 @@ _ESCAPE: Final = Option(
 _NULL_VALUE: Final = Option(
     "nullValue", str, "", "CSV: what stands for null, beside nothing at all.", shown_default="empty"
 )
-_MULTI_LINE: Final = Option(
-    "multiLine",
-    boolean,
-    False,
-    "CSV: whether quoted values may hold line ends. Such files are not split, and are read slowly.",
-)
 _INFER_SCHEMA: Final = Option(
     "inferSchema", boolean, False, "CSV: whether inferred columns have types; otherwise they are strings."
 )
@@ -93,7 +88,7 @@ PUSH_FILTERS: Final = Option(
     only=Boundedness.BOUNDED,
 )
 
-READ_OPTIONS: Final = (
+READ_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _IGNORE_MISSING_FILES,
     _IGNORE_CORRUPT_FILES,
     *RECORD_OPTIONS,
@@ -105,8 +100,8 @@ READ_OPTIONS: Final = (
     _QUOTE,
     _ESCAPE,
     _NULL_VALUE,
-    _MULTI_LINE,
     _INFER_SCHEMA,
+    *JSON_OPTIONS,
     PUSH_FILTERS,
 )
 """In the order in which the docs list them; `FORMAT` comes first of all."""
@@ -126,6 +121,9 @@ def read_settings(
         OptionError: no format, or an option that does not go with it.
     """
     file_format = options.require(FORMAT, ": .option('format', 'csv')")
+    lines = line_settings(options)
+    if file_format == "json" and not options[MULTI_LINE]:
+        check_json_lines(lines)
     return ReadSettings(
         format=file_format,
         paths=paths,
@@ -133,15 +131,16 @@ def read_settings(
         records=record_settings(options, file_format),
         ignore_missing=options[_IGNORE_MISSING_FILES],
         ignore_corrupt=options[_IGNORE_CORRUPT_FILES],
-        lines=line_settings(options),
+        lines=lines,
         csv=CsvSettings(
             header=options[_HEADER],
             separator=options[_SEP],
             quote=options[_QUOTE],
             escape=options[_ESCAPE],
             null_value=options[_NULL_VALUE],
-            multi_line=options[_MULTI_LINE],
+            multi_line=options[MULTI_LINE],
             infer_types=options[_INFER_SCHEMA],
         ),
+        json=json_settings(options, multi_line=options[MULTI_LINE]),
         storage_options=storage_options,
     )

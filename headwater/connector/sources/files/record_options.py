@@ -8,7 +8,7 @@ from typing import Final
 
 from headwater.connector.formats.options import BAD_RECORDS_PATH, BAD_RECORDS_STORAGE, datetime_pattern
 from headwater.connector.formats.settings import bad_records_location
-from headwater.connector.options import Option, ParsedOptions, one_of, text
+from headwater.connector.options import Option, ParsedOptions, boolean, one_of, text
 from headwater.core.errors import OptionError
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.record_settings import RECORD_FORMATS, CorruptMode, RecordSettings
@@ -68,6 +68,13 @@ _BAD_RECORDS_PATH: Final = replace(
     help="CSV, JSON: a folder, on any file system of fsspec, for records that cannot be read: they are not "
     "in the output, whatever `mode` says. See [Records that cannot be read](#records-that-cannot-be-read).",
 )
+MULTI_LINE: Final = Option(
+    "multiLine",
+    boolean,
+    False,
+    "CSV: whether quoted values may hold line ends. JSON: whether a file is one document, which may have "
+    "several lines. Such files are not split.",
+)
 _TIME_ZONE: Final = Option(
     "timeZone",
     _zone,
@@ -105,6 +112,7 @@ RECORD_OPTIONS: Final = (
     RESCUED_DATA_COLUMN,
     _BAD_RECORDS_PATH,
     BAD_RECORDS_STORAGE,
+    MULTI_LINE,
     _TIME_ZONE,
     _DATE_FORMAT,
     _TIMESTAMP_FORMAT,

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
 
-# ruff: noqa: C901, PLR0911, PLR0912, PLR0917, PLR1714, SIM109
+# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917, PLR1714, SIM109
 # Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from headwater.readers.formats.json.layout import (
     PATTERN_TIMESTAMP,
     PATTERN_WORK,
     SCRATCH_BYTES,
+    STATE_NO_SPECIALS,
     STATE_PATTERNS,
     STATE_SCRATCH,
     STATE_ZONE_COUNT,
@@ -111,6 +112,8 @@ def put_from_text(
         return MISMATCH, at
     if kind == TYPE_DOUBLE or kind == TYPE_FLOAT:
         if is_digit(load_byte(text)) or skip_special(text, end) != end:
+            return MISMATCH, at
+        if load_int64(state + 8 * STATE_NO_SPECIALS) == 1:
             return MISMATCH, at
         value = to_double(text, end, text)
         if kind == TYPE_DOUBLE:

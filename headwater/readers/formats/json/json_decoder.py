@@ -71,12 +71,16 @@ class JsonDecoder(ValueDecoder):
     Args:
         schema: the columns.
         options: the column for corrupt values, and the zone of times without one.
+        exact: whether a column of strings takes numbers and objects as they stand, which must be UTF-8.
+        specials: whether texts such as ``NaN`` are numbers.
 
     Raises:
         OptionError: there is no such time zone, or none is given and a column needs one.
     """
 
-    def __init__(self, schema: pa.Schema, options: FormatOptions) -> None:
+    def __init__(
+        self, schema: pa.Schema, options: FormatOptions, *, exact: bool = False, specials: bool = True
+    ) -> None:
         special = (options.corrupt_column, options.rescued_column)
         fields = [field for field in schema if field.name not in special]
         extras = [field for field in schema if field.name in special]
@@ -94,6 +98,8 @@ class JsonDecoder(ValueDecoder):
         self._state[layout.STATE_SCRATCH] = address(self._scratch)
         self._state[layout.STATE_LEVELS] = address(self._levels)
         self._state[layout.STATE_STACK] = address(self._stack)
+        self._state[layout.STATE_EXACT] = int(exact)
+        self._state[layout.STATE_NO_SPECIALS] = int(not specials)
         self._patterns = _Patterns(options)
         self._state[layout.STATE_PATTERNS] = self._patterns.address
         plain = not any(_SPECIAL_NAME.search(name) for name in _names(pa.struct(fields)))

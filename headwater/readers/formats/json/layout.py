@@ -40,6 +40,10 @@ STATE_RESCUE_END = 30
 """Where the rescued text of the row in hand ends; 0 if nothing was rescued."""
 STATE_RESCUE_DEPTH = 31
 """How many frames are open in that text."""
+STATE_EXACT = 32
+"""1 if a column of strings takes other values as they stand; else it takes them as Jackson writes them."""
+STATE_NO_SPECIALS = 33
+"""1 if texts such as ``NaN`` are no numbers."""
 
 PATTERN_TIMESTAMP = 0
 PATTERN_LOCAL_TIMESTAMP = 1

@@ -122,7 +122,8 @@ def put_scalar(
         store_float(begin_entry(node, entry) + 4 * entry, value)
         return TAKEN, after
     if kind == TYPE_DECIMAL:
-        return put_decimal(node, entry, at, after), after
+        status = put_decimal(node, entry, at, after)
+        return status, after if status == TAKEN else at
     fits, value = to_integer(at, after)
     if not fits:
         return MISMATCH, at

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from headwater.readers.formats.json.entries import SYNTAX, TAKEN, data_room, end_data, more_data
-from headwater.readers.formats.json.layout import SCRATCH_BYTES, STATE_LEVELS, STATE_SCRATCH
+from headwater.readers.formats.json.layout import SCRATCH_BYTES, STATE_EXACT, STATE_LEVELS, STATE_SCRATCH
 from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end
 from headwater.readers.formats.json.skipping import skip_value
 from headwater.readers.formats.json.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
@@ -17,6 +17,7 @@ from headwater.readers.formats.kernel_columns import get
 from headwater.readers.formats.table_layout import NODE_DATA, NODE_DATA_SIZE
 from headwater.readers.kernels.memory import (
     called,
+    copy_bytes,
     copy_chunk,
     inlined,
     int64,
@@ -55,11 +56,24 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
     after = skip_value(at, end, load_int64(state + 8 * STATE_LEVELS), depth)
     if after == 0:
         return SYNTAX, at
+    if load_int64(state + 8 * STATE_EXACT) == 1:
+        return append_exactly(nodes, node, at, after, state)
     room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
     if data_room(node) < room:
         return more_data(nodes, node, state), at
     to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
     end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * STATE_SCRATCH), False))
+    return TAKEN, after
+
+
+@inlined
+def append_exactly(nodes: int, node: int, at: int, after: int, state: int) -> tuple[int, int]:
+    """Write a value as it stands into a node of strings."""
+    if data_room(node) < after - at:
+        return more_data(nodes, node, state), at
+    to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
+    copy_bytes(to, at, after - at)
+    end_data(node, to + after - at)
     return TAKEN, after
 
 

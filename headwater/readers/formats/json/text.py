@@ -154,7 +154,7 @@ def _put_broken_text(at: int, end: int, quote: int, to: int, lone: int) -> tuple
 
 
 @called
-def _put_escape(to: int, code: int) -> int:
+def put_escape(to: int, code: int) -> int:
     """Write an escape of four hexadecimal digits, and return its end."""
     store_byte(to, BACKSLASH)
     store_byte(to + 1, 0x75)
@@ -192,15 +192,15 @@ def put_quoted(to: int, at: int, end: int) -> int:
             store_byte(to + 1, short)
             to += 2
         elif byte < 32:
-            to = _put_escape(to, byte)
+            to = put_escape(to, byte)
         elif byte >= 0xF0:
             code = (byte & 7) << 18 | (load_byte(at) & 63) << 12 | (load_byte(at + 1) & 63) << 6
             code |= load_byte(at + 2) & 63
-            to = _put_escape(to, 0xD7C0 + (code >> 10))
-            to = _put_escape(to, 0xDC00 + (code & 0x3FF))
+            to = put_escape(to, 0xD7C0 + (code >> 10))
+            to = put_escape(to, 0xDC00 + (code & 0x3FF))
             at += 3
         elif byte == 0xED and load_byte(at) >= 0xA0:
-            to = _put_escape(to, 0xD000 | (load_byte(at) & 63) << 6 | load_byte(at + 1) & 63)
+            to = put_escape(to, 0xD000 | (load_byte(at) & 63) << 6 | load_byte(at + 1) & 63)
             at += 2
         else:
             store_byte(to, byte)

@@ -1,0 +1,110 @@
+"""The documents of JSON in a block of a file: its lines, or all of it; and the values that are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.readers.files.json_settings import JsonSettings
+from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.formats.format import Spans
+from headwater.readers.formats.json import documents_layout as layout
+from headwater.readers.formats.json.documents import JsonValues, json_values
+from headwater.readers.formats.line_spans import line_spans
+from headwater.readers.kernels.arrays import ByteArray
+
+_MARKS: Final = {
+    b"\x00\x00\xfe\xff": "utf-32-be",
+    b"\xff\xfe\x00\x00": "utf-32-le",
+    b"\xfe\xff": "utf-16-be",
+    b"\xff\xfe": "utf-16-le",
+}
+_UTF_8_MARK: Final = b"\xef\xbb\xbf"
+_BROKEN: Final = b"\x01"
+"""Nowhere JSON."""
+
+
+class JsonDocuments(NamedTuple):
+    """Documents, and the values in them.
+
+    Attributes:
+        spans: the documents as they stand in the file.
+        values: what the format json decodes.
+        are_moved: whether the values lie elsewhere than the documents.
+    """
+
+    spans: Spans
+    values: JsonValues
+    are_moved: bool
+
+
+def json_documents(data: bytes, settings: JsonSettings, lines: LineSettings) -> JsonDocuments:
+    """Return the documents of a block of whole lines, or of a whole file.
+
+    As in Spark, a document in another encoding than UTF-8 is known by its first bytes, unless the user names
+    the encoding.
+    """
+    room: ByteArray = np.zeros(len(data) + layout.BEHIND, np.uint8)
+    room[: len(data)] = np.frombuffer(data, np.uint8)
+    if settings.multi_line:
+        spans = Spans(room, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    else:
+        spans = line_spans(data, lines.separator_bytes)._replace(data=room)
+    is_plain = _is_utf8(data)
+    decoded = spans
+    if lines.encoding is not None:
+        if lines.encoding != UTF_8 or not is_plain:
+            # Java takes U+FFFD for what is not of the encoding of a file, and calls a line broken.
+            errors = "replace" if settings.multi_line else "strict"
+            decoded = _decoded(spans, lambda document: _by_name(document, lines, errors))
+    elif not is_plain or b"\0" in data:
+        decoded = _decoded(spans, _by_first_bytes)
+    is_odd = lines.encoding is None and (not is_plain or _UTF_8_MARK in data)
+    needs_rules = is_odd or settings.rules != layout.PLAIN_RULES
+    values = json_values(decoded, settings.rules if needs_rules else layout.AS_IT_IS)
+    return JsonDocuments(spans, values, decoded is not spans or values.rewritten)
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    offsets = pa.py_buffer(np.array([0, len(data)], np.int32).data)
+    value = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
+    try:
+        value.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _decoded(spans: Spans, decode: Callable[[bytes], bytes]) -> Spans:
+    """Return documents as UTF-8. One by one: for files that are not UTF-8 as a whole."""
+    texts = [decode(spans.value(row) or b"") for row in range(len(spans.sizes))]
+    sizes = np.array([len(text) for text in texts], np.int64)
+    data = np.frombuffer(b"".join([*texts, bytes(layout.BEHIND)]), np.uint8)
+    return Spans(data, np.cumsum(sizes) - sizes, sizes)
+
+
+def _by_name(document: bytes, lines: LineSettings, errors: str) -> bytes:
+    try:
+        return lines.decoded(document, errors=errors).encode()
+    except UnicodeDecodeError:
+        return _BROKEN
+
+
+def _by_first_bytes(document: bytes) -> bytes:
+    """Return a document as UTF-8 that begins as one in UTF-16 or UTF-32 does, by Jackson's rules."""
+    for mark, codec in _MARKS.items():
+        if document.startswith(mark):
+            return document[len(mark) :].decode(codec, "replace").encode()
+    zeros = [byte == 0 for byte in document[:4]]
+    if len(zeros) == 4 and zeros.count(True) == 3:
+        codecs = {0: "utf-32-le", 3: "utf-32-be"}
+        codec = codecs.get(zeros.index(False), "")
+        return document.decode(codec, "replace").encode() if codec else _BROKEN
+    if len(zeros) >= 2 and (zeros[0] or zeros[1]):
+        return document.decode("utf-16-be" if zeros[0] else "utf-16-le", "replace").encode()
+    return document

@@ -1,0 +1,109 @@
+"""Documents of JSON as the values that the format `json` decodes: lines, or whole files.
+
+An array of objects is as many values, white space is none. With other rules than Spark's, and where bytes are
+not UTF-8, documents are rewritten: see `relaxed`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from headwater.readers.formats.format import Spans
+from headwater.readers.formats.json import documents_layout as layout
+from headwater.readers.formats.json.layout import LEVEL_BYTES
+from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
+from headwater.readers.kernels.cache import KernelSource, load_kernel
+from headwater.readers.kernels.machine_code import CompiledFunction
+
+SOURCE: Final = KernelSource(
+    modules=(
+        *(
+            f"headwater.readers.formats.json.{name}"
+            for name in (
+                *("documents_entry", "documents_layout", "double_text", "elements", "layout", "numbers"),
+                *("relaxed", "scanner", "skipping", "text"),
+            )
+        ),
+        "headwater.readers.formats.kernel_columns",
+        "headwater.readers.formats.table_layout",
+        "headwater.readers.kernels.compiling",
+        "headwater.readers.kernels.memory",
+        "headwater.readers.kernels.utf8",
+    ),
+    entry="headwater.readers.formats.json.documents_entry",
+    arguments=layout.ENTRY_ARGUMENTS,
+    needed_for="files of JSON",
+    extra="formats",
+)
+
+_OPEN_OBJECT: Final = ord("{")
+_NOTE: Final = np.dtype([("at", np.int64), ("size", np.int64), ("document", np.int64)])
+
+
+class JsonValues(NamedTuple):
+    """The values of documents.
+
+    Attributes:
+        spans: where they lie.
+        documents: the number of the document that each value is of; None if each is that of its number.
+        rewritten: whether documents were rewritten, so that the spans are not in what was given.
+    """
+
+    spans: Spans
+    documents: Int64Array | None
+    rewritten: bool = False
+
+
+@functools.cache
+def _kernel() -> CompiledFunction:
+    """Return the compiled kernel, loaded with the first call in a process."""
+    return load_kernel(SOURCE)
+
+
+def json_values(documents: Spans, rules: int = layout.AS_IT_IS) -> JsonValues:
+    """Return the values of documents.
+
+    Args:
+        documents: which lie inside of their data with 64 more bytes behind each.
+        rules: some of ``ALLOW_...``, by which documents are rewritten.
+    """
+    if rules == layout.AS_IT_IS:
+        kept = documents.sizes > 0
+        if (documents.data[documents.starts[kept]] == _OPEN_OBJECT).all():
+            if kept.all():
+                return JsonValues(documents, None)
+            spans = Spans(documents.data, documents.starts[kept], documents.sizes[kept])
+            return JsonValues(spans, np.flatnonzero(kept))
+    return _split(documents, rules)
+
+
+def _split(documents: Spans, rules: int) -> JsonValues:
+    count = len(documents.sizes)
+    starts = np.ascontiguousarray(documents.starts + address(documents.data), np.int64)
+    sizes = np.ascontiguousarray(documents.sizes, np.int64)
+    levels = np.zeros(LEVEL_BYTES, np.uint8)
+    text: ByteArray = documents.data
+    state = np.zeros(layout.DOCUMENTS_FIELDS, np.int64)
+    state[layout.DOCUMENTS_RULES] = rules
+    if rules != layout.AS_IT_IS:
+        most = layout.TEXT_GROWTH * int(sizes.sum()) + layout.TEXT_EXTRA * count + layout.BEHIND
+        text = np.empty(most, np.uint8)
+        state[layout.DOCUMENTS_TEXT] = address(text)
+    notes = np.empty(count + 1024, _NOTE)
+    done = 0
+    while True:
+        begin = address(notes)
+        done = _kernel()(
+            *(address(array) if count else 0 for array in (starts, sizes)),
+            *(done, count, address(levels), begin, begin + notes.nbytes, address(state)),
+        )
+        filled = int(state[layout.DOCUMENTS_FILLED]) // layout.NOTE_BYTES
+        if done == count:
+            break
+        notes = np.concatenate([notes, np.empty(len(notes), _NOTE)])
+    found = notes[:filled]
+    spans = Spans(text, found["at"] - address(text), np.ascontiguousarray(found["size"]))
+    return JsonValues(spans, np.ascontiguousarray(found["document"]), rules != layout.AS_IT_IS)

@@ -1,0 +1,295 @@
+r"""JSON that takes more than JSON, or less than the format `json`, as text that means the same to its kernel.
+
+What a user allows (comments, names without quotation marks, ...) is rewritten to what the kernel knows. What
+a user forbids, and bytes that Jackson does not take for UTF-8, become a byte that is nowhere JSON: the kernel
+finds an error where Jackson does. Only documents that need it are rewritten.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR1714, SIM109
+# Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
+
+from __future__ import annotations
+
+from headwater.readers.formats.json.documents_layout import (
+    ALLOW_ANY_ESCAPE,
+    ALLOW_COMMENTS,
+    ALLOW_CONTROL_CHARACTERS,
+    ALLOW_LEADING_ZEROS,
+    ALLOW_NON_NUMERIC,
+    ALLOW_SINGLE_QUOTES,
+    ALLOW_UNQUOTED_NAMES,
+)
+from headwater.readers.formats.json.layout import MOST_DEPTH
+from headwater.readers.formats.json.scanner import (
+    APOSTROPHE,
+    BACKSLASH,
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COMMA,
+    MINUS,
+    OPEN_LIST,
+    OPEN_OBJECT,
+    PLUS,
+    QUOTE,
+    escape_size,
+    is_digit,
+    peek,
+    skip_special,
+)
+from headwater.readers.formats.json.text import put_code_point, put_escape
+from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte
+
+_ERROR = 1
+"""A control character: nowhere JSON."""
+_SPACE = 32
+_SLASH = 0x2F
+_STAR = 0x2A
+_QUESTION_MARK = 0x3F
+
+
+@inlined
+def _allows(rules: int, rule: int) -> bool:
+    return rules & rule != 0
+
+
+@inlined
+def _is_name_byte(byte: int) -> bool:
+    """Whether Jackson takes a byte in a name without quotation marks."""
+    letter = byte | 0x20
+    return (
+        (letter >= 0x61 and letter <= 0x7A)
+        or is_digit(byte)
+        or byte >= 0x7F
+        or byte == 0x5F
+        or byte == 0x24
+        or byte == 0x40
+        or byte == 0x23
+        or byte == _STAR
+        or byte == MINUS
+        or byte == PLUS
+    )
+
+
+@called
+def _put_high(at: int, end: int, to: int) -> tuple[int, int]:
+    """Copy a character of several bytes as Jackson reads it; where it reads none, the place is 0.
+
+    Jackson looks at the upper bits of each byte, and takes no halves of surrogate pairs. So it takes
+    characters that are longer than they need be, and too large ones, which Java writes as question marks.
+    """
+    lead = load_byte(at)
+    if lead & 0xE0 == 0xC0:
+        size = int64(2)
+        code = lead & 0x1F
+    elif lead & 0xF0 == 0xE0:
+        size = int64(3)
+        code = lead & 0x0F
+    elif lead & 0xF8 == 0xF0:
+        size = int64(4)
+        code = lead & 0x07
+    else:
+        return int64(0), to
+    if at + size > end:
+        return int64(0), to
+    for i in range(1, size):
+        byte = load_byte(at + i)
+        if byte & 0xC0 != 0x80:
+            return int64(0), to
+        code = code << 6 | byte & 0x3F
+    if code >= 0xD800 and code < 0xE000:
+        return int64(0), to
+    if code > 0x10FFFF:
+        store_byte(to, _QUESTION_MARK)
+        store_byte(to + 1, _QUESTION_MARK)
+        return at + size, to + 2
+    if code < 32 or code == QUOTE or code == BACKSLASH:
+        return at + size, put_escape(to, code)
+    return at + size, put_code_point(to, code)
+
+
+@called
+def _put_string(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
+    """Copy the string that begins here; the place is 0 behind an error."""
+    quote = load_byte(at)
+    store_byte(to, quote)
+    at += 1
+    to += 1
+    while at < end:
+        byte = load_byte(at)
+        if byte >= 0x80:
+            at, to = _put_high(at, end, to)
+            if at == 0:
+                return at, to
+            continue
+        if byte < 32 and _allows(rules, ALLOW_CONTROL_CHARACTERS):
+            to = put_escape(to, byte)
+            at += 1
+            continue
+        if byte == BACKSLASH:
+            size = escape_size(at, end)
+            if peek(at + 1, end) == APOSTROPHE and not _allows(rules, ALLOW_SINGLE_QUOTES):
+                size = int64(0)
+            if size == 0:
+                if not _allows(rules, ALLOW_ANY_ESCAPE) or peek(at + 1, end) == 0x75 or at + 1 >= end:
+                    return int64(0), to
+                at += 1
+                if load_byte(at) < 32:
+                    to = put_escape(to, load_byte(at))
+                    at += 1
+                    continue
+                if load_byte(at) >= 0x80:
+                    continue
+                size = int64(1)
+            for i in range(size):
+                store_byte(to + i, load_byte(at + i))
+            at += size
+            to += size
+            continue
+        store_byte(to, byte)
+        at += 1
+        to += 1
+        if byte == quote:
+            return at, to
+    return int64(0), to
+
+
+@called
+def _skip_comment(at: int, end: int) -> int:
+    """Return where the comment that begins here ends; 0 if it is none."""
+    byte = peek(at + 1, end)
+    at += 2
+    if byte == _SLASH:
+        while at < end and load_byte(at) != 10 and load_byte(at) != 13:
+            at += 1
+        return at
+    if byte != _STAR:
+        return int64(0)
+    while at + 1 < end:
+        if load_byte(at) == _STAR and load_byte(at + 1) == _SLASH:
+            return at + 2
+        at += 1
+    return int64(0)
+
+
+@called
+def _put_name(at: int, end: int, to: int) -> tuple[int, int]:
+    """Copy a name without quotation marks, and write these around it; the place is 0 behind an error."""
+    store_byte(to, QUOTE)
+    to += 1
+    while at < end and _is_name_byte(load_byte(at)):
+        if load_byte(at) >= 0x80:
+            at, to = _put_high(at, end, to)
+            if at == 0:
+                return at, to
+        else:
+            store_byte(to, load_byte(at))
+            at += 1
+            to += 1
+    store_byte(to, QUOTE)
+    return at, to + 1
+
+
+@called
+def _put_number(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
+    """Copy what begins like a number, without needless zeros in front if they are allowed."""
+    if load_byte(at) == MINUS:
+        store_byte(to, MINUS)
+        at += 1
+        to += 1
+    if _allows(rules, ALLOW_LEADING_ZEROS):
+        while peek(at, end) == 48 and is_digit(peek(at + 1, end)):
+            at += 1
+    while at < end:
+        byte = load_byte(at)
+        if not (is_digit(byte) or byte == 0x2E or byte | 0x20 == 0x65 or byte == PLUS or byte == MINUS):
+            break
+        store_byte(to, byte)
+        at += 1
+        to += 1
+    return at, to
+
+
+@called
+def put_relaxed(at: int, end: int, to: int, levels: int, rules: int) -> int:
+    """Write a document as the kernel takes it, and return its end.
+
+    Args:
+        at: where it begins.
+        end: where it ends; 64 bytes behind it may be loaded.
+        to: room for `TEXT_GROWTH` times the document, and `TEXT_EXTRA` bytes.
+        levels: the address of room for a bit for each open container.
+        rules: those of ``ALLOW_...`` that hold.
+    """
+    depth = int64(0)
+    in_name = False
+    if end - at >= 4 and load_byte(at) == 0xEF and load_byte(at + 1) == 0xBB and load_byte(at + 2) == 0xBF:
+        at += 3
+    while at < end:
+        byte = load_byte(at)
+        is_name = in_name
+        if byte <= 32:
+            store_byte(to, byte)
+            at += 1
+            to += 1
+            continue
+        if byte == _SLASH and _allows(rules, ALLOW_COMMENTS):
+            at = _skip_comment(at, end)
+            if at == 0:
+                break
+            store_byte(to, _SPACE)
+            to += 1
+            continue
+        in_name = False
+        if byte == QUOTE or (byte == APOSTROPHE and _allows(rules, ALLOW_SINGLE_QUOTES)):
+            at, to = _put_string(at, end, to, rules)
+            if at == 0:
+                break
+            continue
+        if is_name and byte != CLOSE_OBJECT and _allows(rules, ALLOW_UNQUOTED_NAMES):
+            if not _is_name_byte(byte):
+                at = int64(0)
+                break
+            at, to = _put_name(at, end, to)
+            if at == 0:
+                break
+            continue
+        if byte == APOSTROPHE:
+            at = int64(0)
+            break
+        if is_digit(byte) or (byte == MINUS and is_digit(peek(at + 1, end))):
+            at, to = _put_number(at, end, to, rules)
+            continue
+        special = skip_special(at, end)
+        if special != 0:
+            if not _allows(rules, ALLOW_NON_NUMERIC):
+                at = int64(0)
+                break
+            while at < special:
+                store_byte(to, load_byte(at))
+                at += 1
+                to += 1
+            continue
+        if byte == OPEN_OBJECT or byte == OPEN_LIST:
+            if depth == MOST_DEPTH:
+                at = int64(0)
+                break
+            level = levels + (depth >> 3)
+            bit = depth & 7
+            is_object = int64(1) if byte == OPEN_OBJECT else int64(0)
+            store_byte(level, (load_byte(level) & ~(1 << bit)) | (is_object << bit))
+            depth += 1
+            in_name = is_object == 1
+        elif (byte == CLOSE_OBJECT or byte == CLOSE_LIST) and depth > 0:
+            depth -= 1
+        elif byte == COMMA and depth > 0:
+            in_name = (load_byte(levels + ((depth - 1) >> 3)) >> ((depth - 1) & 7)) & 1 == 1
+        store_byte(to, byte)
+        at += 1
+        to += 1
+    if at == 0:
+        store_byte(to, _ERROR)
+        to += 1
+    return to

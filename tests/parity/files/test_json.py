@@ -1,0 +1,176 @@
+"""Lines of JSON beside Spark's own reader: generated and broken, rows and schemas exactly."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from tests.formats.json_differences import TIME_ONLY
+from tests.formats.json_texts import SCHEMAS, json_texts
+from tests.parity.files.files_parity import FilesParity, Outcome, reading
+
+CORRUPT = ", _corrupt_record string"
+ZONE = {"timeZone": "Europe/Paris"}
+SIMPLE = f"a long, s string, n struct<x:int>{CORRUPT}"
+_FOREIGN_DIGITS = re.compile(r'"[+-]?[0-9]*(?![0-9])\d+\d*"')
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+def text_of(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def has_broken_base64(content: bytes) -> bool:
+    for text in _STRING.findall(text_of(content)):
+        plain = re.sub(r"\\[nrt]|\\u00[01].|\s", "", text)
+        if len(plain) % 4 == 1 or (len(plain) % 4 == 3 and plain.endswith("=")):
+            return True
+    return False
+
+
+MAY_DIFFER: Mapping[str, Callable[[bytes], bool]] = {
+    "a time without a date": lambda content: bool(TIME_ONLY.search(text_of(content))),
+    "base64 that breaks off": has_broken_base64,
+    "half a surrogate pair in a name": lambda content: bool(re.search(rb"(?i)\\u+d[89a-f]", content)),
+    "dates in digits of other scripts": lambda content: bool(_FOREIGN_DIGITS.search(text_of(content))),
+}
+
+
+def struct_of(ddl: str) -> StructType:
+    found = StructType.fromDDL(ddl)
+    assert isinstance(found, StructType)
+    return found
+
+
+def is_cut_short(spark: Outcome, ours: Outcome) -> bool:
+    """Whether rows differ in nothing but what Spark still finds in documents that are not JSON."""
+    if not isinstance(spark, list) or not isinstance(ours, list) or len(spark) != len(ours):
+        return False
+    return all(one == other or is_row_of_nulls(one, other) for one, other in zip(spark, ours, strict=True))
+
+
+def is_row_of_nulls(spark: Sequence[Any], ours: Sequence[Any]) -> bool:
+    return ours[-1] is not None and spark[-1] == ours[-1] and set(ours[:-1]) == {None}
+
+
+def compare(parity: FilesParity, ddl: str, texts: Sequence[bytes], **options: str) -> None:
+    """Compare what both make of files, each with one text, in the mode PERMISSIVE."""
+    kinds = {
+        name: may for name, may in MAY_DIFFER.items() if name != "base64 that breaks off" or "binary" in ddl
+    }
+    sparks, ours = parity.both(reading("json", ddl + CORRUPT, **ZONE, **options), texts)
+    wrong = [
+        (text, one, other)
+        for text, one, other in zip(texts, sparks, ours, strict=True)
+        if one != other and not is_cut_short(one, other) and not any(may(text) for may in kinds.values())
+    ]
+    assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:5]}"
+
+
+@pytest.mark.parametrize("ddl", SCHEMAS)
+def test_generated_and_broken_lines(parity: FilesParity, ddl: str, rng: random.Random) -> None:
+    compare(parity, ddl, list(json_texts(rng, struct_of(ddl), 150)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ddl", SCHEMAS)
+def test_very_many_generated_and_broken_lines(parity: FilesParity, ddl: str, rng: random.Random) -> None:
+    compare(parity, ddl, list(json_texts(rng, struct_of(ddl), 4_000)))
+
+
+LINES = (
+    b'{"a":1,"s":"x"}',
+    b'[{"a":1},{"a":2,"s":"y"}]',
+    b'[{"a":1},{"a":"x"},{"a":3}]',
+    b"[]",
+    b"[ ]",
+    b"[{}]",
+    b'[{"a":1},2]',
+    b'[{"a":1},null]',
+    b'[[{"a":1}]]',
+    b'[{"a":1},{"a":2}',
+    b'[{"a":1},]',
+    b"null",
+    b"5",
+    b'"x"',
+    b"",
+    b"  \t",
+    b'{"a":1} {"a":2}',
+    b'{"a":1}]',
+    b'{"a":"x"}',
+    b'{"a":1.9,"s":1.10}',
+    b'{"s":{"b":  [1, 2.50]}}',
+    b'{"s":12345678901234567890.12}',
+    b'{"s":1e400,"a":100000000000000000000}',
+    b'{"s":"\\ud800"}',
+    b'{"s":"\xff"}',
+    b'{"s":"\xed\xa0\x80"}',
+    b'{"s":"\xc0\x80\xe0\x80\x80\xf4\x90\x80\x80"}',
+    b'\xef\xbb\xbf{"a":1}',
+    b"\xef\xbb\xbf",
+    b'{"n":{"x":"y"},"a":2}',
+    b'{"a":1,"a":null}',
+    b"{a:1}",
+    b"\x00",
+    "{'a':7}".encode("utf-16-le"),
+    '{"a":8}'.encode("utf-16-be"),
+    '{"a":9}'.encode("utf-32-be"),
+)
+"""Of one file each, and in all orders of one file."""
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_lines_of_every_kind(parity: FilesParity, rng: random.Random, mode: str) -> None:
+    ends = [b"\n", b"\r\n", b"\r", b"\n\n"]
+    files = [*LINES, *(rng.choice(ends).join(rng.sample(LINES[:-3], 12)) for _ in range(40))]
+    parity.same(reading("json", SIMPLE, mode=mode), files)
+
+
+def test_failfast_fails_where_spark_does(parity: FilesParity) -> None:
+    parity.same(reading("json", SIMPLE, mode="FAILFAST"), LINES[:16], one_by_one=True)
+
+
+def test_a_stream_reads_as_a_batch_does(parity: FilesParity) -> None:
+    parity.same(reading("json", SIMPLE), LINES, streaming=True)
+
+
+@pytest.mark.parametrize("separator", [";", "||", "\n", "}{", "aa"])
+def test_lines_that_end_with_a_separator(parity: FilesParity, rng: random.Random, separator: str) -> None:
+    files = [separator.encode().join(rng.sample(LINES[:-4], 9)) for _ in range(30)]
+    parity.same(reading("json", SIMPLE, lineSep=separator), files)
+
+
+def test_partial_rows_differ(parity: FilesParity) -> None:
+    spark, ours = parity.differs(
+        "partial rows of what is not JSON", reading("json", SIMPLE), b'{"a":1,"n":{"x":'
+    )
+    text = '{"a":1,"n":{"x":'
+    assert (spark, ours) == ([(1, None, None, text)], [(None, None, None, text)])
+
+
+def test_times_without_a_date_differ(parity: FilesParity) -> None:
+    how = reading("json", "t timestamp", **ZONE)
+    assert parity.differs("a time without a date", how, b'{"t":"12:30"}')[1] == [(None,)]
+
+
+def test_base64_that_breaks_off_differs(parity: FilesParity) -> None:
+    how = reading("json", "a int, x binary")
+    spark, ours = parity.differs("base64 that breaks off", how, b'{"a":1,"x":"A"}')
+    assert (spark, ours) == ([(None, None)], [(1, None)])
+
+
+def test_half_a_surrogate_pair_in_a_name_differs(parity: FilesParity) -> None:
+    how = reading("json", "a int")
+    spark, ours = parity.differs("half a surrogate pair in a name", how, b'{"a":1,"\\udc00":2}')
+    assert (spark, ours) == ([(None,)], [(1,)])
+
+
+def test_dates_in_digits_of_other_scripts_differ(parity: FilesParity) -> None:
+    how = reading("json", "d date")
+    content = '{"d":"\u0661\u0662"}'.encode()
+    assert parity.differs("dates in digits of other scripts", how, content)[1] == [(None,)]
