@@ -57,7 +57,7 @@ def compile_function(function: Callable[..., Any], arguments: int) -> tuple[str,
     """
     # Without numba's runtime (_nrt) no references are counted. Kernels allocate nothing, and to count would
     # take most of their time.
-    options: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
     signature = types.int64(*[types.int64] * arguments)
     replacements = _replacements()
     with _without_garbage_collection(), _replaced(replacements):

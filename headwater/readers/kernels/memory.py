@@ -31,8 +31,15 @@ _FLOAT = ir.FloatType()
 _DOUBLE = ir.DoubleType()
 _CHUNK = ir.VectorType(_INT8, 32)
 
-_OPTIONS: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Only compiled code calls these functions: what Python needs for a call would take time to compile."""
+_OPTIONS: Any = {
+    "error_model": "numpy",
+    # Only compiled code calls these functions: what Python needs for a call would take time to compile.
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    # There is nothing to rewrite in them, neither operations on arrays nor constant indexes of tuples. To
+    # look for that would take a tenth of the time.
+    "no_rewrites": True,
+}
 
 CHUNK_BYTES = 32
 """How many bytes `copy_chunk` and `plain_text` take at once. They may lie beyond the end of a value."""
