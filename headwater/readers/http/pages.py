@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
+from headwater.readers.http import exact_json
 from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.settings import HttpSettings
 
@@ -42,9 +42,7 @@ class HttpPage:
 
     def rows(self, resource: str, number: int, start: int, stop: int) -> pa.RecordBatch:
         """Return items ``start`` to ``stop`` as rows; each item as compact JSON."""
-        texts = [
-            json.dumps(item, separators=(",", ":"), ensure_ascii=False) for item in self.items[start:stop]
-        ]
+        texts = [exact_json.dumps(item) for item in self.items[start:stop]]
         count = len(texts)
         return pa.RecordBatch.from_pydict(
             {
@@ -71,7 +69,7 @@ def parse_page(answer: HttpResponse, settings: HttpSettings) -> HttpPage:
         CorruptRecordError: it is not JSON, or has no list where the items should be.
     """
     try:
-        body = json.loads(answer.body)
+        body = exact_json.loads(answer.body)
     except ValueError as error:
         raise CorruptRecordError(f"the page is not JSON: {error}", source="http", split=answer.url) from error
     items = _at(body, settings.items_field)

@@ -209,6 +209,19 @@ def test_cursors_nested_fields_and_gzip(server: Scripted) -> None:
     assert found == [1, 2, 3]
 
 
+def test_numbers_come_with_the_digits_that_the_page_has(server: Scripted) -> None:
+    numbers = ["12345678901234567890.12", "1.10", "1e400", "-0", "9" * 5_000, "-1E-5", "NaN"]
+    item = '{"a":{"\u00e9\\n":[' + ",".join(numbers) + ',[],{},true,null,"1.10"]},"b":1}'
+    server.say("/a", f'{{"items": [{item}, 1.10], "next": 2.50}}'.encode())
+    server.say("/a?after=2.50", {"items": []})
+    found, _ = run(
+        source(f"{server.origin}/a", nextField="next", cursorParam="after"),
+        Barrier(),
+        start(f"{server.origin}/a"),
+    )
+    assert [row[3] for row in found] == [item, "1.10"]
+
+
 def test_a_link_header_leads_to_the_next_page_and_a_bare_list_is_a_page(server: Scripted) -> None:
     server.say("/a", [1, 2], Link='</b>; rel="next", </a>; rel="first"')
     server.say("/b", [3])
