@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.readers.formats.format import BadValues, Spans
@@ -23,7 +24,7 @@ class CorruptColumn:
         shown: makes the text of a value.
     """
 
-    def __init__(self, shown: Callable[[bytes], str] = base64_text) -> None:
+    def __init__(self, shown: Callable[[bytes], str]) -> None:
         self._shown = shown
         self._texts: dict[int, str] = {}
 
@@ -38,4 +39,15 @@ class CorruptColumn:
         self._texts = {}
         if not texts:
             return pa.nulls(rows, pa.string())
-        return pa.array([texts.get(row) for row in range(rows)], pa.string())
+        bad = np.fromiter(texts, np.int64)
+        places = np.zeros(rows, np.int64)
+        places[bad] = np.arange(len(bad))
+        known = np.zeros(rows, np.bool_)
+        known[bad] = True
+        # Made of buffers: pa.array would import pandas to look at an array of numpy.
+        buffers: list[pa.Buffer | None] = [
+            pa.py_buffer(np.packbits(known, bitorder="little").data),
+            pa.py_buffer(places.data),
+        ]
+        texts_of_bad: pa.Array[Any] = pa.array(texts.values(), pa.string())
+        return texts_of_bad.take(pa.Array.from_buffers(pa.int64(), rows, buffers))

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from headwater.readers.formats.kernel_columns import append_end, get, put
 from headwater.readers.formats.table_layout import NODE_DATA, NODE_DATA_SIZE, NODE_MOST_DATA
 from headwater.readers.kernels.memory import (
@@ -14,14 +16,19 @@ from headwater.readers.kernels.memory import (
     copy_bytes,
     copy_chunk,
     inlined,
+    int64,
     load_byte,
     store_byte,
+    store_int32,
 )
 from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, is_ascii, is_utf8, put_utf8
 
 NO_ROOM = -1
 """What `write_bytes` and `write_text` return if the data has not enough room."""
 NO_TEXT = -2
+
+_BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
+_PADDING = 0x3D
 
 _FEW_BYTES = 8 * CHUNK_BYTES
 """Up to so many are copied chunk by chunk; memcpy is as fast from here on."""
@@ -102,15 +109,12 @@ def _write_odd_text(node: int, begin: int, at: int, size: int, checked: bool) ->
 
 
 @inlined
-def _base64_digit(value: int) -> int:
-    value &= 63
-    if value < 26:
-        return 0x41 + value
-    if value < 52:
-        return 0x61 - 26 + value
-    if value < 62:
-        return 0x30 - 52 + value
-    return 0x2B if value == 62 else 0x2F
+def _base64_digits(bits: int) -> int:
+    """Return the four digits of 24 bits as a number of 32, the first digit in its lowest byte."""
+    first = int64(_BASE64[bits >> 18])
+    second = int64(_BASE64[bits >> 12 & 63])
+    third = int64(_BASE64[bits >> 6 & 63])
+    return first | second << 8 | third << 16 | int64(_BASE64[bits & 63]) << 24
 
 
 @called
@@ -121,17 +125,15 @@ def write_base64(node: int, begin: int, at: int, size: int) -> int:
     data = get(node, NODE_DATA)
     to = data + begin
     end = at + size
-    while at < end:
-        left = min(3, end - at)
-        bits = load_byte(at) << 16
-        if left > 1:
-            bits |= load_byte(at + 1) << 8
-        if left > 2:
-            bits |= load_byte(at + 2)
-        store_byte(to, _base64_digit(bits >> 18))
-        store_byte(to + 1, _base64_digit(bits >> 12))
-        store_byte(to + 2, _base64_digit(bits >> 6) if left > 1 else 0x3D)
-        store_byte(to + 3, _base64_digit(bits) if left > 2 else 0x3D)
+    while end - at >= 3:
+        store_int32(to, _base64_digits(load_byte(at) << 16 | load_byte(at + 1) << 8 | load_byte(at + 2)))
         at += 3
+        to += 4
+    if at < end:
+        second = load_byte(at + 1) if end - at == 2 else int64(0)
+        store_int32(to, _base64_digits(load_byte(at) << 16 | second << 8))
+        store_byte(to + 3, _PADDING)
+        if end - at == 1:
+            store_byte(to + 2, _PADDING)
         to += 4
     return to - data

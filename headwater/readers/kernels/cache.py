@@ -55,7 +55,7 @@ def load_kernel(source: KernelSource) -> CompiledFunction:
     """Return the compiled kernel. Callers keep it: each call loads it again.
 
     Called on executors, with the first data of a process, and by ``headwater compile``. It takes 0.05 s. On a
-    host without the machine code it takes 2 to 5 s of processor time, and 16 s for JSON. Processes that start
+    host without the machine code it takes 2 to 4 s of processor time, and 10 s for JSON. Processes that start
     together wait for the one that compiles. If there is no folder to keep the result in, each process
     compiles for itself, after a warning.
 

@@ -12,11 +12,10 @@ from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.avro import layout
 from headwater.readers.formats.avro.columns import arrow_schema
 from headwater.readers.formats.avro.kernel_code import kernel
-from headwater.readers.formats.avro.operations import Program
+from headwater.readers.formats.avro.operations import NODE_BYTES, Program
 from headwater.readers.formats.avro.program import compile_program, nodes_of_nulls
 from headwater.readers.formats.avro.types import AvroType
 from headwater.readers.formats.column_table import ColumnTable
-from headwater.readers.formats.corrupt_column import CorruptColumn
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.wire_format import header_reason, schema_id
 from headwater.readers.kernels.arrays import address
@@ -24,6 +23,7 @@ from headwater.readers.kernels.arrays import address
 PLAIN: Final = -1
 """The id of the only schema, where values name none."""
 _ROOT: Final = 0
+_CORRUPT: Final[pa.Field[Any]] = pa.field("corrupt", pa.string())
 
 
 class AvroDecoder(ValueDecoder):
@@ -43,8 +43,8 @@ class AvroDecoder(ValueDecoder):
         self._reader = reader
         self._writer = writer
         self._header = header
-        self._table = ColumnTable(list(arrow_schema(reader)))
-        self._corrupt = CorruptColumn() if corrupt_column else None
+        fields = list(arrow_schema(reader))
+        self._table = ColumnTable([*fields, _CORRUPT] if corrupt_column else fields)
         self._programs: list[Program] = []
         self._frames = np.zeros(layout.FRAME_FIELDS, np.int64)
         self._ids: list[int] = []
@@ -59,13 +59,14 @@ class AvroDecoder(ValueDecoder):
             (layout.IN_NODE_COUNT, len(self._table.nodes)),
             (layout.IN_NULLS, address(self._nulls)),
             (layout.IN_NULL_COUNT, self._nulls.size),
+            (layout.IN_CORRUPT, NODE_BYTES * (1 + len(fields))),
+            (layout.IN_CORRUPT_COUNT, int(corrupt_column)),
             (layout.IN_STATE, address(self._state)),
         ):
             self._given[at] = value
         self._show_programs()
 
     def append(self, spans: Spans) -> BadValues | None:
-        first = self._table.rows
         rows = spans.sizes.size
         self._table.make_room(rows, int(np.maximum(spans.sizes, 0).sum()))
         if self._bad.shape[1] < rows:
@@ -89,8 +90,6 @@ class AvroDecoder(ValueDecoder):
             return None
         bad = BadValues(self._bad[0, :count].copy(), self._bad[1, :count].copy())
         self._name_headers(spans, bad)
-        if self._corrupt is not None:
-            self._corrupt.add(spans, bad, first)
         return bad
 
     def reason(self, code: int) -> str:
@@ -99,9 +98,7 @@ class AvroDecoder(ValueDecoder):
         return list(self._codes)[code - layout.REASONS_OF_PROGRAMS]
 
     def finish(self) -> Sequence[pa.Array[Any]]:
-        rows = self._table.rows
-        columns = self._table.finish()
-        return [*columns, self._corrupt.finish(rows)] if self._corrupt is not None else columns
+        return self._table.finish()
 
     def _run(self, spans: Spans) -> None:
         decode = kernel()

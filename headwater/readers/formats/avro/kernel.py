@@ -9,11 +9,13 @@ is checked against the end of its value, and every write against the room of its
 
 from __future__ import annotations
 
-from headwater.readers.formats.avro.kernel_operations import GOOD, MORE_ENTRIES, read_value
-from headwater.readers.formats.avro.kernel_values import put_nulls
+from headwater.readers.formats.avro.kernel_operations import GOOD, MORE_DATA, MORE_ENTRIES, read_value
+from headwater.readers.formats.avro.kernel_values import put_end, put_nulls
 from headwater.readers.formats.avro.layout import (
     IN_BAD_REASONS,
     IN_BAD_ROWS,
+    IN_CORRUPT,
+    IN_CORRUPT_COUNT,
     IN_DATA,
     IN_DATA_SIZE,
     IN_HEADER,
@@ -35,15 +37,19 @@ from headwater.readers.formats.avro.layout import (
 from headwater.readers.formats.kernel_columns import (
     NODE_BYTES,
     get,
+    node_index,
     offset,
     put,
+    put_validity,
 )
+from headwater.readers.formats.kernel_text import write_base64
 from headwater.readers.formats.table_layout import (
     NODE_DATA_SIZE,
     NODE_ENTRIES,
     NODE_PARENT,
     NODE_TYPE,
     STATE_BAD,
+    STATE_NODE,
     STATE_STOP,
     STOP_DONE,
     STOP_MORE_DATA,
@@ -83,7 +89,6 @@ def decode(given: int, row: int) -> int:
     rows = _at(given, IN_ROWS)
     header = _at(given, IN_HEADER)
     nodes = _at(given, IN_NODES)
-    state = _at(given, IN_STATE)
     filled = get(nodes, NODE_ENTRIES) - row
     program = _at(given, IN_PROGRAMS)
     stop = STOP_DONE
@@ -93,6 +98,7 @@ def decode(given: int, row: int) -> int:
             put_nulls(nodes, _at(given, IN_NULLS), _at(given, IN_NULL_COUNT), filled + row)
             row += 1
             continue
+        put_nulls(nodes, given + 8 * IN_CORRUPT, _at(given, IN_CORRUPT_COUNT), filled + row)
         begin = data + _at(starts, row)
         outcome = REASON_HEADER
         if header == 0:
@@ -107,18 +113,13 @@ def decode(given: int, row: int) -> int:
                         break
                 outcome = read_value(begin + header, begin + size, filled + row, program, given, limit)
         if outcome >= 0:
-            _settle(nodes, _at(given, IN_NODE_COUNT), filled + row)
-            put_nulls(nodes, _at(given, IN_NULLS), _at(given, IN_NULL_COUNT), filled + row)
-            bad = _at(state, STATE_BAD)
-            store_int64(_at(given, IN_BAD_ROWS) + 8 * bad, row)
-            store_int64(_at(given, IN_BAD_REASONS) + 8 * bad, outcome)
-            store_int64(state + 8 * STATE_BAD, bad + 1)
-        elif outcome != GOOD:
+            outcome = _put_bad(given, row, filled + row, outcome)
+        if outcome != GOOD:
             stop = STOP_MORE_ENTRIES if outcome == MORE_ENTRIES else STOP_MORE_DATA
             break
         row += 1
     _settle(nodes, _at(given, IN_NODE_COUNT), filled + row)
-    store_int64(state + 8 * STATE_STOP, stop)
+    store_int64(_at(given, IN_STATE) + 8 * STATE_STOP, stop)
     return row
 
 
@@ -131,6 +132,29 @@ def _program_of(given: int, schema: int) -> int:
             return program
         program += _PROGRAM_BYTES
     return 0
+
+
+@called
+def _put_bad(given: int, row: int, entry: int, reason: int) -> int:
+    """Make nulls of a bad value, and note it. Return `GOOD`, or `MORE_DATA` as `read_value` does."""
+    nodes = _at(given, IN_NODES)
+    state = _at(given, IN_STATE)
+    _settle(nodes, _at(given, IN_NODE_COUNT), entry)
+    put_nulls(nodes, _at(given, IN_NULLS), _at(given, IN_NULL_COUNT), entry)
+    if _at(given, IN_CORRUPT_COUNT) == 1:
+        corrupt = nodes + _at(given, IN_CORRUPT)
+        at = _at(given, IN_DATA) + _at(_at(given, IN_STARTS), row)
+        end = write_base64(corrupt, offset(corrupt, entry), at, _at(_at(given, IN_SIZES), row))
+        if end < 0:
+            store_int64(state + 8 * STATE_NODE, node_index(nodes, corrupt))
+            return MORE_DATA
+        put_end(corrupt, entry, end)
+        put_validity(corrupt, entry, 1)
+    bad = _at(state, STATE_BAD)
+    store_int64(_at(given, IN_BAD_ROWS) + 8 * bad, row)
+    store_int64(_at(given, IN_BAD_REASONS) + 8 * bad, reason)
+    store_int64(state + 8 * STATE_BAD, bad + 1)
+    return GOOD
 
 
 @called

@@ -110,7 +110,11 @@ IN_STATE = 13
 IN_NULLS = 14
 """The nodes that have one entry a row, as `OP_NULL` has them."""
 IN_NULL_COUNT = 15
-IN_FIELDS = 16
+IN_CORRUPT = 16
+"""The place of the node for bad values, which is the last column, if there is one."""
+IN_CORRUPT_COUNT = 17
+"""1 if there is one, else 0."""
+IN_FIELDS = 18
 ENTRY_ARGUMENTS = 2
 """The address of these, and the first row."""
 

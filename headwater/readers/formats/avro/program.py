@@ -143,7 +143,8 @@ class _Compiler(Operations):
                 )
 
     def _record(self, writer: RecordType, reader: RecordType, node: int, path: str) -> None:
-        children = dict(zip((field.name for field in reader.fields), self.children(node), strict=True))
+        # The root may have a column for bad values behind those of the fields.
+        children = dict(zip((field.name for field in reader.fields), self.children(node), strict=False))
         found = by_writers_names(writer, reader)
         known = {field.name for field in found.values()}
         missing = [field for field in reader.fields if field.name not in known]

@@ -236,6 +236,17 @@ def test_a_bad_value_is_a_row_of_nulls_and_leaves_nothing_in_lists_and_strings()
     assert bad.rows.tolist() == [1]
 
 
+def test_the_column_for_bad_values_grows_with_them() -> None:
+    kind = record(field("int"))
+    made = AvroValueFormat(json.dumps(kind), options=FormatOptions(corrupt_column="bad"))
+    values = [bytes([0xFF]) * (1 << 10) + bytes([number]) for number in range(64)]
+    shown, bad = decode(made, [encode(kind, {"x": 7}), *values])
+    assert shown[0] == {"x": 7, "bad": None}
+    assert [row["bad"] for row in shown[1:]] == [base64.b64encode(value).decode() for value in values]
+    assert bad is not None
+    assert len(bad.rows) == len(values)
+
+
 def test_columns_grow_with_what_values_hold() -> None:
     kind = record(field({"type": "array", "items": {"type": "array", "items": "string"}}))
     value = {"x": [[str(i) * 5 for i in range(j % 50)] for j in range(300)]}
