@@ -99,17 +99,21 @@ def chunks(
 
 def _portions(batches: BatchArray) -> Iterator[tuple[int, int]]:
     """Yield the first index of each chunk, and the index after its last batch."""
+    sizes = batches["end"] - batches["start"]
+    counts = batches["count"]
+    if sizes.sum() <= _MOST_BYTES and counts.sum() <= _MOST_ROWS:  # nearly always
+        yield 0, len(batches)
+        return
     first = 0
     size = 0
     rows = 0
-    columns = zip(batches["start"].tolist(), batches["end"].tolist(), batches["count"].tolist(), strict=True)
-    for i, (start, end, count) in enumerate(columns):
-        if i > first and (size + end - start > _MOST_BYTES or rows + count > _MOST_ROWS):
+    for i, (more, count) in enumerate(zip(sizes.tolist(), counts.tolist(), strict=True)):
+        if i > first and (size + more > _MOST_BYTES or rows + count > _MOST_ROWS):
             yield first, i
             first = i
             size = 0
             rows = 0
-        size += end - start
+        size += more
         rows += count
     if first < len(batches):
         yield first, len(batches)
