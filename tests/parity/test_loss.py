@@ -225,6 +225,10 @@ def test_available_now_over_a_topic_that_is_created_anew(parity: Parity, partiti
     assert parity.same(scenario) == LOSS
 
 
+def fail_in_the_sink(batch_id: int) -> None:
+    raise ValueError("error of the sink")
+
+
 @pytest.mark.long
 def test_available_now_again_after_a_failed_batch_and_a_new_partition(parity: Parity) -> None:
     """SPARK-53560."""
@@ -232,13 +236,8 @@ def test_available_now_again_after_a_failed_batch_and_a_new_partition(parity: Pa
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(7)
         query = source.stream(subscribe=topic, startingOffsets="earliest")
-
-        def fail(batch_id: int) -> None:
-            raise ValueError("error of the sink")
-
         works = query.before_batch
-
-        query.before_batch = fail
+        query.before_batch = fail_in_the_sink
         found: list[Any] = [query.available_now()]
         source.kafka.add_partitions(topic, 2)
         source.produce(topic, [b"added"], partition=1)
@@ -305,12 +304,8 @@ def test_available_now_again_after_a_failed_batch_and_an_empty_new_partition(par
     def scenario(source: Source) -> list[Any]:
         topic = source.filled(7)
         query = source.stream(subscribe=topic, startingOffsets="earliest")
-
-        def fail(batch_id: int) -> None:
-            raise ValueError("error of the sink")
-
         works = query.before_batch
-        query.before_batch = fail
+        query.before_batch = fail_in_the_sink
         found: list[Any] = [query.available_now(), query.positions]
         source.kafka.add_partitions(topic, 2)
         query.before_batch = works
