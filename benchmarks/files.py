@@ -49,7 +49,8 @@ _QUERY = """select id, concat('user-', id % 100000) user, (id % 100000) / 7 amou
 def main() -> None:
     """Run what was asked for and print tables in Markdown."""
     parser = argparse.ArgumentParser(description="Measure the files source beside Spark's own readers.")
-    parser.add_argument("--only", choices=["throughput", "planning", "memory"], help="run this one alone")
+    parts = ["throughput", "planning", "memory", "many"]
+    parser.add_argument("--only", choices=parts, help="run this one alone")
     parser.add_argument("--rows", type=int, default=4_000_000, help="of the tables that are read")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is read; medians are shown")
     parser.add_argument(
@@ -65,6 +66,8 @@ def main() -> None:
         default=200_000,
         help="how many files are on the local disk for planning without simulation",
     )
+    parser.add_argument("--files", type=int, default=200_000, help="how many small files one stream reads")
+    parser.add_argument("--limit", type=int, default=400, help="of them in a batch")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="benchmark-files-") as folder:
         if args.only in (None, "throughput"):
@@ -75,6 +78,12 @@ def main() -> None:
             _show_planning(args.seen, args.real, folder)
         if args.only in (None, "memory"):
             _show_memory(folder)
+        if args.only in (None, "many"):
+            print("\n### Many small files in one stream\n\n| | |\n|---|---:|")
+            for what, value in run_in_child(
+                many, folder=f"{folder}/many", files=args.files, limit=args.limit
+            ):
+                print(f"| {what} | {value:,.0f} |", flush=True)
 
 
 def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, float]]:
@@ -202,6 +211,71 @@ class _Folder:
             (self._folder / f"{at:08}.txt").write_bytes(b"x\n")
             os.utime(self._folder / f"{at:08}.txt", ns=(0, 1_700_000_000_000_000_000 + at * 10_000_000))
         self._count += files
+
+
+def many(folder: str, files: int, limit: int) -> Iterator[tuple[str, float]]:
+    """In a process of its own: read many small files in one stream; yield what was measured, and its value.
+
+    Args:
+        folder: an empty one.
+        files: how many, of three rows each.
+        limit: ``maxFilesPerTrigger``.
+    """
+    import headwater as hw
+    from benchmarks.subjects import spark_session
+
+    inbox = Path(folder) / "in"
+    inbox.mkdir(parents=True)
+    for at in range(files):
+        rows = "".join(f'{{"id":{at * 3 + row},"user":"user-{row}"}}\n' for row in range(3))
+        (inbox / f"{at:07}.json").write_text(rows)
+    spark = spark_session(hw.recommended_conf())
+    reader = spark.readStream.schema("id bigint, user string").format("headwater").option("source", "files")
+    frame = reader.options(
+        format="json", maxFilesPerTrigger=limit, stateLocation=f"{folder}/state", timeZone="UTC"
+    ).load(str(inbox))
+    writer = frame.writeStream.format("parquet").option("path", f"{folder}/out").trigger(availableNow=True)
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000000")
+    began = time.perf_counter()
+    query = writer.option("checkpointLocation", f"{folder}/checkpoint").start()
+    peaks = [0.0]
+    while not query.awaitTermination(1):
+        peaks.append(_runner_mib())
+    seconds = time.perf_counter() - began
+    reports = [report for report in query.recentProgress if report["numInputRows"]]
+    offsets = [json.loads(str(report["sources"][0]["endOffset"])) for report in reports]
+    plans = [report["durationMs"]["latestOffset"] for report in reports]
+    batches = [report["durationMs"]["triggerExecution"] for report in reports]
+    tenth = max(1, len(reports) // 10)
+    result = spark.read.parquet(f"{folder}/out").selectExpr("count(*) n", "count(distinct id) d").first()
+    if result is None or (result.n, result.d) != (3 * files, 3 * files):
+        raise BenchmarkError(f"{3 * files} rows were written, and {result} read")
+    yield "files", files
+    yield "batches", len(reports)
+    yield "seconds", seconds
+    yield "files a second", files / seconds
+    yield "planning, ms, median", statistics.median(plans)
+    yield "planning, ms, median of the first tenth", statistics.median(plans[:tenth])
+    yield "planning, ms, median of the last tenth", statistics.median(plans[-tenth:])
+    yield "planning, ms, most", max(plans)
+    yield "batch, ms, median", statistics.median(batches)
+    yield "offset, bytes, most", max(len(json.dumps(offset)) for offset in offsets)
+    yield "state in the offset, bytes, most", max(len(json.dumps(offset["state"])) for offset in offsets)
+    yield "peak memory of the source's process, MiB", max(peaks)
+    yield "objects at the stateLocation", sum(path.is_file() for path in Path(folder, "state").rglob("*"))
+    spark.stop()
+
+
+def _runner_mib() -> float:
+    """Return the resident memory of the process in which Spark runs the source."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"python_streaming_source_runner" in (process / "cmdline").read_bytes():
+                status = (process / "status").read_text()
+                return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) / 1024
+        except OSError:
+            continue  # it ended at this moment
+    return 0.0
 
 
 def memory(path: str, kind: str) -> Iterator[float]:

@@ -18,7 +18,9 @@ def main() -> None:
     builder = SparkSession.builder.master("local[2]").appName("headwater test driver")
     for key, value in job["conf"].items():
         builder = builder.config(key, value)
-    FilesPipeline.of(job, builder.getOrCreate()).start().awaitTermination()
+    pipeline = FilesPipeline.of(job, builder.getOrCreate())
+    assert isinstance(pipeline, FilesPipeline)
+    pipeline.run()
 
 
 if __name__ == "__main__":

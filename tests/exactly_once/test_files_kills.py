@@ -6,6 +6,7 @@ With it die its JVM, Spark's source runner and the Python workers.
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 from pathlib import Path
@@ -13,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.connector.sources.files.test_files_notifications import BUCKET, Queues
+from tests.enumerators.files.test_object_events import s3_event
 from tests.exactly_once.checkpoint_steps import Disk
-from tests.exactly_once.files_pipeline import FilesPipeline, Writer
+from tests.exactly_once.files_pipeline import FilesPipeline, ObjectWriter, Writer
 from tests.exactly_once.processes import Program
 from tests.exactly_once.watching import FolderWatch
+from tests.s3_server import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +31,9 @@ ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6")) // 2
 LIFE_S = 120
 MOST_EVENTS = 60
 """About what four batches write into the folders that are watched."""
+
+
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
 
 
 @pytest.mark.crash
@@ -40,8 +47,7 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
     disk = Disk(job)
     writer = Writer(job.inbox, rng)
     disk.make()
-    quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
-    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick}
+    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": QUICK}
     for _ in range(30):
         writer.drop()
     with writer.running():
@@ -68,3 +74,57 @@ def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_i
         f"{len(writer.numbers)} rows of {len(writer.dropped)} files, each written once, "
         f"in {job.batch_ids()[-1] + 1} batches"
     )
+
+
+@pytest.mark.crash
+@pytest.mark.long
+@pytest.mark.timeout(900 + 120 * ROUNDS)
+def test_objects_with_new_columns_that_a_bad_queue_tells_of_are_read_once_though_the_driver_is_killed(
+    spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random
+) -> None:
+    """More names than fit into the offset, new columns on the way, events that are lost and repeated."""
+    conf = {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": QUICK}
+    with S3Server() as server:
+        queues = Queues(server)
+        folder = f"{BUCKET}/{queues.folder}/in"
+        writer = ObjectWriter(
+            queues.fs, folder, lambda key: queues.tell(s3_event(key.removeprefix(f"{BUCKET}/"))), rng
+        )
+        options = {
+            "format": "parquet",
+            "path": f"s3://{folder}",
+            "storageOptions": json.dumps(queues.storage),
+            "notifications": f"sqs://{queues.name}",
+            "notificationsOptions": json.dumps({"endpoint_url": queues.storage["endpoint_url"]}),
+            "listingInterval": "10s",
+            "schemaName": "numbers",
+            "stateLocation": str(tmp_path / "state"),
+            "maxFilesPerTrigger": "150",
+        }
+        job = FilesPipeline(spark, "", tmp_path, options)
+        disk = Disk(job)
+        disk.make()
+        for _ in range(1_000):
+            writer.put()
+        with writer.running():
+            for number in range(ROUNDS):
+                fatal = rng.randrange(MOST_EVENTS)
+                with (
+                    FolderWatch(disk.folders) as watch,
+                    Program("files_driver.py", job.job(conf), tmp_path / "driver.log") as driver,
+                ):
+                    next(itertools.islice(watch.files(LIFE_S, driver.check), fatal, None))
+                    rng.choice([driver.kill, driver.kill_jvm])()
+                print(f"round {number + 1} of {ROUNDS}: {writer.written} objects, {disk}", flush=True)
+        while writer.written < 2_500:
+            writer.put()
+        job.run(availableNow=True)
+        names = ",".join(f"if({name} is null, null, '{name}')" for name in writer.columns)
+        written = spark.read.option("mergeSchema", "true").parquet(str(job.sink))
+        found = sorted(
+            tuple(row) for row in written.selectExpr("number", f"concat_ws(',', {names})").collect()
+        )
+        assert found == writer.rows
+        state = job.planned(job.batch_ids()[-1])["state"]
+        assert state["spilled"], "more names than fit into the offset"
+        print(f"{writer.written} objects with {len(writer.columns)} new columns, each read once")

@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 INLINE_FILES = 2_000
 """So many names fit into the offset: 18 bytes each, 48 KB in base64."""
 
+SPILL_FILES = 1_000
+"""With so many in the offset, half of them are taken out, if there is another place for them."""
+
 _SMALL_NAMES = 16_000
 _MOST_SMALL = 64
 _MOST_SMALL_NAMES = 64_000
@@ -120,10 +123,10 @@ class SeenFiles:
         highest_ms = first_unread_ms - 1
         window_begins_ms = min(newest_ms, now_ms) - self._window_ms
         self._raise_frontier(min(window_begins_ms, highest_ms))
+        if self._can_spill:
+            return self._overflow() if len(self._names) > SPILL_FILES else None
         if len(self._names) <= INLINE_FILES:
             return None
-        if self._can_spill:
-            return self._overflow()
         raise OptionError(
             f"is needed to go on: {len(self._names):,} files must be remembered by name, those inside of "
             f"maxFileAge ({self._window_ms // 1000:,} s) and those with older ones still unread; the offset "
@@ -210,7 +213,7 @@ class SeenFiles:
                 spilled.update(unpack(data))
                 del self._segments[name]
         by_age = sorted(self._names.items(), key=lambda item: item[1].modified_ms)
-        kept = INLINE_FILES // 2
+        kept = SPILL_FILES // 2
         spilled.update(by_age[:-kept])
         self._names = dict(by_age[-kept:])
         return pack(spilled)

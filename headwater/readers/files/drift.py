@@ -96,7 +96,7 @@ class DriftGuard:
     def _stopped(self, file: FileStatus, found: pa.Schema, new: list[str]) -> SourceError:
         """Return the error that stops the query; keep the new columns first, if they are to be added."""
         shown = ", ".join(new[:_SHOWN]) + (", ..." if len(new) > _SHOWN else "")
-        what = f"the file has {len(new)} columns that the schema does not have: {shown}"
+        what = f"the file has columns that the schema does not have ({len(new)}): {shown}"
         if self._drift.mode == "addNewColumns":
             assert self._drift.history is not None, "the options see to it"
             self._drift.history.widen(found)

@@ -118,7 +118,7 @@ def test_names_that_are_missing_elsewhere_are_an_error() -> None:
 
 
 def test_small_segments_become_large_ones_which_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"INLINE_FILES": 100, "_SMALL_NAMES": 800, "_MOST_SMALL_NAMES": 3_200}.items():
+    for name, value in {"SPILL_FILES": 100, "_SMALL_NAMES": 800, "_MOST_SMALL_NAMES": 3_200}.items():
         monkeypatch.setattr(seen_module, name, value)
     seen = SeenFiles(DAY_MS, can_spill=True)
     written = 0

@@ -134,6 +134,7 @@ def test_before_a_file_inside_the_window_would_be_forgotten_the_query_stops_and_
     inbox: Path, drop: Drop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
+    monkeypatch.setattr(seen, "SPILL_FILES", 10)
     with text(inbox) as query:
         query.step()
         found: list[str] = []
@@ -188,6 +189,7 @@ def test_offsets_of_an_earlier_version_go_on(
         put("f2-late", 1_700_000_002)
         assert sorted(values(query.step())) == ["f2-late", "f9"]
         monkeypatch.setattr(seen, "INLINE_FILES", 4)
+        monkeypatch.setattr(seen, "SPILL_FILES", 4)
         query.restart(stateLocation=str(tmp_path / "state"))
         assert query.step() is None
         put("f10", 1_700_000_010)
@@ -202,6 +204,7 @@ def test_a_burst_of_equal_times_is_refused_or_kept_at_the_state_location(
     inbox: Path, drop: Drop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
+    monkeypatch.setattr(seen, "SPILL_FILES", 10)
     for number in range(25):
         drop(f"f{number:02}", NOW_S)
     with (
@@ -230,6 +233,7 @@ def test_latest_first_is_refused_if_the_backlog_is_longer_than_what_can_be_remem
     inbox: Path, drop: Drop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seen, "INLINE_FILES", 10)
+    monkeypatch.setattr(seen, "SPILL_FILES", 10)
     for number in range(11):
         drop(f"f{number:02}", NOW_S + number)
     with (

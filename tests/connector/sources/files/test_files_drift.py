@@ -44,7 +44,7 @@ class Folder:
         return Query(schema, format=self.kind, path=str(self.inbox), **options)
 
 
-@pytest.fixture(params=["parquet"])
+@pytest.fixture(params=["parquet", "json"])
 def folder(request: pytest.FixtureRequest, inbox: Path) -> Folder:
     return Folder(inbox, request.param)
 
@@ -64,13 +64,15 @@ def test_add_new_columns_stops_the_query_and_has_them_after_a_restart(folder: Fo
     with folder.query(**state) as query:
         assert rows(query.step()) == [{"id": 1, "who": {"name": "a"}, "_rescued_data": None}]
         folder.drop({"id": 2, "who": {"name": "b", "age": 7}, "extra": "x"})
-        with pytest.raises(SourceError, match=r"2 columns.*: who\.age, extra\. .*'orders'.*load\(\) again"):
+        with pytest.raises(
+            SourceError, match=r"columns .*\(2\): who\.age, extra\. .*'orders'.*load\(\) again"
+        ):
             query.step()
         query.restart()
         expected = {"id": 2, "who": {"name": "b", "age": 7}, "extra": "x", "_rescued_data": None}
         assert rows(query.replay()) == [expected]
         folder.drop({"id": 3, "more": 1.5})
-        with pytest.raises(SourceError, match=r"1 columns.*: more\."):
+        with pytest.raises(SourceError, match=r"columns .*\(1\): more\."):
             query.step()
         query.restart()
         assert rows(query.replay()) == [
@@ -96,15 +98,40 @@ def test_rescue_goes_on_and_keeps_new_columns_as_json(folder: Folder, tmp_path: 
             found = rows(table)
             assert [row["id"] for row in found] == [2, 3]
             assert json.loads(found[0]["more"]) == {"who": {"age": 7}, "x": 'a "q"'}
-            assert found[1]["more"] is None
+            assert found[1]["more"] == (None if folder.kind == "parquet" else '{"x":null}')
     given = columns(id=pa.int64(), kept=pa.string())
     with folder.query(given, rescuedDataColumn="kept") as query:
         found = rows(query.step())
-        assert [json.loads(row["kept"]) if row["kept"] else None for row in found] == [
+        assert [json.loads(row["kept"]) for row in found if row["kept"]][:2] == [
             {"who": {"name": "a"}},
             {"who": {"name": "b", "age": 7}, "x": 'a "q"'},
-            None,
         ]
+
+
+def test_in_text_a_value_that_does_not_fit_is_rescued_and_only_new_names_stop_the_query(
+    inbox: Path, tmp_path: Path
+) -> None:
+    folder = Folder(inbox, "json")
+    folder.drop({"id": 1, "items": [{"a": 1}]})
+    with folder.query(schemaName="s", stateLocation=str(tmp_path / "state")) as query:
+        query.step()
+        folder.drop({"id": "text", "items": [{"a": "b"}]}, {"ID": 5})
+        found = rows(query.step())
+        assert [row["id"] for row in found] == [None, None]
+        assert [json.loads(row["_rescued_data"]) for row in found] == [
+            {"id": "text", "items": [{"a": "b"}]},
+            {"ID": 5},
+        ]
+        folder.drop({"id": 2}, {"id": 3, "items": [{"a": 1}, {"a": 2, "b": True}], "void": None})
+        with pytest.raises(SourceError, match=r"columns .*\(2\): items\.b, void\."):
+            query.step()
+        query.restart()
+        assert rows(query.replay())[1] == {
+            "id": 3,
+            "items": [{"a": 1, "b": None}, {"a": 2, "b": True}],
+            "void": None,
+            "_rescued_data": None,
+        }
 
 
 def test_fail_stops_until_the_schema_has_them_and_none_leaves_them_out(folder: Folder) -> None:
@@ -113,7 +140,9 @@ def test_fail_stops_until_the_schema_has_them_and_none_leaves_them_out(folder: F
     with folder.query(given, schemaEvolutionMode="fail") as query:
         assert rows(query.step()) == [{"id": 1}]
         folder.drop({"id": 2, "x": "a"})
-        with pytest.raises(SourceError, match=r"1 columns.*: x\. schemaEvolutionMode is fail.*\.schema\("):
+        with pytest.raises(
+            SourceError, match=r"columns .*\(1\): x\. schemaEvolutionMode is fail.*\.schema\("
+        ):
             query.step()
         query.restart()
         with pytest.raises(SourceError, match="schemaEvolutionMode is fail"):
