@@ -46,6 +46,7 @@ def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int
     It is rounded half up to the scale, away from zero, as in Java. The number is that of a token or of a
     text, which may have what a `java.math.BigDecimal` may have, and commas, which mean nothing.
     """
+    at = _skip_commas(at, end)
     sign = peek(at, end)
     if sign == MINUS or sign == PLUS:
         at += 1
@@ -118,11 +119,19 @@ def to_decimal(at: int, end: int, precision: int, scale: int) -> tuple[bool, int
 
 
 @inlined
+def _skip_commas(at: int, end: int) -> int:
+    """Return where the commas before a sign end: Java's code takes all out of a text before it reads it."""
+    while peek(at, end) == COMMA:
+        at += 1
+    return at
+
+
+@inlined
 def _text_exponent(at: int, end: int) -> tuple[bool, int]:
     """Return whether there is an exponent between ``at`` and ``end``, and nothing else; and the exponent."""
     if load_byte(at) | 0x20 != 0x65:
         return False, int64(0)
-    at += 1
+    at = _skip_commas(at + 1, end)
     negative = peek(at, end) == MINUS
     if negative or peek(at, end) == PLUS:
         at += 1

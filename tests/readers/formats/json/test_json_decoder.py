@@ -238,6 +238,11 @@ def test_a_decimal_is_rounded_half_up_and_must_have_room(digits: int, exponent: 
         assert not fits(kind, text)
 
 
+@pytest.mark.parametrize(("text", "number"), [("1,234.5", "1234.5"), (",-,1", "-1"), ("15e,-,1,", "1.5")])
+def test_commas_in_the_text_of_a_decimal_mean_nothing_wherever_they_are(text: str, number: str) -> None:
+    assert one(pa.decimal128(9, 3), f'"{text}"') == Decimal(number)
+
+
 def test_decimals_have_up_to_38_digits() -> None:
     most = "9" * 38
     assert one(pa.decimal128(38, 0), most) == Decimal(most)
