@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, empty_pb2
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from headwater.readers.formats import table_layout as table
 from headwater.readers.formats.protobuf import layout
@@ -41,6 +42,11 @@ _OF_COLUMNS: Final[Mapping[int, int]] = {
     table.TYPE_STRING: layout.CONVERT_BINARY,
     table.TYPE_BINARY: layout.CONVERT_BINARY,
 }
+
+_JAVA_FEATURES: Final = 1001
+_JAVA_UTF8_VALIDATION: Final = 2
+_JAVA_VERIFY: Final = 2
+"""Numbers in Protobuf's java_features.proto."""
 
 
 def wire_of(field: FieldDescriptor) -> int:
@@ -101,7 +107,7 @@ def _is_checked(field: FieldDescriptor) -> bool:
     """Return whether a string has to be UTF-8, as in Protobuf's library for Java.
 
     It has to be in maps, in proto3, in files with ``java_string_check_utf8``, and in editions unless a
-    feature says otherwise.
+    feature says otherwise and Java's own feature does not.
     """
     message = field.containing_type
     file = descriptor_pb2.FileDescriptorProto()
@@ -114,7 +120,33 @@ def _is_checked(field: FieldDescriptor) -> bool:
     around = descriptor_pb2.DescriptorProto()
     message.CopyToProto(around)
     own = next(each.options for each in around.field if each.number == field.number)
-    for options in (own, file.options):
-        if options.features.HasField("utf8_validation"):
-            return bool(options.features.utf8_validation == descriptor_pb2.FeatureSet.VERIFY)
-    return True
+    features = (own.features, file.options.features)
+    return _nearest(map(_said, features)) is not False or _nearest(map(_said_for_java, features)) is True
+
+
+def _nearest(answers: Iterable[bool | None]) -> bool | None:
+    """Return the first one that says anything."""
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def _said(features: descriptor_pb2.FeatureSet) -> bool | None:
+    """Return whether strings are to be UTF-8, None if the features do not say so."""
+    if not features.HasField("utf8_validation"):
+        return None
+    return bool(features.utf8_validation == descriptor_pb2.FeatureSet.VERIFY)
+
+
+def _said_for_java(features: descriptor_pb2.FeatureSet) -> bool | None:
+    """Do the same for ``features.(pb.java).utf8_validation``, which Python's library does not know."""
+    said: bool | None = None
+    for extension in _fields(features.SerializeToString()):
+        if extension.field_number == _JAVA_FEATURES:
+            for field in _fields(extension.data):
+                if field.field_number == _JAVA_UTF8_VALIDATION:
+                    said = field.data == _JAVA_VERIFY
+    return said
+
+
+def _fields(message: bytes) -> UnknownFieldSet:
+    """Return the fields of a message of any type."""
+    return UnknownFieldSet(empty_pb2.Empty.FromString(message))

@@ -277,6 +277,35 @@ def test_a_key_that_stands_twice_in_a_map_stays_twice_as_in_spark() -> None:
     assert numbers.to_pylist() == [[("k", 1), ("k", 2)]]
 
 
+# A set of features with (pb.java).utf8_validation, which Python's library has no name for.
+_JAVA_VERIFIES = b"\xca\x3e\x02\x10\x02"
+_JAVA_DEFAULT = b"\xca\x3e\x02\x10\x01"
+
+
+@pytest.mark.parametrize(
+    ("of_field", "of_file", "is_checked"),
+    [
+        (b"", b"", False),
+        (_JAVA_VERIFIES, b"", True),
+        (b"", _JAVA_VERIFIES, True),
+        (_JAVA_DEFAULT, _JAVA_VERIFIES, False),
+    ],
+)
+def test_strings_of_editions_are_checked_where_the_feature_of_java_asks_for_it(
+    of_field: bytes, of_file: bytes, is_checked: bool
+) -> None:
+    message = descriptor_pb2.DescriptorProto(name="Texts")
+    text = message.field.add(name="text", number=1, type=9, label=OPTIONAL)
+    text.options.features.MergeFromString(of_field)
+    options = descriptor_pb2.FileOptions()
+    options.features.MergeFromString(of_file)
+    options.features.utf8_validation = descriptor_pb2.FeatureSet.NONE
+    file = file_of(message, syntax="editions", options=options)
+    file.edition = descriptor_pb2.EDITION_2023
+    _, bad = decoded(format_of(file), [b"\x0a\x01\xff"])
+    assert bool(bad) == is_checked
+
+
 @pytest.mark.parametrize("checks", [False, True])
 def test_strings_of_proto2_are_checked_in_maps_and_where_the_file_asks_for_it(checks: bool) -> None:
     message = descriptor_pb2.DescriptorProto(name="Texts")
