@@ -52,9 +52,11 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
             "line_spans",
             "registry",
             "row_arrays",
+            "value_addresses",
         ),
         ("kernel_text", "row_emitter", "wire_format"),
         ("avro", "confluent_json", "debezium_json", "json", "protobuf", "text"),
+        ("csv",),
     ],
     "headwater.readers.runtime": [
         ("batch_schema", "loss_reports", "partitions"),
@@ -89,6 +91,10 @@ SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
 KAFKA_ROOMS = (
     "headwater.enumerators.kafka",
+    "headwater.readers.files.csv_format",
+    "headwater.readers.files.csv_inference",
+    "headwater.readers.files.csv_lines",
+    "headwater.readers.files.csv_stream",
     "headwater.readers.files.document_texts",
     "headwater.readers.files.json_documents",
     "headwater.readers.files.json_format",

@@ -6,10 +6,11 @@ All formats by name; the module of one is imported when it is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -29,6 +30,10 @@ FORMATS = {
     "text": ("text_format", "TextFormat"),
 }
 """What the user writes in ``option("format", ...)``: module and class."""
+
+
+Opener: TypeAlias = Callable[[FileStatus], AbstractContextManager[Any]]
+"""Opens a file for reading from its start, and closes it at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,18 @@ class FileFormat(ABC):
         Raises:
             CorruptRecordError: the file is not of this format.
         """
+
+    def infer_all(self, files: Sequence[FileStatus], opener: Opener) -> pa.Schema | None:
+        """Return the columns that files have together; None if they are to be found by `infer`, file by file.
+
+        Args:
+            files: which; one at least.
+            opener: opens one of them.
+
+        Raises:
+            CorruptRecordError: a file is not of the format.
+        """
+        return None
 
 
 def make_format(settings: ReadSettings, quarantine: Quarantine | None = None) -> FileFormat:

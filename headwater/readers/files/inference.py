@@ -90,6 +90,9 @@ def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.
         SourceError: a file cannot be read, or the files do not agree.
     """
     file_format = make_format(settings)
+    together = file_format.infer_all(files, lambda file: opened(file, settings.storage_options))
+    if together is not None:
+        return together
     schemas: list[pa.Schema] = []
     for file in files:
         with opened(file, settings.storage_options) as handle:

@@ -110,21 +110,6 @@ def whole_block(file: Any, status: FileStatus) -> Iterator[FileBlock]:
     yield FileBlock(data, 0, status.size_bytes)
 
 
-def first_line(file: Any, ends: LineEnds = _UNIVERSAL) -> bytes:
-    """Return the first line of a file, without its end and without a byte order mark."""
-    file.seek(0)
-    line = b""
-    while data := file.read(64 << 10):
-        line += data
-        if end := ends.first(line, 1):
-            line = line[:end]
-            break
-    line = line.removeprefix(_BOM)
-    if ends.separator is not None:
-        return line.removesuffix(ends.separator)
-    return line.removesuffix(b"\n").removesuffix(b"\r")
-
-
 def _whole_lines(buffer: bytes, to_stop: int | None, ends: LineEnds) -> int:
     """Return the length of the whole lines in a buffer that belong to a range, 0 if no line is whole yet.
 

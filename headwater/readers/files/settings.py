@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headwater.enumerators.files.selection import SelectedPath, partition_values
+from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.drift_settings import DriftSettings
 from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import LineSettings
@@ -28,29 +29,6 @@ METADATA_TYPE = pa.struct(
     ]
 )
 """The fields of Spark's own ``_metadata``."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CsvSettings:
-    """How CSV is written.
-
-    Attributes:
-        header: whether the first line of each file names the columns.
-        separator: between the values.
-        quote: around values that hold a separator; None for no quoting at all.
-        escape: before a quote inside of quotes; None for two quotes that stand for one (RFC 4180).
-        null_value: what stands for null, beside nothing at all.
-        multi_line: whether quoted values may hold line ends; such files are not split, and are read slowly.
-        infer_types: whether an inferred schema has types; otherwise all columns are strings.
-    """
-
-    header: bool = False
-    separator: str = ","
-    quote: str | None = '"'
-    escape: str | None = None
-    null_value: str = ""
-    multi_line: bool = False
-    infer_types: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,17 +33,6 @@ def parse_column(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     return cast("pa.Array[Any]", strings.cast(kind))
 
 
-def parse_leniently(strings: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
-    """Return text as values, null where it is none."""
-    with suppress(pa.ArrowInvalid):
-        return parse_column(strings, kind)
-    # Slow, one value after the other: pyarrow does not say which one it is.
-    each = [strings.slice(at, 1) for at in range(len(strings))]
-    return pa.concat_arrays(
-        [parse_column(one, kind) if _is(one, kind) else pa.array([None], kind) for one in each]
-    )
-
-
 def infer_type(strings: pa.Array[Any]) -> pa.DataType:
     """Return the narrowest type that all of these texts are values of, in Spark's order.
 

@@ -185,6 +185,26 @@ non_ascii = _mask(lambda builder, chunk, splat: builder.icmp_signed("<", chunk, 
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def any_of_three(_typing: Any, _address: Any, _one: Any, _two: Any, _three: Any) -> Any:
+    """Return which of `CHUNK_BYTES` bytes are one of three, as a mask, bit 0 for the first one."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        chunk = builder.load(builder.inttoptr(given[0], _CHUNK.as_pointer()), align=1)
+        found = None
+        for value in given[1:]:
+            byte = builder.trunc(value, _INT8)
+            one = builder.insert_element(ir.Constant(_CHUNK, ir.Undefined), byte, ir.Constant(_INT32, 0))
+            all_same = builder.shuffle_vector(
+                one, ir.Constant(_CHUNK, ir.Undefined), ir.Constant(ir.VectorType(_INT32, 32), [0] * 32)
+            )
+            equal = builder.icmp_unsigned("==", chunk, all_same)
+            found = equal if found is None else builder.or_(found, equal)
+        return builder.zext(builder.bitcast(found, _INT32), _INT64)
+
+    return types.int64(*[types.int64] * 4), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def trailing_zeros(_typing: Any, _bits: Any) -> Any:
     """Return the place of the lowest bit that is set; 64 if none is."""
 

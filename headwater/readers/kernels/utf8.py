@@ -40,7 +40,7 @@ def is_utf8(at: int, end: int) -> bool:
             else:
                 at += 1
             continue
-        size = _sequence(at, end)
+        size = sequence(at, end)
         if size <= 0:
             return False
         at += size
@@ -62,7 +62,7 @@ def put_utf8(to: int, at: int, end: int) -> int:
             to += 1
             at += 1
             continue
-        size = _sequence(at, end)
+        size = sequence(at, end)
         if size > 0:
             for i in range(size):
                 store_byte(to + i, load_byte(at + i))
@@ -78,7 +78,7 @@ def put_utf8(to: int, at: int, end: int) -> int:
 
 
 @inlined
-def _sequence(at: int, end: int) -> int:
+def sequence(at: int, end: int) -> int:
     """Return how many bytes the sequence here has; if it is broken, how many belong to it, below 0."""
     lead = load_byte(at)
     if lead < 0x80:

@@ -25,12 +25,21 @@ def test_it_is_compiled_once_for_the_host(
 def test_without_a_name_all_are_ready(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in said] == ["kafka", "json", "json-files", "avro", "protobuf"]
+    assert [line.partition(":")[0] for line in said] == [
+        "kafka",
+        "json",
+        "json-files",
+        "csv",
+        "csv-types",
+        "avro",
+        "protobuf",
+    ]
 
 
 def test_a_name_that_is_none_of_them_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", "csv"]) == 1
-    assert "there is no 'csv', but kafka, json, json-files, avro, protobuf" in capsys.readouterr().err
+    assert main(["compile", "xml"]) == 1
+    names = "kafka, json, json-files, csv, csv-types, avro, protobuf"
+    assert f"there is no 'xml', but {names}" in capsys.readouterr().err
 
 
 def test_a_host_without_a_folder_for_it_is_told_so(

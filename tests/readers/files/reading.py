@@ -16,8 +16,9 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.files.listing import LocalLister
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileSplit
+from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.file_format import make_format
-from headwater.readers.files.settings import CsvSettings, ReadSettings
+from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.split_reader import FilesRecordEmitter, FilesSplitReader
 
 __all__ = ["infer", "read", "settings"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_format as module
-from headwater.readers.files.line_format import first_line, line_blocks
+from headwater.readers.files.line_format import line_blocks
 
 PIECES = st.lists(
     st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\r", b"\xc3\xa9" * 3, b" "]), max_size=30
@@ -43,20 +43,6 @@ def test_ranges_with_any_borders_read_the_whole_file_once(
 def test_a_stream_without_an_end_or_seek_is_read_whole(data: bytes, block_bytes: int) -> None:
     blocks = list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes=block_bytes))
     assert b"".join(cast("bytes", block.data) for block in blocks) == data.removeprefix(b"\xef\xbb\xbf")
-
-
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (b"", b""),
-        (b"a,b", b"a,b"),
-        (b"\xef\xbb\xbfa\r\nb", b"a"),
-        (b"\n", b""),
-        (b"x" * 200_000 + b"\ny", b"x" * 200_000),
-    ],
-)
-def test_the_first_line_is_without_its_end_and_without_a_mark(data: bytes, line: bytes) -> None:
-    assert first_line(io.BytesIO(data)) == line
 
 
 def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

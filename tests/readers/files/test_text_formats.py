@@ -24,9 +24,11 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.files import line_format
+from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.lines import UniversalEnds
 from headwater.readers.files.record_settings import RecordSettings
-from headwater.readers.files.settings import METADATA_TYPE, CsvSettings
+from headwater.readers.files.settings import METADATA_TYPE
+from headwater.readers.formats.csv.csv_settings import CsvDialect
 from tests.readers.files.reading import infer, read, settings
 
 BORDERS = st.lists(st.integers(1, 400), max_size=4)
@@ -103,11 +105,12 @@ def test_csv_is_its_records_whatever_the_borders(
 ) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerows([("s", "n")] * header + [(s, n) if header else (n, s) for n, s in rows])
+    writer.writerows([("x", "y")] * header + list(rows))
     data = text.getvalue() if last else text.getvalue().removesuffix(end)
     (tmp_path / "f").write_bytes((b"\xef\xbb\xbf" if mark and data else b"") + data.encode())
-    found = read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(header=header)), borders)
-    assert [(row["n"], row["s"]) for row in found] == rows
+    how = CsvSettings(header=header, dialect=CsvDialect(escape='"'))
+    found = read(tmp_path / "f", settings("csv", PAIR, csv=how), borders)
+    assert [(row["n"], row["s"]) for row in found] == [(n, s or None) for n, s in rows]
 
 
 @ANY
@@ -165,6 +168,10 @@ def test_modes(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
         read(tmp_path / "f", settings(kind, PAIR, records=RecordSettings(mode="failfast")))
 
 
+def _dialect(**how: Any) -> CsvSettings:
+    return CsvSettings(dialect=CsvDialect(**how))
+
+
 def test_csv_values_of_every_type(tmp_path: Path) -> None:
     kinds = [
         pa.int16(),
@@ -178,14 +185,17 @@ def test_csv_values_of_every_type(tmp_path: Path) -> None:
     ]
     schema = pa.schema([pa.field(f"c{at}", kind) for at, kind in enumerate(kinds)])
     lines = [
-        '1,1.5,TRUE,2024-02-29,2024-01-01 10:00:00,12.34,"",',
-        "-1,nan,false,1969-12-31,2024-01-01T10:00:00.5+01:00,0.10,NULL,x",
-        ",,,,,,,",
+        '1,1.5,TRUE,2024-02-29,2024-01-01 10:00:00,12.34,"",NULL',
+        "-1,NaN,false,1969-12-31,2024-01-01T10:00:00.5+01:00,0.10,NULL,x",
+        "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL",
     ]
     (tmp_path / "f").write_text("\n".join(lines))
     rows = [
         list(row.values())
-        for row in read(tmp_path / "f", settings("csv", schema, csv=CsvSettings(null_value="NULL")))
+        for row in read(
+            tmp_path / "f",
+            settings("csv", schema, csv=_dialect(null_value="NULL"), records=RecordSettings(time_zone="UTC")),
+        )
     ]
     assert rows[0] == [
         1,
@@ -210,20 +220,22 @@ def test_csv_values_of_every_type(tmp_path: Path) -> None:
 
 def test_csv_separators_escapes_and_no_quotes(tmp_path: Path) -> None:
     (tmp_path / "f").write_text('1\t"a\\"b"\n')
-    assert read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(separator="\t", escape="\\"))) == [
-        {"n": 1, "s": 'a"b'}
-    ]
-    assert read(tmp_path / "f", settings("csv", PAIR, csv=CsvSettings(separator="\t", quote=None))) == [
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=_dialect(separator="\t"))) == [{"n": 1, "s": 'a"b'}]
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=_dialect(separator="\t", quote=""))) == [
         {"n": 1, "s": '"a\\"b"'}
     ]
 
 
 def test_csv_values_with_line_ends_if_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "f").write_text('n,s\n1,"a\nb"\nx,y\n2\n')
-    rows = read(tmp_path / "f", settings("csv", KEPT, csv=CsvSettings(header=True, multi_line=True)), [5, 9])
+    multi = CsvSettings(header=True, dialect=CsvDialect(multi_line=True))
+    rows = read(
+        tmp_path / "f",
+        settings("csv", KEPT, csv=CsvSettings(header=True, dialect=CsvDialect(multi_line=True))),
+        [5, 9],
+    )
     assert [(row["n"], row["s"]) for row in rows] == [(1, "a\nb"), (None, "y"), (2, None)]
     assert [row["_corrupt_record"] for row in rows] == [None, "x,y", "2"]
-    multi = CsvSettings(header=True, multi_line=True)
     assert (
         len(
             read(
@@ -236,26 +248,37 @@ def test_csv_values_with_line_ends_if_they_are_asked_for(tmp_path: Path) -> None
         read(tmp_path / "f", settings("csv", PAIR, csv=multi, records=RecordSettings(mode="failfast")))
 
 
-def test_csv_columns_by_name_in_any_order_and_case(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("S,other,N\na,b,1\n")
+def test_csv_columns_go_by_their_position_whatever_the_header_says(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x,y\n1,a\n2\n")
     header = CsvSettings(header=True)
-    assert read(tmp_path / "f", settings("csv", PAIR, csv=header)) == [{"n": 1, "s": "a"}]
-    more = PAIR.append(pa.field("gone", pa.string()))
-    assert read(tmp_path / "f", settings("csv", more, csv=header)) == [{"n": 1, "s": "a", "gone": None}]
-    with pytest.raises(CorruptRecordError, match="lacks the column 'gone'"):
-        read(tmp_path / "f", settings("csv", more, csv=header, records=RecordSettings(mode="failfast")))
-    (tmp_path / "f").write_text("n,n\n1,2\n")
-    with pytest.raises(CorruptRecordError, match="'n' twice"):
-        read(tmp_path / "f", settings("csv", PAIR, csv=header))
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=header)) == [
+        {"n": 1, "s": "a"},
+        {"n": 2, "s": None},
+    ]
+    strict = CsvSettings(header=True, enforce_schema=False)
+    with pytest.raises(CorruptRecordError, match="enforceSchema=false"):
+        read(tmp_path / "f", settings("csv", PAIR, csv=strict))
+    (tmp_path / "f").write_text("N,S\n1,a\n")
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=strict)) == [{"n": 1, "s": "a"}]
+
+
+def test_some_columns_of_an_inferred_schema_go_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("s,other,n\na,b,1\n")
+    some = CsvSettings(header=True, by_name=True)
+    assert read(tmp_path / "f", settings("csv", PAIR, csv=some), [9, 14]) == [{"n": 1, "s": "a"}]
 
 
 def test_some_columns_of_csv_without_a_header_wherever_a_range_begins(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("".join(f"{n},a,b\n" if n % 3 else f"{n}\n" for n in range(1, 30)))
     some = pa.schema([pa.field("_c2", pa.string()), pa.field("_corrupt_record", pa.string())])
-    whole = read(tmp_path / "f", settings("csv", some))
+    how = settings("csv", some, csv=CsvSettings(by_name=True))
+    whole = read(tmp_path / "f", how)
     assert [row["_c2"] for row in whole] == ["b" if n % 3 else None for n in range(1, 30)]
-    assert all(read(tmp_path / "f", settings("csv", some), [border]) == whole for border in range(1, 60))
-    multi = read(tmp_path / "f", settings("csv", some, csv=CsvSettings(multi_line=True)))
+    assert all(read(tmp_path / "f", how, [border]) == whole for border in range(1, 60))
+    multi = read(
+        tmp_path / "f",
+        settings("csv", some, csv=CsvSettings(dialect=CsvDialect(multi_line=True), by_name=True)),
+    )
     assert [row["_c2"] for row in multi] == [row["_c2"] for row in whole]
 
 

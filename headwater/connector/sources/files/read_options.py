@@ -5,26 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
+from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
 from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
 from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
 from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.file_format import FORMATS
-from headwater.readers.files.settings import CsvSettings, ReadSettings
-
-
-def _one_character(raw: str) -> str:
-    # Spark takes a tab as the two characters that users write.
-    found = "\t" if raw == "\\t" else raw
-    if len(found) != 1:
-        raise ValueError(f"must be one character, not {raw!r}")
-    return found
-
-
-def _one_or_none(raw: str) -> str | None:
-    return _one_character(raw) if raw else None
-
+from headwater.readers.files.settings import ReadSettings
 
 FORMAT: Final = Option(
     "format",
@@ -60,26 +48,6 @@ INCLUDE_METADATA: Final = Option(
     "Whether there is a column `_metadata` with path, name, size, modification time and block of the file, "
     "as Spark's own.",
 )
-_HEADER: Final = Option(
-    "header", boolean, False, "CSV: whether the first line of each file names the columns."
-)
-_SEP: Final = Option("sep", _one_character, ",", "CSV: between values.")
-_QUOTE: Final[Option[str | None]] = Option(
-    "quote", _one_or_none, '"', "CSV: around values that hold a separator; empty for no quoting."
-)
-_ESCAPE: Final = Option(
-    "escape",
-    _one_or_none,
-    None,
-    "CSV: before a quote inside of quotes.",
-    shown_default="two quotes stand for one",
-)
-_NULL_VALUE: Final = Option(
-    "nullValue", str, "", "CSV: what stands for null, beside nothing at all.", shown_default="empty"
-)
-_INFER_SCHEMA: Final = Option(
-    "inferSchema", boolean, False, "CSV: whether inferred columns have types; otherwise they are strings."
-)
 PUSH_FILTERS: Final = Option(
     "pushFilters",
     boolean,
@@ -95,12 +63,7 @@ READ_OPTIONS: Final[tuple[Option[Any], ...]] = (
     COLUMNS,
     INCLUDE_METADATA,
     *LINE_OPTIONS,
-    _HEADER,
-    _SEP,
-    _QUOTE,
-    _ESCAPE,
-    _NULL_VALUE,
-    _INFER_SCHEMA,
+    *CSV_OPTIONS,
     *JSON_OPTIONS,
     PUSH_FILTERS,
 )
@@ -132,14 +95,10 @@ def read_settings(
         ignore_missing=options[_IGNORE_MISSING_FILES],
         ignore_corrupt=options[_IGNORE_CORRUPT_FILES],
         lines=lines,
-        csv=CsvSettings(
-            header=options[_HEADER],
-            separator=options[_SEP],
-            quote=options[_QUOTE],
-            escape=options[_ESCAPE],
-            null_value=options[_NULL_VALUE],
+        csv=csv_settings(
+            options,
+            lines.separator,
             multi_line=options[MULTI_LINE],
-            infer_types=options[_INFER_SCHEMA],
         ),
         json=json_settings(options, multi_line=options[MULTI_LINE]),
         storage_options=storage_options,

@@ -134,7 +134,11 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
             # Kept in the offset: a restart must not infer another schema from the files that are there then.
             fields = from_arrow_schema(schema).fields
             text = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
-        return replace(self, read=replace(self.read, schema=schema), files=replace(self.files, schema=text))
+        # Some columns of an inferred schema go by their names, those of a given one by their position.
+        csv = replace(self.read.csv, by_name=self.columns is not None and not given)
+        return replace(
+            self, read=replace(self.read, schema=schema, csv=csv), files=replace(self.files, schema=text)
+        )
 
     def _check_columns(self, schema: pa.Schema, *, given: bool) -> None:
         """Compare a schema with the options ``columns`` and ``includeMetadata``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import re
 from collections.abc import Iterator, Sequence
@@ -11,15 +10,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from headwater.core.errors import OptionError
 from headwater.readers.formats import table_layout
 from headwater.readers.formats.column_table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
-from headwater.readers.formats.json import layout, pattern_layout
-from headwater.readers.formats.json.time_pattern import program_of
-from headwater.readers.formats.json.zones import offsets_of
-from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
+from headwater.readers.formats.json import layout
+from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
+from headwater.readers.formats.value_addresses import value_addresses
+from headwater.readers.kernels.arrays import address
 from headwater.readers.kernels.cache import KernelSource, load_kernel
 from headwater.readers.kernels.machine_code import CompiledFunction
 
@@ -47,9 +45,6 @@ SOURCE: Final = KernelSource(
     extra="formats",
 )
 
-_BEHIND: Final = 64
-"""So many bytes behind a value the kernel may load."""
-_MOST_ZONES: Final = 256
 _SPECIAL_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 
 _REASONS: Final = {
@@ -86,7 +81,7 @@ class JsonDecoder(ValueDecoder):
         extras = [field for field in schema if field.name in special]
         self._table = ColumnTable([*fields, *extras])
         self._order = [[*fields, *extras].index(field) for field in schema]
-        self._zones = _Zones(options.time_zone)
+        self._zones = KnownZones(options.time_zone)
         self._scratch = np.zeros(layout.SCRATCH_BYTES, np.uint8)
         self._levels = np.zeros(layout.LEVEL_BYTES, np.uint8)
         self._stack = np.zeros(layout.FRAME_BYTES * (2 + _depth(pa.struct(fields))), np.uint8)
@@ -100,7 +95,7 @@ class JsonDecoder(ValueDecoder):
         self._state[layout.STATE_STACK] = address(self._stack)
         self._state[layout.STATE_EXACT] = int(exact)
         self._state[layout.STATE_NO_SPECIALS] = int(not specials)
-        self._patterns = _Patterns(options)
+        self._patterns = TimePatterns(options)
         self._state[layout.STATE_PATTERNS] = self._patterns.address
         plain = not any(_SPECIAL_NAME.search(name) for name in _names(pa.struct(fields)))
         self._state[layout.STATE_PLAIN_NAMES] = int(plain)
@@ -110,7 +105,7 @@ class JsonDecoder(ValueDecoder):
         count = len(spans.sizes)
         sizes = np.ascontiguousarray(spans.sizes, np.int64)
         # Both stay alive until the kernel is done.
-        starts, _copies = _addresses(spans, sizes)
+        starts, _copies = value_addresses(spans, sizes)
         rows = np.empty(count, np.int64)
         reasons = np.empty(count, np.int64)
         self._table.make_room(count, int(sizes.clip(0).sum()))
@@ -131,7 +126,9 @@ class JsonDecoder(ValueDecoder):
             if stop == table_layout.STOP_DONE:
                 break
             if stop == layout.STOP_ZONE:
-                self._zones.add(self._named_zone())
+                self._zones.add(
+                    int(self._state[layout.STATE_ZONE_TEXT]), int(self._state[layout.STATE_ZONE_SIZE])
+                )
             else:
                 self._table.grow(stop, int(self._state[table_layout.STATE_NODE]))
         bad = int(self._state[table_layout.STATE_BAD])
@@ -145,82 +142,6 @@ class JsonDecoder(ValueDecoder):
         """Return the rows since the last call as columns."""
         columns = self._table.finish()
         return [columns[at] for at in self._order]
-
-    def _named_zone(self) -> bytes:
-        at = int(self._state[layout.STATE_ZONE_TEXT])
-        return ctypes.string_at(at, int(self._state[layout.STATE_ZONE_SIZE]))
-
-
-class _Patterns:
-    """The programs of the patterns that a user gave, and the room that they need."""
-
-    def __init__(self, options: FormatOptions) -> None:
-        given = (options.timestamp_format, options.timestamp_ntz_format, options.date_format)
-        self._programs = [None if one is None else np.array(program_of(one), np.int64) for one in given]
-        self._work = np.zeros(pattern_layout.WORK_BYTES, np.uint8)
-        self._table = np.array(
-            [*(0 if one is None else address(one) for one in self._programs), address(self._work)], np.int64
-        )
-
-    @property
-    def address(self) -> int:
-        return address(self._table)
-
-
-class _Zones:
-    """The time zones that the kernel knows: the one for times without a zone, and those seen in values.
-
-    A name that means no zone is remembered too.
-    """
-
-    def __init__(self, time_zone: str | None) -> None:
-        self._rows: list[list[int]] = []
-        self._kept: list[object] = []  # what the addresses point to
-        if time_zone is not None:
-            if offsets_of(time_zone) is None:
-                raise OptionError(f"there is no time zone {time_zone!r}; write Europe/Paris, +01:00 or UTC")
-            self._append(b"", time_zone)
-        else:
-            self._rows.append([0] * (layout.ZONE_BYTES // 8))
-        self._table = np.array(self._rows, np.int64)
-
-    @property
-    def address(self) -> int:
-        return address(self._table)
-
-    @property
-    def count(self) -> int:
-        return len(self._rows)
-
-    def add(self, name: bytes) -> None:
-        if len(self._rows) > _MOST_ZONES:
-            # Values may name anything: what is forgotten is looked up again.
-            del self._rows[1:], self._kept[3:]
-        self._append(name, name.decode("ascii", "replace").strip())
-        self._table = np.array(self._rows, np.int64)
-
-    def _append(self, key: bytes, name: str) -> None:
-        text = np.frombuffer(key + b"\0", np.uint8)
-        until, offsets = offsets_of(name) or (np.empty(0, np.int64), np.empty(0, np.int64))
-        self._kept += [text, until, offsets]
-        places = (address(until), address(offsets)) if len(offsets) else (0, 0)
-        self._rows.append([address(text), len(key), *places, len(offsets)])
-
-
-def _addresses(spans: Spans, sizes: Int64Array) -> tuple[Int64Array, ByteArray]:
-    """Return the addresses of values, those at the end of the data as copies with room behind them."""
-    base = address(spans.data) if spans.data.size else 0
-    starts = spans.starts + base
-    last = np.flatnonzero(spans.starts + sizes > spans.data.size - _BEHIND)
-    last = last[sizes[last] >= 0]
-    copies = np.zeros(int(sizes[last].sum()) + _BEHIND, np.uint8)
-    at = 0
-    for row in last.tolist():
-        start, size = int(spans.starts[row]), int(sizes[row])
-        copies[at : at + size] = spans.data[start : start + size]
-        starts[row] = address(copies) + at
-        at += size
-    return starts, copies
 
 
 def _depth(kind: pa.DataType) -> int:

@@ -98,7 +98,7 @@ def test_small_files_are_packed_into_few_tasks_and_compressed_ones_are_not_cut(
         ({"format": "csv", "maxFilePerTrigger": "1"}, "did you mean 'maxFilesPerTrigger'"),
         ({"format": "csv", "path": "nope://x"}, "'path'.*nope"),
         ({"format": "csv", "columns": "b"}, "'columns'.*given with .schema"),
-        ({"format": "csv", "sep": "ab"}, "'sep'.*one character"),
+        ({"format": "csv", "sep": "\\x"}, "'sep'.*backslash"),
         ({"format": "csv", "storageOptions": "[]"}, "'storageOptions'.*JSON object"),
         ({"format": "csv", "includeMetadata": "true"}, "'includeMetadata'.*_metadata"),
     ],

@@ -1,0 +1,147 @@
+"""The schema of CSV files: names from one file's first record, types from the records of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.codecs import decompressed
+from headwater.readers.files.csv_header import safe_names
+from headwater.readers.files.csv_lines import Lines, lines_of, records_of
+from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
+from headwater.readers.files.file_format import Opener
+from headwater.readers.files.line_format import line_blocks
+from headwater.readers.files.lines import line_ends
+from headwater.readers.files.settings import ReadSettings
+from headwater.readers.formats.csv.csv_decoder import CsvDecoder
+from headwater.readers.formats.csv.type_inference import ColumnTypes
+from headwater.readers.formats.format_options import FormatOptions
+
+
+def csv_schema(files: Sequence[FileStatus], opener: Opener, settings: ReadSettings) -> pa.Schema:
+    """Return the columns of files, as Spark infers them.
+
+    The names are in the largest file, which is the one that Spark looks at first; with ``multiLine`` in the
+    one whose path comes first.
+
+    Args:
+        files: which; one at least.
+        opener: opens one.
+        settings: how they are read.
+    """
+    multi_line = settings.csv.dialect.multi_line
+    ordered = sorted(files, key=lambda file: file.url if multi_line else (-file.size_bytes, file.url))
+    found = _Stream(settings) if multi_line else _Lines(settings)
+    for file in ordered:
+        if found.done:
+            break
+        with opener(file) as handle:
+            found.look(decompressed(file.url, handle), file)
+    return found.schema()
+
+
+class _Sample:
+    """What is known of the columns so far."""
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self.settings = settings
+        self.dialect = settings.csv.dialect
+        self.names: list[str] | None = None
+        self._types: ColumnTypes | None = None
+        self._decoder: CsvDecoder | None = None
+        self._seen = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more needs to be looked at."""
+        return self.names is not None and not self.settings.csv.infer_types
+
+    def begin(self, first: Sequence[str], line_separator: str) -> None:
+        """Take the values of the first record."""
+        self.names = safe_names(first, self.settings.csv)
+        options = self.settings.records.format_options(pa.schema([]))
+        self._types = ColumnTypes(
+            len(self.names), self.dialect, options, prefer_date=self.settings.csv.prefer_date
+        )
+        self._decoder = self.decoder(line_separator)
+
+    def decoder(self, line_separator: str) -> CsvDecoder:
+        """Return a decoder of records whose values stay text."""
+        schema = pa.schema([(str(at), pa.string()) for at in range(len(self.names or ()))])
+        return CsvDecoder(schema, FormatOptions(), self.dialect, line_separator, any_width=True)
+
+    def sampled(self, count: int) -> Any:
+        """Return which of the next records are looked at: evenly as many as the sampling ratio says."""
+        ratio = min(self.settings.records.sampling_ratio, 1.0)
+        numbers = np.arange(self._seen, self._seen + count + 1)
+        self._seen += count
+        return np.flatnonzero(np.diff(np.floor(numbers * ratio)))
+
+    def take(self, columns: Sequence[pa.Array[Any]]) -> None:
+        """Look at values."""
+        assert self._types is not None
+        for at, column in enumerate(columns):
+            self._types.add(at, column)
+
+    def schema(self) -> pa.Schema:
+        """Return the columns."""
+        names = self.names or []
+        if self._types is None or not self.settings.csv.infer_types:
+            return pa.schema([pa.field(name, pa.string()) for name in names])
+        return pa.schema(list(zip(names, self._types.types(), strict=True)))
+
+
+class _Lines(_Sample):
+    """Records that are lines. A line like the header is one, wherever it stands."""
+
+    _header = b""
+
+    def look(self, source: Any, file: FileStatus) -> None:
+        lines = self.settings.lines
+        for block in line_blocks(source, 0, None, file.url, line_ends(lines.separator_bytes)):
+            assert isinstance(block.data, bytes), "blocks of lines are bytes"
+            records = records_of(lines_of(block.data, lines), self.dialect.comment)
+            if self.names is None and len(records.places):
+                self._header = records.spans.value(0) or b""
+                separator = lines.separator or "\n"
+                self.begin(record_values(self._header, self.dialect, separator) or [], separator)
+            if self.done:
+                return
+            self._add(records)
+
+    def _add(self, records: Lines) -> None:
+        kept = self.sampled(len(records.places))
+        if self.settings.csv.header:
+            same = records.spans.sizes[kept] == len(self._header)
+            alike = [row for row in kept[same].tolist() if records.spans.value(row) == self._header]
+            kept = np.setdiff1d(kept, alike)
+        assert self._decoder is not None
+        self._decoder.append(records.only(kept).spans)
+        self.take(self._decoder.finish())
+
+
+class _Stream(_Sample):
+    """Records that may go over several lines. The first one of each file is its header."""
+
+    def look(self, source: Any, _file: FileStatus) -> None:
+        stream = CsvStream(self.dialect, self.settings.lines)
+        decoder: CsvDecoder | None = None
+        for data in stream_pieces(source):
+            stream.add(data, last=not data)
+            if self.names is None or (self.settings.csv.header and stream.header is None):
+                first = stream.first_values(take=self.settings.csv.header)
+                if first is None:
+                    continue
+                if self.names is None:
+                    self.begin(first, stream.line_separator)
+            if self.done:
+                return
+            decoder = decoder or self.decoder(stream.line_separator)
+            for _ in stream.rows(decoder):
+                columns = decoder.finish()
+                rows = self.sampled(len(columns[0]) if columns else 0)
+                self.take([column.take(pa.array(rows)) for column in columns])

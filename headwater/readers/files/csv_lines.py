@@ -1,0 +1,117 @@
+"""Lines of CSV files: which of them are records, and which one is the header."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.formats.format import Spans
+from headwater.readers.kernels.arrays import ByteArray, Int64Array
+
+_FEED = 10
+_RETURN = 13
+_SPACE = 32
+_BLANKS = bytes(range(_SPACE + 1))
+"""What Java's ``trim`` takes away."""
+_ONE_BYTE = frozenset({"US-ASCII", "ISO-8859-1"})
+
+
+class Lines(NamedTuple):
+    """The lines of a block, as UTF-8.
+
+    Attributes:
+        spans: where they lie.
+        places: where each begins in the block as it is in the file.
+    """
+
+    spans: Spans
+    places: Int64Array
+
+    def only(self, which: Int64Array) -> Lines:
+        """Return some of the lines."""
+        spans = Spans(self.spans.data, self.spans.starts[which], self.spans.sizes[which])
+        return Lines(spans, self.places[which])
+
+
+def lines_of(data: bytes, settings: LineSettings) -> Lines:
+    """Return the lines of a block of whole lines."""
+    if settings.encoding in _ONE_BYTE:
+        # A character is a byte, so that lines are the same before and after.
+        found = _cut(settings.decoded(data).encode(), _as_utf8(settings))
+        raw = _cut(data, settings.separator_bytes)
+        return Lines(found.spans, raw.places)
+    raw = _cut(data, settings.separator_bytes)
+    if settings.encoding in {None, UTF_8}:
+        return raw
+    texts = [settings.decoded(raw.spans.value(row) or b"").encode() for row in range(len(raw.places))]
+    return Lines(_joined(texts), raw.places)
+
+
+def records_of(lines: Lines, comment: str) -> Lines:
+    """Return the lines that are records: neither blank nor a comment."""
+    data, starts, sizes = lines.spans
+    kept = sizes > 0
+    first = np.full(len(sizes), _SPACE + 1, np.uint8)
+    first[kept] = data[starts[kept]]
+    for row in np.flatnonzero((first <= _SPACE) & kept).tolist():
+        kept[row] = bool((lines.spans.value(row) or b"").strip(_BLANKS))
+    mark = comment.encode()
+    if mark:
+        for row in np.flatnonzero((first == mark[0]) & kept).tolist():
+            kept[row] = not (lines.spans.value(row) or b"").startswith(mark)
+    if kept.all():
+        return lines
+    return lines.only(np.flatnonzero(kept))
+
+
+def header_row(lines: Lines, comment: str) -> int | None:
+    """Return which line names the columns: the first one that is neither blank nor a comment."""
+    mark = comment.encode() or None
+    for row in range(len(lines.places)):
+        text = (lines.spans.value(row) or b"").strip(_BLANKS)
+        if text and not (mark is not None and text.startswith(mark)):
+            return row
+    return None
+
+
+def _cut(data: bytes, separator: bytes | None) -> Lines:
+    view: ByteArray = np.frombuffer(data, np.uint8)
+    if separator is not None:
+        parts = data.split(separator)
+        lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+        starts = np.cumsum(lengths + len(separator)) - lengths - len(separator)
+        whole = len(parts) - (not parts[-1])
+        return Lines(Spans(view, starts[:whole], lengths[:whole]), starts[:whole])
+    ends = np.flatnonzero(view == _FEED)
+    if b"\r" in data:
+        ends = np.flatnonzero(_are_ends(view))
+    if len(view) and (not len(ends) or ends[-1] != len(view) - 1):
+        ends = np.append(ends, len(view))
+    starts = np.concatenate([np.zeros(min(1, len(ends)), np.int64), ends[:-1] + 1])
+    sizes = ends - starts
+    if b"\r" in data:
+        # The carriage return before a line feed.
+        filled = sizes > 0
+        sizes[filled] -= view[ends[filled] - 1] == _RETURN
+    return Lines(Spans(view, starts, sizes), starts)
+
+
+def _are_ends(view: ByteArray) -> npt.NDArray[np.bool_]:
+    """Return where lines end: at line feeds, and at carriage returns without one behind."""
+    feeds = view == _FEED
+    returns = view == _RETURN
+    returns[:-1] &= ~feeds[1:]
+    found: npt.NDArray[np.bool_] = feeds | returns
+    return found
+
+
+def _as_utf8(settings: LineSettings) -> bytes | None:
+    return None if settings.separator is None else settings.separator.encode()
+
+
+def _joined(texts: list[bytes]) -> Spans:
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    return Spans(np.frombuffer(b"".join(texts), np.uint8), np.cumsum(sizes) - sizes, sizes)

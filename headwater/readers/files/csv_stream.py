@@ -1,0 +1,132 @@
+"""Records of CSV that may go over several lines: a file as a stream of bytes."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.readers.files.csv_lines import Lines
+from headwater.readers.files.line_settings import UTF_8, LineSettings
+from headwater.readers.formats.csv.csv_decoder import CsvDecoder
+from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.format import BadValues
+from headwater.readers.formats.format_options import FormatOptions
+from headwater.readers.formats.value_addresses import BEHIND
+from headwater.readers.kernels.arrays import ByteArray
+
+_PIECE_BYTES: Final = 1 << 20
+_BOM: Final = b"\xef\xbb\xbf"
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+_DETECTED_BYTES: Final = 1 << 20
+"""So many bytes univocity looks through for the first line end."""
+
+
+class CsvStream:
+    """The records of one file. One owner, one thread.
+
+    Args:
+        dialect: how records are written.
+        lines: the encoding, and the line separator unless it is found in the file.
+
+    Attributes:
+        header: the values of the first record, once it was taken.
+    """
+
+    def __init__(self, dialect: CsvDialect, lines: LineSettings) -> None:
+        self._dialect = dialect
+        self._separator = lines.separator
+        self._encoding = lines.encoding or UTF_8
+        self._decode: codecs.IncrementalDecoder | None = None
+        self._data: ByteArray = np.zeros(BEHIND, np.uint8)
+        self._start = 0
+        self._stop = 0
+        # Where in the file the data begin, after decoding to UTF-8.
+        self._place = 0
+        self._begun = False
+        self._last = False
+        self.header: list[str] | None = None
+
+    @property
+    def line_separator(self) -> str:
+        """What ends lines."""
+        return self._separator or "\n"
+
+    def add(self, data: bytes, *, last: bool) -> None:
+        """Add the next bytes of the file."""
+        self._last = last
+        if self._encoding != UTF_8:
+            self._decode = self._decode or _incremental(self._encoding, data)
+            data = self._decode.decode(data, last).encode()
+        rest = self._data[self._start : self._stop].tobytes()
+        self._place += self._start
+        joined = rest + data
+        if not self._begun and (len(joined) >= len(_BOM) or last):
+            self._begun = True
+            joined = joined.removeprefix(_BOM)
+        if self._separator is None:
+            found = _LINE_END.search(joined[:_DETECTED_BYTES])
+            if found is not None and (found.end() < len(joined) or last):
+                self._separator = found[0].decode()
+        self._start = 0
+        self._stop = len(joined)
+        self._data = np.frombuffer(joined + bytes(BEHIND), np.uint8)
+
+    def first_values(self, *, take: bool) -> list[str] | None:
+        """Return the values of the first record; None if it is not there as a whole yet.
+
+        Args:
+            take: whether the record is the header, and no record.
+        """
+        values, size = _first_values(
+            self._dialect, self.line_separator, self._data, self._start, self._stop, last=self._last
+        )
+        if values is None and not self._last:
+            return None
+        if take:
+            self._start += size
+            self.header = values or []
+        return values or []
+
+    def rows(self, decoder: CsvDecoder) -> Iterator[tuple[BadValues | None, Lines]]:
+        """Decode what is there. Yield, for each batch in the decoder, its bad records and where all lie."""
+        ended = False
+        while not ended:
+            part = decoder.append_stream(self._data, self._start, self._stop, last=self._last)
+            self._start += part.size
+            ended = part.ended
+            if part.rows:
+                yield part.bad, Lines(part.spans, part.spans.starts + self._place)
+
+
+def stream_pieces(source: Any) -> Iterator[bytes]:
+    """Yield a file in pieces, and an empty one at its end."""
+    while data := source.read(_PIECE_BYTES):
+        yield data
+    yield b""
+
+
+def record_values(line: bytes, dialect: CsvDialect, line_separator: str) -> list[str] | None:
+    """Return the values of a record; None if it has none."""
+    data = np.frombuffer(line + bytes(BEHIND), np.uint8)
+    values, _ = _first_values(dialect, line_separator, data, 0, len(line), last=True)
+    return values
+
+
+def _first_values(
+    dialect: CsvDialect, line_separator: str, data: ByteArray, start: int, stop: int, *, last: bool
+) -> tuple[list[str] | None, int]:
+    decoder = CsvDecoder(pa.schema([]), FormatOptions(), dialect, line_separator)
+    part = decoder.append_stream(data, start, stop, last=last, most=1)
+    return (decoder.last_values() if part.rows else None), part.size
+
+
+def _incremental(encoding: str, begin: bytes) -> codecs.IncrementalDecoder:
+    if encoding in {"UTF-16", "UTF-32"}:
+        # As in Java: the order is the mark's, else that of the network. The mark is taken off later.
+        encoding += "-LE" if begin.startswith(codecs.BOM_UTF16_LE) else "-BE"
+    return codecs.getincrementaldecoder(encoding)("replace")

@@ -1,0 +1,330 @@
+"""Values of records as entries of columns, by the rules of Spark's `UnivocityParser`."""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: PLR0911, PLR0917, PLR1714, SIM109
+# Compiled functions take positions only, and have no cheap sets.
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from headwater.readers.formats.csv.layout import (
+    EMPTY_TOKEN,
+    NULL_TOKEN,
+    OPTION_DATE_FALLBACK,
+    OPTION_TEXTS,
+    OPTION_TIMESTAMP_FALLBACK,
+    OPTIONS,
+    PATTERNS,
+    READER,
+    SCRATCH,
+    SCRATCH_SIZE,
+    STOP_MORE_SCRATCH,
+    STOP_ZONE,
+    TEXT_EMPTY,
+    TEXT_END,
+    TEXT_NAN,
+    TEXT_NEGATIVE,
+    TEXT_NULL,
+    TEXT_POSITIVE,
+    ZONE_COUNT,
+    ZONE_SIZE,
+    ZONE_TEXT,
+    ZONES,
+)
+from headwater.readers.formats.csv.numbers import (
+    NO_NUMBER,
+    NUMBER_SPARE,
+    double_of,
+    float_of,
+    number_of,
+    short_decimal,
+    to_long,
+    without_commas,
+)
+from headwater.readers.formats.json.entries import (
+    MISMATCH,
+    TAKEN,
+    begin_entry,
+    end_data,
+    more_data,
+    stop,
+)
+from headwater.readers.formats.json.exact_numbers import to_decimal
+from headwater.readers.formats.json.layout import (
+    PATTERN_DATE,
+    PATTERN_LOCAL_TIMESTAMP,
+    PATTERN_TIMESTAMP,
+    PATTERN_WORK,
+)
+from headwater.readers.formats.json.moments import FINE, UNKNOWN_ZONE, WRONG
+from headwater.readers.formats.json.pattern_matching import date_by_pattern, timestamp_by_pattern
+from headwater.readers.formats.json.times import to_date, to_timestamp
+from headwater.readers.formats.kernel_columns import append_null, get, put, put_boolean
+from headwater.readers.formats.kernel_text import NO_ROOM, write_text
+from headwater.readers.formats.table_layout import (
+    NODE_DATA,
+    NODE_DATA_SIZE,
+    NODE_ENTRIES,
+    NODE_PRECISION,
+    NODE_SCALE,
+    NODE_TYPE,
+    TYPE_BINARY,
+    TYPE_BOOLEAN,
+    TYPE_BYTE,
+    TYPE_DATE,
+    TYPE_DECIMAL,
+    TYPE_DOUBLE,
+    TYPE_FLOAT,
+    TYPE_INT,
+    TYPE_LONG,
+    TYPE_SHORT,
+    TYPE_STRING,
+    TYPE_TIMESTAMP,
+)
+from headwater.readers.kernels.memory import (
+    CHUNK_BYTES,
+    called,
+    inlined,
+    int64,
+    load_byte,
+    load_int32,
+    load_int64,
+    store_byte,
+    store_double,
+    store_float,
+    store_int16,
+    store_int32,
+    store_int64,
+)
+
+_MOST_TIME = 1 << 12
+_GMT = 0x544D47
+_TRUE = 0x65757274
+_FALS = 0x736C6166
+_LETTERS = 0x20202020
+
+
+@inlined
+def is_option_text(state: int, which: int, at: int, size: int) -> bool:
+    """Return whether a value is one of the texts of the options."""
+    text = get(state, OPTIONS) + 8 * (OPTION_TEXTS + 2 * which)
+    if get(text, 1) != size:
+        return False
+    same = load_int64(text)
+    i = int64(0)
+    while i < size and load_byte(same + i) == load_byte(at + i):
+        i += 1
+    return i == size
+
+
+@called
+def put_cell(nodes: int, node: int, at: int, size: int, state: int) -> int:
+    """Append a value to a column, null if it stands for that or cannot be one.
+
+    Return `TAKEN`; `MISMATCH` if it cannot be a value of the column; or `STOPPED`.
+    """
+    if at == NULL_TOKEN:
+        append_null(nodes, node)
+        return int64(TAKEN)
+    if at == EMPTY_TOKEN:
+        text = get(state, OPTIONS) + 8 * (OPTION_TEXTS + 2 * TEXT_EMPTY)
+        at = load_int64(text)
+        size = get(text, 1)
+    if is_option_text(state, int64(TEXT_NULL), at, size):
+        append_null(nodes, node)
+        return int64(TAKEN)
+    kind = get(node, NODE_TYPE)
+    if kind == TYPE_STRING or kind == TYPE_BINARY:
+        end = write_text(node, get(node, NODE_DATA_SIZE), at, size, at + size + 2 * CHUNK_BYTES, False)
+        if end == NO_ROOM:
+            return more_data(nodes, node, state)
+        end_data(node, get(node, NODE_DATA) + end)
+        return int64(TAKEN)
+    status = _put_other(node, kind, at, at + size, state)
+    if status == MISMATCH:
+        append_null(nodes, node)
+    return status
+
+
+@called
+def _put_other(node: int, kind: int, at: int, end: int, state: int) -> int:
+    entry = get(node, NODE_ENTRIES)
+    if kind == TYPE_LONG or kind == TYPE_INT or kind == TYPE_SHORT or kind == TYPE_BYTE:
+        return _put_integer(node, kind, entry, at, end)
+    if kind == TYPE_DOUBLE or kind == TYPE_FLOAT:
+        return _put_double(node, kind, entry, at, end, state)
+    if kind == TYPE_BOOLEAN:
+        return _put_boolean(node, entry, at, end)
+    if kind == TYPE_DECIMAL:
+        at = without_commas(at, end)
+        fits, low, high = to_decimal(at, end, get(node, NODE_PRECISION), get(node, NODE_SCALE))
+        if not fits:
+            return int64(MISMATCH)
+        values = begin_entry(node, entry)
+        store_int64(values + 16 * entry, low)
+        store_int64(values + 16 * entry + 8, high)
+        return int64(TAKEN)
+    if kind == TYPE_DATE:
+        fits, days = date_of(at, end, state)
+        if not fits:
+            return int64(MISMATCH)
+        store_int32(begin_entry(node, entry) + 4 * entry, days)
+        return int64(TAKEN)
+    found, micros, zone, size = timestamp_of(at, end, kind != TYPE_TIMESTAMP, state)
+    if found == UNKNOWN_ZONE:
+        put(state, ZONE_TEXT, zone)
+        put(state, ZONE_SIZE, size)
+        return stop(state, STOP_ZONE, 0)
+    if found != FINE:
+        return int64(MISMATCH)
+    store_int64(begin_entry(node, entry) + 8 * entry, micros)
+    return int64(TAKEN)
+
+
+@inlined
+def _put_integer(node: int, kind: int, entry: int, at: int, end: int) -> int:
+    fits, value = to_long(at, end)
+    if not fits:
+        return int64(MISMATCH)
+    if kind == TYPE_LONG:
+        store_int64(begin_entry(node, entry) + 8 * entry, value)
+    elif kind == TYPE_INT and value >= -(1 << 31) and value < 1 << 31:
+        store_int32(begin_entry(node, entry) + 4 * entry, value)
+    elif kind == TYPE_SHORT and value >= -(1 << 15) and value < 1 << 15:
+        store_int16(begin_entry(node, entry) + 2 * entry, value)
+    elif kind == TYPE_BYTE and value >= -128 and value < 128:
+        store_byte(begin_entry(node, entry) + entry, value)
+    else:
+        return int64(MISMATCH)
+    return int64(TAKEN)
+
+
+@inlined
+def is_word(at: int, end: int) -> bool:
+    """Return whether a text is ``true`` or ``false``, in whatever case."""
+    word = load_int32(at) | _LETTERS
+    if end - at == 4:
+        return word == _TRUE
+    return end - at == 5 and word == _FALS and load_byte(at + 4) | 0x20 == 0x65
+
+
+@inlined
+def _put_boolean(node: int, entry: int, at: int, end: int) -> int:
+    if not is_word(at, end):
+        return int64(MISMATCH)
+    begin_entry(node, entry)
+    put_boolean(node, entry, int64(end - at == 4))
+    return int64(TAKEN)
+
+
+@called
+def _put_double(node: int, kind: int, entry: int, at: int, end: int, state: int) -> int:
+    size = end - at
+    if is_option_text(state, int64(TEXT_NAN), at, size):
+        _store_double(node, kind, entry, np.nan)
+        return int64(TAKEN)
+    if is_option_text(state, int64(TEXT_NEGATIVE), at, size):
+        _store_double(node, kind, entry, -np.inf)
+        return int64(TAKEN)
+    if is_option_text(state, int64(TEXT_POSITIVE), at, size):
+        _store_double(node, kind, entry, np.inf)
+        return int64(TAKEN)
+    if kind == TYPE_DOUBLE:
+        certain, value = short_decimal(at, end)
+        if certain:
+            _store_double(node, kind, entry, value)
+            return int64(TAKEN)
+    number, at, end = number_of(at, end)
+    if number == NO_NUMBER:
+        return int64(MISMATCH)
+    scratch, room = _free_scratch(state)
+    if room < size + NUMBER_SPARE:
+        return stop(state, STOP_MORE_SCRATCH, 0)
+    if kind == TYPE_DOUBLE:
+        _store_double(node, kind, entry, double_of(number, at, end, scratch))
+    else:
+        store_float(begin_entry(node, entry) + 4 * entry, float_of(number, at, end, scratch))
+    return int64(TAKEN)
+
+
+@inlined
+def _store_double(node: int, kind: int, entry: int, value: float) -> None:
+    if kind == TYPE_DOUBLE:
+        store_double(begin_entry(node, entry) + 8 * entry, value)
+    else:
+        store_float(begin_entry(node, entry) + 4 * entry, numba.float32(value))
+
+
+@inlined
+def _free_scratch(state: int) -> tuple[int, int]:
+    """Return where scratch is that no value of the record uses, and how many bytes it has."""
+    free = get(get(state, READER), TEXT_END)
+    return free, get(state, SCRATCH) + get(state, SCRATCH_SIZE) - free
+
+
+@inlined
+def _pattern(state: int, which: int) -> int:
+    return get(get(state, PATTERNS), which)
+
+
+@called
+def date_of(at: int, end: int, state: int) -> tuple[bool, int]:
+    """Return whether a text is a date, and its days since 1970-01-01."""
+    program = _pattern(state, PATTERN_DATE)
+    fallback = get(get(state, OPTIONS), OPTION_DATE_FALLBACK) == 1
+    if program != 0:
+        fits, days = date_by_pattern(program, at, end, _pattern(state, PATTERN_WORK))
+    else:
+        fits, days = to_date(at, end)
+    if fits or not fallback:
+        return fits, days
+    if program != 0:
+        fits, days = to_date(at, end)
+    begin, last = _without_gmt(at, end, state)
+    if not fits and begin != 0:
+        fits, days = to_date(begin, last)
+    return fits, days
+
+
+@called
+def timestamp_of(at: int, end: int, local: bool, state: int) -> tuple[int, int, int, int]:
+    """Return what a text is as a time; see `to_timestamp`."""
+    program = _pattern(state, PATTERN_LOCAL_TIMESTAMP if local else PATTERN_TIMESTAMP)
+    zones = get(state, ZONES)
+    count = get(state, ZONE_COUNT)
+    fallback = not local and get(get(state, OPTIONS), OPTION_TIMESTAMP_FALLBACK) == 1
+    if program != 0:
+        found, micros, zone, size = timestamp_by_pattern(
+            program, at, end, _pattern(state, PATTERN_WORK), zones, local
+        )
+    else:
+        found, micros, zone, size = to_timestamp(at, end, zones, count, local)
+    if found == WRONG and fallback:
+        if program != 0:
+            found, micros, zone, size = to_timestamp(at, end, zones, count, local)
+        begin, last = _without_gmt(at, end, state)
+        if found == WRONG and begin != 0:
+            found, micros, zone, size = to_timestamp(begin, last, zones, count, local)
+    return found, micros, zone, size
+
+
+@called
+def _without_gmt(at: int, end: int, state: int) -> tuple[int, int]:
+    """Return the text without each ``GMT`` in it, as Spark tries it in the end; 0 if it has none."""
+    first, room = _free_scratch(state)
+    if end - at > room or end - at > _MOST_TIME:
+        return int64(0), end  # far too long for a time
+    size = end - at
+    to = first
+    while at < end:
+        if end - at >= 3 and load_int32(at) & 0xFFFFFF == _GMT:
+            at += 3
+        else:
+            store_byte(to, load_byte(at))
+            to += 1
+            at += 1
+    return first if to - first < size else int64(0), to

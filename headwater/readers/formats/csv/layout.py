@@ -1,0 +1,145 @@
+"""The kernel's state and codes: numbers that the kernel and Python share.
+
+These values are compiled into machine code, and are part of the key under which that is kept.
+"""
+
+from __future__ import annotations
+
+ENTRY_ARGUMENTS = 8
+
+# The first fields are those of `table_layout`.
+CORRUPT = 8
+"""The node of the column for corrupt records; 0 if there is none."""
+COLUMNS = 9
+"""How many children of the root are columns of the records. Others follow them."""
+OPTIONS = 10
+"""The address of the table of options, `OPTION_...`."""
+TOKENS = 11
+"""The address of the record's values: address and size of each."""
+TOKEN_COUNT = 12
+SCRATCH = 13
+"""The address of memory for values that are put together."""
+SCRATCH_SIZE = 14
+ZONES = 15
+ZONE_COUNT = 16
+ZONE_TEXT = 17
+"""With `STOP_ZONE`: the address of the zone's name."""
+ZONE_SIZE = 18
+PATTERNS = 19
+"""The address of the patterns of times: see the layout of JSON."""
+STREAM = 20
+"""1 if records end where they say so, 0 if each lies by itself, as a line does."""
+LAST = 21
+"""Of a stream: 1 if nothing follows behind the bytes that are there."""
+FATAL = 22
+"""Why the record in hand cannot be read at all: a reason; 0 if it can."""
+AT = 23
+"""Of a record: the next character to read. Of a stream, in the end: where the next record begins."""
+END = 24
+RECORD = 25
+"""Where the record in hand begins, behind comments and empty lines."""
+READER = 26
+"""The address of `READER_FIELDS` numbers of the reader that goes character by character."""
+
+SAW_END = 27
+"""1 if it mattered for the record in hand where the bytes end that are there."""
+
+PLACES = 28
+"""Of a stream: the address of room for where each record begins and ends."""
+ANY_WIDTH = 29
+"""1 if a record may have more or fewer values than there are columns."""
+
+READER_FIELDS = 14
+CHARACTER = 0
+"""The character in hand: a code point, or `WRONG_BYTE` and a byte that is no UTF-8."""
+PREVIOUS = 1
+UNESCAPED = 2
+NORMALIZE = 3
+"""Whether line separators become line feeds."""
+TRIM = 4
+TEXT = 5
+"""Where the value in hand begins in the scratch."""
+TEXT_END = 6
+BLANKS = 7
+"""How many bytes at its end are white space that does not count."""
+CHARACTERS = 8
+"""How many UTF-16 units it has."""
+MATCHED = 9
+"""How many characters of a separator of several ones were seen."""
+SPACE = 10
+"""Where the white space behind a quoted value begins in the input."""
+VALUE_AT = 11
+"""Where the quoted value in hand begins in the input, behind its quote."""
+HERE = 12
+"""Where the character in hand begins in the input."""
+SKIPPED = 13
+"""1 if the value in hand is left out: it is null."""
+
+WRONG_BYTE = 1 << 24
+
+OPTION_SEPARATOR = 0
+"""The first character between values; those that follow are at `OPTION_SEPARATORS`."""
+OPTION_QUOTE = 1
+"""0 for none, and so with the next two."""
+OPTION_ESCAPE = 2
+OPTION_ESCAPE_ESCAPE = 3
+OPTION_COMMENT = 4
+"""-1 if there are no comments."""
+OPTION_LINE_END = 5
+OPTION_LINE_END_TWO = 6
+"""The second character of the line separator; 0 if it has only one."""
+OPTION_LEADING = 7
+"""1 if white space before values is left out."""
+OPTION_TRAILING = 8
+OPTION_HANDLING = 9
+"""What is done with a quote that is not escaped: `HANDLING_...`."""
+OPTION_NORMALIZE_QUOTED = 10
+"""1 if line separators inside of quotes become line feeds."""
+OPTION_MOST_COLUMNS = 11
+OPTION_MOST_CHARACTERS = 12
+"""-1 for any number."""
+OPTION_PLAIN = 13
+"""1 if ordinary records may be cut many bytes at a time: special characters are ASCII, and no other rules."""
+OPTION_DATE_FALLBACK = 14
+"""1 if dates that do not fit their pattern are read as Spark casts text."""
+OPTION_TIMESTAMP_FALLBACK = 15
+OPTION_TEXTS = 16
+"""Addresses and sizes of the texts `TEXT_...`."""
+OPTION_SEPARATORS = 26
+"""How many characters the separator has, and their code points."""
+MOST_SEPARATORS = 16
+OPTION_FIELDS = 26 + 1 + MOST_SEPARATORS
+
+TEXT_NULL = 0
+TEXT_EMPTY = 1
+TEXT_NAN = 2
+TEXT_POSITIVE = 3
+TEXT_NEGATIVE = 4
+
+HANDLING_STOP_AT_DELIMITER = 0
+HANDLING_STOP_AT_CLOSING_QUOTE = 1
+HANDLING_BACK_TO_DELIMITER = 2
+HANDLING_SKIP_VALUE = 3
+HANDLING_RAISE_ERROR = 4
+
+NULL_TOKEN = 0
+"""In place of an address: nothing stood there."""
+EMPTY_TOKEN = 1
+"""In place of an address: two quotes with nothing between them."""
+TOKEN_BYTES = 16
+
+STOP_ZONE = 4
+"""A value names a time zone that is not among the known ones. The row in hand was taken back."""
+STOP_MORE_SCRATCH = 5
+"""The scratch is too small. The row in hand was taken back."""
+STOP_MORE_INPUT = 6
+"""Of a stream: the record at `AT` does not end in the bytes that are there."""
+
+REASON_MISMATCH = 1
+REASON_COLUMNS = 2
+REASON_NOTHING = 3
+REASON_FATAL = 16
+"""From here on nothing at all can be made of a record."""
+REASON_MOST_COLUMNS = 16
+REASON_MOST_CHARACTERS = 17
+REASON_UNESCAPED = 18

@@ -1,0 +1,136 @@
+"""An ordinary record cut into values, many bytes at a time.
+
+A value is ordinary if it stands without quotes, or in quotes with none and no escaped quote between them.
+Whatever else there is makes `exact_tokens` read the record.
+"""
+
+# mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
+# numba's own types differ from release to release, and know little of what compiled code may call.
+
+# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR1714, SIM109
+# Compiled functions have no cheap sets; a record is read in one loop with many ends.
+
+from __future__ import annotations
+
+from headwater.readers.formats.csv.layout import (
+    AT,
+    CHARACTER,
+    EMPTY_TOKEN,
+    END,
+    NULL_TOKEN,
+    OPTION_COMMENT,
+    OPTION_ESCAPE,
+    OPTION_ESCAPE_ESCAPE,
+    OPTION_LINE_END,
+    OPTION_LINE_END_TWO,
+    OPTION_MOST_COLUMNS,
+    OPTION_NORMALIZE_QUOTED,
+    OPTION_QUOTE,
+    OPTION_SEPARATOR,
+    OPTIONS,
+    PREVIOUS,
+    READER,
+    RECORD,
+    SCRATCH,
+    STREAM,
+    TEXT_END,
+    TOKEN_BYTES,
+    TOKEN_COUNT,
+    TOKENS,
+)
+from headwater.readers.formats.csv.reader import LINE_FEED
+from headwater.readers.formats.kernel_columns import get, put
+from headwater.readers.kernels.memory import (
+    CHUNK_BYTES,
+    any_of_three,
+    called,
+    inlined,
+    int64,
+    load_byte,
+    store_int64,
+    trailing_zeros,
+)
+
+
+@inlined
+def _find(at: int, end: int, one: int, two: int, three: int) -> int:
+    """Return where one of three bytes stands, or the end, or more than that."""
+    found: int = any_of_three(at, one, two, three)
+    while found == 0:
+        at += CHUNK_BYTES
+        if at >= end:
+            return at
+        found = any_of_three(at, one, two, three)
+    return at + trailing_zeros(found)
+
+
+@called
+def plain_record(state: int) -> bool:
+    """Cut the record that begins here into tokens. Return False, and do nothing, if it is not ordinary."""
+    at = get(state, AT)
+    end = get(state, END)
+    options = get(state, OPTIONS)
+    separator = get(options, OPTION_SEPARATOR)
+    quote = get(options, OPTION_QUOTE)
+    escape = get(options, OPTION_ESCAPE)
+    escape_escape = get(options, OPTION_ESCAPE_ESCAPE)
+    line_end = get(options, OPTION_LINE_END)
+    line_end_two = get(options, OPTION_LINE_END_TWO)
+    # A line end inside of quotes may become another one.
+    special = line_end if get(options, OPTION_NORMALIZE_QUOTED) == 1 and line_end != LINE_FEED else quote
+    stream = get(state, STREAM) == 1
+    token = get(state, TOKENS)
+    last = token + TOKEN_BYTES * get(options, OPTION_MOST_COLUMNS)
+    line_feed = int64(LINE_FEED)
+    first = at
+    if at >= end or load_byte(at) == get(options, OPTION_COMMENT):
+        return False
+    while True:
+        if token == last:
+            return False
+        if at < end and load_byte(at) == quote:
+            begin = at + 1
+            at = _find(begin, end, quote, escape, special)
+            while at < end and load_byte(at) == escape and escape != quote:
+                following = load_byte(at + 1)
+                if at + 1 >= end or following == quote or following == escape_escape:
+                    return False
+                at = _find(at + 1, end, quote, escape, special)
+            if at >= end or load_byte(at) != quote:
+                return False
+            size = at - begin
+            begin = begin if size > 0 else int64(EMPTY_TOKEN)
+            at += 1
+            if at < end and load_byte(at) != separator and load_byte(at) != line_end:
+                return False
+        else:
+            begin = at
+            at = min(_find(at, end, separator, line_feed, line_end), end)
+            size = at - begin
+            begin = begin if size > 0 else int64(NULL_TOKEN)
+        store_int64(token, begin)
+        store_int64(token + 8, size)
+        token += TOKEN_BYTES
+        if at >= end:
+            if stream:
+                return False
+            break
+        byte = load_byte(at)
+        at += 1
+        if byte == separator:
+            continue
+        # A line end: only that of a stream is ordinary, and no empty line.
+        if not stream or byte != line_end or at == first + 1:
+            return False
+        if line_end_two != 0:
+            if at >= end or load_byte(at) != line_end_two:
+                return False
+            at += 1
+        break
+    put(state, TOKEN_COUNT, (token - get(state, TOKENS)) // TOKEN_BYTES)
+    put(state, RECORD, first)
+    put(state, AT, at)
+    put(get(state, READER), CHARACTER, line_feed)
+    put(get(state, READER), PREVIOUS, 0)
+    put(get(state, READER), TEXT_END, get(state, SCRATCH))
+    return True
