@@ -98,6 +98,8 @@ KAFKA_ROOMS = (
     "headwater.readers.files.document_texts",
     "headwater.readers.files.json_documents",
     "headwater.readers.files.json_format",
+    "headwater.readers.files.json_inference",
+    "headwater.readers.files.json_times",
     "headwater.readers.formats",
     "headwater.readers.kafka",
     "headwater.readers.kernels",

@@ -17,6 +17,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "kafka": "headwater.readers.kafka.kernel_code",
     "json": "headwater.readers.formats.json.json_decoder",
     "json-files": "headwater.readers.formats.json.documents",
+    "json-schemas": "headwater.readers.formats.json.shape_inference",
     "csv": "headwater.readers.formats.csv.csv_decoder",
     "csv-types": "headwater.readers.formats.csv.type_inference",
     "avro": "headwater.readers.formats.avro.kernel_code",

@@ -12,9 +12,9 @@ from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.bad_records import BadRecords
 from headwater.readers.files.codecs import is_compressed
 from headwater.readers.files.document_texts import with_texts
-from headwater.readers.files.file_format import FileBlock
+from headwater.readers.files.file_format import FileBlock, Opener
 from headwater.readers.files.json_documents import JsonDocuments, json_documents
-from headwater.readers.files.json_sample import sample
+from headwater.readers.files.json_inference import inferred_json
 from headwater.readers.files.line_format import LineFormat, whole_block
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
@@ -25,6 +25,7 @@ from headwater.readers.kernels.arrays import Int64Array
 
 _MOST_ROWS = 1 << 16
 """Of one batch."""
+_NO_COLUMNS = pa.schema([])
 
 
 class JsonFormat(LineFormat):
@@ -71,7 +72,20 @@ class JsonFormat(LineFormat):
         yield from _without(batches, rows) if self._bad.are_dropped else self._kept(batches, rows, found)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        return sample(file, status)
+        return inferred_json(lambda: self._texts(file, status), self.settings)
+
+    def infer_all(self, files: Sequence[FileStatus], opener: Opener) -> pa.Schema | None:
+        return inferred_json(lambda: self._texts_of(files, opener), self.settings)
+
+    def _texts_of(self, files: Sequence[FileStatus], opener: Opener) -> Iterator[bytes]:
+        for status in files:
+            with opener(status) as file:
+                yield from self._texts(file, status)
+
+    def _texts(self, file: Any, status: FileStatus) -> Iterator[bytes]:
+        file.seek(0)
+        for block in self.blocks(file, status, 0, status.size_bytes, _NO_COLUMNS):
+            yield cast("bytes", block.data)
 
     def _schema(self, columns: pa.Schema) -> pa.Schema:
         """Return the columns of a file, and those that only decoders make."""

@@ -347,9 +347,10 @@ def test_inference(tmp_path: Path) -> None:
         '{"b":1,"a":{"x":1},"l":[1,2.5]}\nbad\n{"b":2.5,"a":{"y":"z"},"c":[],"mixed":1}\n{"mixed":"x"}'
     )
     assert [(field.name, str(field.type)) for field in infer(tmp_path / "f", settings("json", PAIR))] == [
+        ("_corrupt_record", "string"),
         ("a", "struct<x: int64, y: string>"),
         ("b", "double"),
-        ("c", "list<item: null>"),
+        ("c", "list<item: string>"),
         ("l", "list<item: double>"),
         ("mixed", "string"),
     ]

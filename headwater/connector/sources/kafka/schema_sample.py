@@ -53,10 +53,9 @@ class SchemaSample:
             values = list(self._values(rows.part))
         except HeadwaterError as error:
             raise _required(rows, f"reading a sample of records failed: {error}") from error
-        fields = inferred_fields(values)
-        text = fields.json()
         try:
-            schema(text)
+            fields = inferred_fields(values)
+            schema(fields.json())
         except ValueError as error:
             raise _required(rows, f"what a sample of {len(values)} records has {error}") from error
         if not fields.fields:

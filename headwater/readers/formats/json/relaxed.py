@@ -62,7 +62,7 @@ def _is_name_byte(byte: int) -> bool:
     return (
         (letter >= 0x61 and letter <= 0x7A)
         or is_digit(byte)
-        or byte >= 0x7F
+        or byte == 0x7F
         or byte == 0x5F
         or byte == 0x24
         or byte == 0x40
@@ -176,18 +176,13 @@ def _skip_comment(at: int, end: int) -> int:
 
 @called
 def _put_name(at: int, end: int, to: int) -> tuple[int, int]:
-    """Copy a name without quotation marks, and write these around it; the place is 0 behind an error."""
+    """Copy a name without quotation marks, and write these around it."""
     store_byte(to, QUOTE)
     to += 1
     while at < end and _is_name_byte(load_byte(at)):
-        if load_byte(at) >= 0x80:
-            at, to = _put_high(at, end, to)
-            if at == 0:
-                return at, to
-        else:
-            store_byte(to, load_byte(at))
-            at += 1
-            to += 1
+        store_byte(to, load_byte(at))
+        at += 1
+        to += 1
     store_byte(to, QUOTE)
     return at, to + 1
 
@@ -253,8 +248,6 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int) -> int:
                 at = int64(0)
                 break
             at, to = _put_name(at, end, to)
-            if at == 0:
-                break
             continue
         if byte == APOSTROPHE:
             at = int64(0)

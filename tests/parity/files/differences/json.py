@@ -32,6 +32,13 @@ DIFFERENCES: dict[str, Difference] = {
         "a question mark, as in values",
         Reason.BUG,
     ),
+    "names that differ in case": Difference(
+        "A schema is inferred, and names of members differ in case alone, in two records.",
+        "merges them if the objects have equally many members, else refuses them; it depends on the order in "
+        "which its tasks end",
+        "refuses them",
+        Reason.VARIES,
+    ),
     "dates in digits of other scripts": Difference(
         "A `date` is a number of days in digits that are not ASCII.",
         "takes it",

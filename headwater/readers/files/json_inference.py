@@ -1,0 +1,77 @@
+"""The schema of JSON files, by the rules of Spark's `spark.read.json`: all of them are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.core.errors import CorruptRecordError, FormatSchemaError
+from headwater.readers.files.json_documents import json_documents
+from headwater.readers.files.json_times import with_times
+from headwater.readers.files.settings import ReadSettings
+from headwater.readers.formats.format import Spans
+from headwater.readers.formats.json.shape_inference import InferenceRules, ShapeInference
+
+_NEARLY_ALL: Final = 0.99
+"""A larger part is all, as in Spark."""
+
+
+def inferred_json(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings) -> pa.Schema:
+    """Return the fields that files of JSON have, sorted by name; one for corrupt records if there are such.
+
+    Args:
+        blocks: yields blocks of whole lines, or whole files, of all files in order. Called once, and twice
+            more where strings may be times.
+        settings: what is taken for JSON, and the rules.
+
+    Raises:
+        CorruptRecordError: a record is corrupt, and the mode is to fail; or no columns can be made of the
+            fields.
+    """
+    json = settings.json
+    rules = InferenceRules(
+        primitives_as_string=json.primitives_as_string,
+        prefers_decimal=json.prefers_decimal,
+        drop_all_null=json.drop_all_null,
+    )
+    shapes = ShapeInference(rules)
+    for spans in _samples(blocks, settings):
+        shapes.add(spans)
+    corrupt = shapes.broken + shapes.others
+    if corrupt and settings.records.mode == "failfast":
+        raise CorruptRecordError(
+            f"{corrupt} of the records from which a schema is inferred cannot be read. Option 'mode' is "
+            "FAILFAST: give .schema(...), or leave such records out with DROPMALFORMED",
+            source="files",
+        )
+    try:
+        found = shapes.schema()
+        if json.infer_timestamp:
+            found = with_times(found, shapes, lambda: _samples(blocks, settings), settings.records)
+    except FormatSchemaError as error:
+        raise CorruptRecordError(
+            f"no schema can be inferred: {error}; give .schema(...)", source="files"
+        ) from error
+    name = settings.records.corrupt_column
+    if corrupt and settings.records.mode == "permissive" and name not in found.names:
+        fields = [*found, pa.field(name, pa.string())]
+        found = pa.schema(sorted(fields, key=lambda field: field.name.encode("utf-16-be")))
+    return found
+
+
+def _samples(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings) -> Iterator[Spans]:
+    """Yield the values that count: evenly spread ones, if a part is asked for."""
+    ratio = settings.records.sampling_ratio
+    seen = 0
+    for data in blocks():
+        spans = json_documents(data, settings.json, settings.lines).values.spans
+        count = len(spans.sizes)
+        if ratio <= _NEARLY_ALL:
+            numbers = np.arange(seen, seen + count)
+            kept = np.floor((numbers + 1) * ratio) > np.floor(numbers * ratio)
+            spans = Spans(spans.data, spans.starts[kept], spans.sizes[kept])
+        seen += count
+        yield spans

@@ -1,0 +1,100 @@
+"""Which texts in JSON are times: those that the decoder reads as such, all of a field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.readers.files.record_settings import RecordSettings
+from headwater.readers.formats.format import Spans
+from headwater.readers.formats.json.json_decoder import JsonDecoder
+from headwater.readers.formats.json.shape_inference import ShapeInference
+
+_Path: TypeAlias = tuple[str, ...]
+_ELEMENT: Final = "[]"
+_POINT_IN_TIME: Final = pa.timestamp("us", "UTC")
+_READ_AS: Final = (_POINT_IN_TIME, pa.timestamp("us"))
+
+
+def with_times(
+    schema: pa.Schema,
+    shapes: ShapeInference,
+    samples: Callable[[], Iterable[Spans]],
+    settings: RecordSettings,
+) -> pa.Schema:
+    """Return a schema in which fields are points in time whose texts are all times of one of the two types.
+
+    Args:
+        schema: in which they are strings.
+        shapes: what is known of the values.
+        samples: yields the values again. Called twice.
+        settings: how times are written.
+    """
+    found: set[_Path] = set()
+    # With a pattern for times without a zone Spark takes no text for one.
+    for kind in _READ_AS if settings.timestamp_ntz_format is None else _READ_AS[:1]:
+        # The zone makes another time, and not another answer.
+        zoned = replace(settings, time_zone=settings.time_zone or "UTC")
+        as_times = shapes.schema(kind)
+        said = _counts(schema, as_times, schema, samples(), zoned)
+        read = _counts(schema, as_times, as_times, samples(), zoned)
+        found |= {path for path, count in said.items() if count == read[path]}
+    return pa.schema([_timed(field, (), found) for field in schema])
+
+
+def _counts(
+    texts: pa.Schema, times: pa.Schema, read_as: pa.Schema, samples: Iterable[Spans], settings: RecordSettings
+) -> Counter[_Path]:
+    """Return how many values the fields have that may be times."""
+    decoder = JsonDecoder(read_as, settings.format_options(read_as))
+    counts: Counter[_Path] = Counter()
+    for spans in samples:
+        decoder.append(spans)
+        for column, text, time in zip(decoder.finish(), texts, times, strict=True):
+            for path, leaf in _leaves(column, text.type, time.type, (text.name,)):
+                counts[path] += _count(leaf)
+    return counts
+
+
+def _count(leaf: pa.Array[Any]) -> int:
+    """Return how many values are there; an empty text may be how a producer writes null."""
+    if pa.types.is_string(leaf.type):
+        empty = pc.count(leaf.filter(pc.equal(leaf, pa.scalar(""))))
+        return len(leaf) - leaf.null_count - int(empty.as_py() or 0)
+    return len(leaf) - leaf.null_count
+
+
+def _leaves(
+    column: pa.Array[Any], text: pa.DataType, time: pa.DataType, path: _Path
+) -> Iterator[tuple[_Path, pa.Array[Any]]]:
+    """Yield the values of fields whose two types are different, at any depth."""
+    if text.equals(time):
+        return
+    if isinstance(text, pa.StructType):
+        for at in range(text.num_fields):
+            inner, other = text.field(at), cast("pa.StructType", time).field(at)
+            values = cast("pa.StructArray", column).field(at)
+            yield from _leaves(values, inner.type, other.type, (*path, inner.name))
+    elif isinstance(text, pa.ListType):
+        elements = cast("pa.ListArray[Any]", column).values
+        other_type = cast("pa.ListType[Any]", time).value_type
+        yield from _leaves(elements, text.value_type, other_type, (*path, _ELEMENT))
+    else:
+        yield path, column
+
+
+def _timed(field: pa.Field[Any], path: _Path, found: set[_Path]) -> pa.Field[Any]:
+    return field.with_type(_timed_type(field.type, (*path, field.name), found))
+
+
+def _timed_type(kind: pa.DataType, path: _Path, found: set[_Path]) -> pa.DataType:
+    if isinstance(kind, pa.StructType):
+        return pa.struct([_timed(kind.field(at), path, found) for at in range(kind.num_fields)])
+    if isinstance(kind, pa.ListType):
+        return pa.list_(_timed_type(kind.value_type, (*path, _ELEMENT), found))
+    return _POINT_IN_TIME if path in found else kind

@@ -1,0 +1,130 @@
+"""Schemas inferred from JSON beside Spark's own reader."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from tests.parity.files.files_parity import Failed, FilesParity, reading
+
+ONE_BY_ONE = (
+    ['{"a":1}', '{"a":2.5,"b":null}', '{"a":null,"c":""}'],
+    ['{"a":1}', '{"a":true}'],
+    ['{"a":99999999999999999999999}', '{"a":1}'],
+    ['{"a":9223372036854775808}', '{"a":1,"b":-9223372036854775808}'],
+    ['{"a":99999999999999999999999}', '{"a":0.5}'],
+    [f'{{"a":{"9" * 38}}}', f'{{"a":{"9" * 39},"b":{"9" * 39}}}'],
+    ['{"a":[]}', '{"a":[1,2.5]}', '{"b":[null]}', '{"c":[[]]}'],
+    ['{"a":[{"x":1},{"y":"z"}]}', '{"a":{}}'],
+    ['{"a":{"x":1}}', '{"a":{"y":[null]}}', '{"b":{}}'],
+    ['{"a":1}', "{"],
+    ['{"a":1}', "7"],
+    ['{"a":1}', "null", "", "[]"],
+    ['{"a":1}', '[{"b":1},{"c":"x"}]'],
+    ['{"a":1}', "[1]", "[null]"],
+    ['{"a":1}', '[{"b":1},2]'],
+    ['{"_corrupt_record":1}', "{"],
+    ["{'a':NaN,'b':[Infinity]}"],
+    ['{"a":1e400,"b":1e-400,"c":-0,"d":1E2}'],
+    ['{"":1,"a":{"":2}}', '{"b":1}'],
+    ['{"\\u00e9":1}', '{"\u00e9":2.5}', '{"\U0001f600":1,"\uffff":2}'],
+    ['{"a":1,"a":2}'],
+    ['{"a":1,"A":2}'],
+    ['{"a":"2024-01-01"}', '{"a":"12"}'],
+    ['{"a":' + "1" * 1001 + "}", '{"b":1}'],
+    ['{"a":' + "[" * 30 + "1" + "]" * 30 + "}"],
+)
+OPTIONS = (
+    {"primitivesAsString": "true"},
+    {"prefersDecimal": "true"},
+    {"dropFieldIfAllNull": "true"},
+    {"inferTimestamp": "true"},
+    {"mode": "DROPMALFORMED"},
+    {"mode": "FAILFAST"},
+    {"columnNameOfCorruptRecord": "bad"},
+    {"multiLine": "true"},
+)
+
+
+def same(parity: FilesParity, lines: Sequence[Sequence[str]], **options: str) -> None:
+    contents = ["\n".join(each).encode() for each in lines]
+    parity.same(reading("json", None, **options), contents, one_by_one=True)
+
+
+def test_schemas_are_those_of_spark(parity: FilesParity) -> None:
+    same(parity, ONE_BY_ONE)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_schemas_are_those_of_spark_with_options(
+    parity: FilesParity, options: dict[str, str], rng: random.Random
+) -> None:
+    same(parity, [random_lines(rng) for _ in range(4)], **options)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [{}, *OPTIONS], ids=str)
+def test_very_many_schemas_are_those_of_spark(
+    parity: FilesParity, options: dict[str, str], rng: random.Random
+) -> None:
+    same(parity, [*ONE_BY_ONE, *(random_lines(rng) for _ in range(150))], **options)
+
+
+def test_texts_that_are_times_or_decimals(parity: FilesParity) -> None:
+    times = ["2024-01-01", "2024-01-01T10:00:00Z", "2020", "2024-01-01 10:00 Europe/Paris", ""]
+    same(parity, [[json.dumps({"a": {"b": [time]}}) for time in times]], inferTimestamp="true")
+    same(parity, [[json.dumps({"a": time, "b": "x"})] for time in (*times, "soon")], inferTimestamp="true")
+    formats = {"timestampFormat": "dd/MM/yyyy", "timestampNTZFormat": "dd.MM.yyyy HH:mm"}
+    lines = ['{"a":"01/02/2024","b":"01.02.2024 10:30","c":"2024"}']
+    same(parity, [lines], inferTimestamp="true", **formats)
+    texts = ["1.50", "-0.05", "1e-5", "1,5", "x", "1" * 39, " 1", "+7", "1.", ".5", "NaN"]
+    same(parity, [[json.dumps({"a": text, "b": 1.25})] for text in texts], prefersDecimal="true")
+    numbers = ["0.05", "1.50", "12345678901234567890123456789012345678.5", "0.0", "123e-2"]
+    same(parity, [[f'{{"a":{number}}}', '{"a":7}'] for number in numbers], prefersDecimal="true")
+
+
+def test_all_files_together_have_one_schema(parity: FilesParity) -> None:
+    files = [
+        b'{"a":1,"b":{"x":1}}\n',
+        b'{"a":2.5,"b":{"y":"z"}}\n',
+        b'{"c":[1]}\n{"c":[9223372036854775808]}',
+    ]
+    parity.same(reading("json"), files)
+
+
+def test_deep_json_is_an_error_and_no_more(parity: FilesParity) -> None:
+    content = b'{"a":' + b"[" * 900 + b"]" * 900 + b"}"
+    assert parity.both(reading("json"), [content], one_by_one=True)[1] == [Failed()]
+
+
+def test_names_that_differ_in_case_differ(parity: FilesParity) -> None:
+    spark, ours = parity.differs(
+        "names that differ in case", reading("json"), b'{"n":{"a":1}}\n{"n":{"A":2}}'
+    )
+    assert not isinstance(spark, Failed)
+    assert ours == Failed()
+
+
+def random_lines(rng: random.Random) -> list[str]:
+    lines = [json.dumps(random_object(rng, 0), ensure_ascii=False) for _ in range(rng.randrange(1, 8))]
+    if rng.random() < 0.2:
+        at = rng.randrange(len(lines))
+        lines[at] = lines[at][: rng.randrange(len(lines[at]))]
+    # Spark reads no column for corrupt records if there is no other.
+    return ['{"z":1}', *lines]
+
+
+def random_object(rng: random.Random, depth: int) -> dict[str, object]:
+    return {name: random_value(rng, depth + 1) for name in rng.sample("abcé", rng.randrange(4))}
+
+
+def random_value(rng: random.Random, depth: int) -> object:
+    chance = rng.random()
+    if depth < 4 and chance < 0.2:
+        return random_object(rng, depth)
+    if depth < 4 and chance < 0.4:
+        return [random_value(rng, depth + 1) for _ in range(rng.randrange(3))]
+    return rng.choice([None, "", "x", "2024-01-01", True, 1, -(2**62), 2**63, 10**30, 10**40, 1.5, -0.25])
