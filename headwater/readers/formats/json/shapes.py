@@ -212,9 +212,11 @@ def _note_number(state: int, shape: int, at: int, after: int) -> None:
     for i in range(at, after):
         byte = load_byte(i)
         is_integer = is_integer and (is_digit(byte) or byte == MINUS)
-    if is_integer and to_integer(at, after)[0]:
-        _add_kind(shape, KIND_LONG)
-        return
+    if is_integer:
+        is_long, _ = to_integer(at, after)
+        if is_long:
+            _add_kind(shape, KIND_LONG)
+            return
     if is_integer or get(state, STATE_PREFERS_DECIMAL) == 1:
         fits, precision, scale = decimal_shape(at, after)
         if fits and scale >= 0 and max(precision, scale) <= MOST_DECIMAL:
