@@ -1,112 +1,155 @@
-"""Avro, by fastavro: slow, but it reads all of Avro."""
+"""Avro's container files, by the kernel that decodes Avro's values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
-from typing import Any, cast
+from contextlib import contextmanager
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError
+from headwater.core.errors import CorruptRecordError, FormatSchemaError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.avro_types import avro_conversion, decoded_type, read_as, wanted_fields
+from headwater.readers.files.column_types import Conversion, UnfitTypeError, conversion
 from headwater.readers.files.file_format import FileBlock, FileFormat
+from headwater.readers.files.rebase import Rebase
+from headwater.readers.formats.avro.columns import arrow_schema
+from headwater.readers.formats.avro.schema import parse_schema
+from headwater.readers.formats.avro.types import RecordField, RecordType
 
-_BATCH_ROWS = 8_192
-_SIMPLE: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bytes": pa.binary(),
-    "string": pa.string(),
-    "enum": pa.string(),
-    "fixed": pa.binary(),
-    "null": pa.null(),
-    "date": pa.date32(),
-    "timestamp-millis": pa.timestamp("us", "UTC"),
-    "timestamp-micros": pa.timestamp("us", "UTC"),
-    "uuid": pa.string(),
-}
+if TYPE_CHECKING:
+    from headwater.readers.formats.avro.container import ContainerBlock, ContainerDecoder, ContainerHeader
+
+_BATCH_ROWS = 32_768
+_BATCH_BYTES = 4 << 20
 
 
 class AvroFormat(FileFormat):
-    """A file is read whole: its blocks have no index. Codecs are fastavro's."""
+    """A range reads the blocks whose marker before them begins in it."""
+
+    def is_splittable(self, url: str) -> bool:
+        return True
 
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
-        records = self._records(file, status)
-        present = _fields(records.writer_schema) if columns.names else {}
-        schema = pa.schema([field for field in columns if field.name in present])
-        done = 0
-        while rows := self._next_rows(records, status, done):
-            yield FileBlock(self._batch(rows, schema, status), 0, 0)
-            done += len(rows)
+        with _named_errors(status):
+            container = _container()
+            header = container.read_header(file)
+            rebase = Rebase.of(status.url, header.metadata, self.settings.rebase)
+            fields, plan = _plan(self._reader(header), columns, rebase)
+            found = container.read_blocks(file, header, start, stop)
+            if not fields:
+                for block in found:
+                    yield FileBlock(_nulls(block.rows), block.start, block.stop)
+                return
+            writer = _record(header.schema)
+            decoder = container.ContainerDecoder(writer, replace(self._reader(header), fields=tuple(fields)))
+            for last in _decoded(decoder, found):
+                rows = decoder.finish()
+                arrays = [convert(column) for column, (_, convert) in zip(rows.columns, plan, strict=True)]
+                schema = pa.schema([field for field, _ in plan])
+                yield FileBlock(pa.RecordBatch.from_arrays(arrays, schema=schema), last.start, last.stop)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield cast("pa.RecordBatch", block.data)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        records = self._records(file, status)
-        return pa.schema([pa.field(name, kind) for name, kind in _fields(records.writer_schema).items()])
+        with _named_errors(status):
+            record = self._reader(_container().read_header(file))
+            return pa.schema(arrow_schema(record))
 
-    def _next_rows(self, records: Any, status: FileStatus, done: int) -> list[Any]:
+    def _reader(self, header: ContainerHeader) -> RecordType:
+        """Return the schema that is read: the user's, else the file's own."""
+        return _record(self.settings.avro_schema or header.schema)
+
+
+def _plan(
+    record: RecordType, columns: pa.Schema, rebase: Rebase
+) -> tuple[list[RecordField], list[tuple[pa.Field[Any], Conversion]]]:
+    """Return the fields that are decoded, and what each of them becomes."""
+    wanted = wanted_fields(record, columns)
+    fields = [
+        replace(field, type=read_as(field.type, wanted[field.name].type))
+        for field in record.fields
+        if field.name in wanted
+    ]
+
+    def convert_leaf(found: Any, kind: Any, _at: int) -> Conversion:
+        return avro_conversion(found, kind, rebase)
+
+    plan: list[tuple[pa.Field[Any], Conversion]] = []
+    for field in fields:
+        column = wanted[field.name]
+        path = f"column {column.name!r}"
+        found = decoded_type(field.type, column.type, path)
+        plan.append((column, conversion(found, column.type, convert_leaf, path)))
+    return fields, plan
+
+
+def _decoded(decoder: ContainerDecoder, blocks: Iterator[ContainerBlock]) -> Iterator[ContainerBlock]:
+    """Decode blocks. Yield the last one whenever there are rows enough for a batch.
+
+    What was decoded before a damaged place comes first.
+    """
+    rows = 0
+    size = 0
+    last: ContainerBlock | None = None
+    failure: ValueError | None = None
+    while failure is None:
         try:
-            return list(islice(records, _BATCH_ROWS))
-        except (ValueError, EOFError) as error:
-            raise CorruptRecordError(
-                f"this is a damaged avro file: {error!r}", source="files", split=status.url, position=done
-            ) from error
-
-    def _batch(self, rows: list[Any], schema: pa.Schema, status: FileStatus) -> pa.RecordBatch:
-        if not schema.names:
-            return pa.RecordBatch.from_arrays([pa.nulls(len(rows))], [""])
-        try:
-            return pa.RecordBatch.from_pylist(rows, schema=schema)
-        except (ValueError, pa.ArrowTypeError) as error:
-            raise CorruptRecordError(
-                f"the file does not fit the schema {schema}: {error}", source="files", split=status.url
-            ) from error
-
-    def _records(self, file: Any, status: FileStatus) -> Any:
-        with importing("the format avro", extra="avro"):
-            import fastavro
-        try:
-            return fastavro.reader(file)
-        except (ValueError, EOFError) as error:
-            raise CorruptRecordError(
-                f"this is no avro file: {error!r}", source="files", split=status.url
-            ) from error
+            block = next(blocks, None)
+            if block is None:
+                break
+            decoder.append(block)
+        except ValueError as error:
+            failure = error
+            break
+        last = block
+        rows += block.rows
+        size += len(block.content)
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield block
+            last = None
+            rows = size = 0
+    if last is not None:
+        yield last
+    if failure is not None:
+        raise failure
 
 
-def _fields(schema: Any) -> dict[str, pa.DataType]:
-    return {field["name"]: _arrow_type(field["type"]) for field in schema["fields"]}
+def _nulls(rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
 
 
-def _arrow_type(schema: Any) -> pa.DataType:
-    """Return the Arrow type of a schema of Avro's specification; string for unions of several types."""
-    branches = [branch for branch in schema if branch != "null"] if isinstance(schema, list) else [schema]
-    if len(branches) != 1:
-        return pa.string()
-    (branch,) = branches
-    if isinstance(branch, str):
-        return _SIMPLE.get(branch, pa.string())
-    kind = branch["type"]
-    logical = branch.get("logicalType")
-    found: pa.DataType
-    if logical == "decimal":
-        found = pa.decimal128(branch["precision"], branch.get("scale", 0))
-    elif logical in _SIMPLE:
-        found = _SIMPLE[logical]
-    elif kind == "record":
-        found = pa.struct([(field["name"], _arrow_type(field["type"])) for field in branch["fields"]])
-    elif kind == "array":
-        found = pa.list_(_arrow_type(branch["items"]))
-    elif kind == "map":
-        found = pa.map_(pa.string(), _arrow_type(branch["values"]))
-    else:
-        found = _arrow_type(kind)
-    return found
+def _record(text: str) -> RecordType:
+    schema = parse_schema(text)
+    if not isinstance(schema, RecordType):
+        raise FormatSchemaError("the schema of the file is no record, so it has no columns")
+    return schema
+
+
+def _container() -> ModuleType:
+    with importing("the format avro", extra="avro"):
+        from headwater.readers.formats.avro import container
+    return container
+
+
+@contextmanager
+def _named_errors(status: FileStatus) -> Iterator[None]:
+    """Name the file, and the place in it, in what is wrong with it."""
+    try:
+        yield
+    except (UnfitTypeError, FormatSchemaError) as error:
+        raise CorruptRecordError(str(error), source="files", split=status.url) from error
+    except (ValueError, pa.ArrowException) as error:
+        raise CorruptRecordError(
+            f"this is no avro file, or a damaged one: {error}",
+            source="files",
+            split=status.url,
+            position=getattr(error, "position", None),
+        ) from error

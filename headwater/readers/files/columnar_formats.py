@@ -1,4 +1,4 @@
-"""Parquet, Arrow IPC (Feather) and ORC: columns with their types."""
+"""Arrow IPC (Feather) and ORC: columns with their types."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.column_types import UnfitTypeError
 from headwater.readers.files.file_format import FileBlock, FileFormat
-from headwater.readers.files.pruning import may_match
 
 _BATCH_ROWS = 32_768
 
 
-class _ColumnarFormat(FileFormat):
+class ColumnarFormat(FileFormat):
     """What they have in common: a file can be split, and a block is a batch that pyarrow has decoded."""
 
     def is_splittable(self, url: str) -> bool:
@@ -26,35 +26,7 @@ class _ColumnarFormat(FileFormat):
         yield cast("pa.RecordBatch", block.data)
 
 
-class ParquetFormat(_ColumnarFormat):
-    """A range reads the row groups that begin in it."""
-
-    def blocks(
-        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
-    ) -> Iterator[FileBlock]:
-        import pyarrow.parquet as pq
-
-        with _named_errors(status, "parquet"):
-            parquet = pq.ParquetFile(file)
-            names = _spelled(parquet.schema_arrow, columns)
-            for group in range(parquet.metadata.num_row_groups):
-                meta = parquet.metadata.row_group(group)
-                at = _group_start(meta)
-                if not start <= at < stop or not may_match(meta, self.settings.filters):
-                    continue
-                for batch in parquet.iter_batches(
-                    _BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False
-                ):
-                    yield FileBlock(_renamed(batch, names, batch.num_rows), at, at)
-
-    def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        import pyarrow.parquet as pq
-
-        with _named_errors(status, "parquet"):
-            return pq.ParquetFile(file).schema_arrow
-
-
-class ArrowFormat(_ColumnarFormat):
+class ArrowFormat(ColumnarFormat):
     """Arrow IPC files and streams, and Feather of both versions.
 
     A range of a file reads the batches that it has a share in, by their number. A stream, and Feather of
@@ -64,7 +36,7 @@ class ArrowFormat(_ColumnarFormat):
     def blocks(
         self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
     ) -> Iterator[FileBlock]:
-        with _named_errors(status, "arrow"):
+        with named_errors(status, "arrow"):
             source = _open_arrow(file)
             names = _spelled(source.schema, columns)
             if isinstance(source, pa.ipc.RecordBatchFileReader):
@@ -76,11 +48,11 @@ class ArrowFormat(_ColumnarFormat):
                     yield _block(batch, names, 0)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        with _named_errors(status, "arrow"):
+        with named_errors(status, "arrow"):
             return cast("pa.Schema", _open_arrow(file).schema)
 
 
-class OrcFormat(_ColumnarFormat):
+class OrcFormat(ColumnarFormat):
     """A range reads the stripes that it has a share in, by their number."""
 
     def blocks(
@@ -88,7 +60,7 @@ class OrcFormat(_ColumnarFormat):
     ) -> Iterator[FileBlock]:
         from pyarrow import orc
 
-        with _named_errors(status, "orc"):
+        with named_errors(status, "orc"):
             source = orc.ORCFile(file)
             names = _spelled(source.schema, columns)
             # With no column one is read all the same, so that the number of rows is known.
@@ -100,7 +72,7 @@ class OrcFormat(_ColumnarFormat):
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         from pyarrow import orc
 
-        with _named_errors(status, "orc"):
+        with named_errors(status, "orc"):
             return orc.ORCFile(file).schema
 
 
@@ -137,15 +109,6 @@ def _renamed(batch: pa.RecordBatch, names: dict[str, str], rows: int) -> pa.Reco
     return batch.rename_columns([names.get(name, name) for name in batch.schema.names])
 
 
-def _group_start(meta: Any) -> int:
-    """Return where the first page of a row group begins."""
-    chunks = [meta.column(at) for at in range(meta.num_columns)]
-    offsets = [
-        offset for chunk in chunks for offset in (chunk.dictionary_page_offset, chunk.data_page_offset)
-    ]
-    return min((int(offset) for offset in offsets if offset), default=0)
-
-
 def _shares(parts: int, size: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Yield place and number of the parts of a file that a range reads, as if all were equally long."""
     for number in range(parts):
@@ -167,10 +130,12 @@ def _open_arrow(file: Any) -> Any:
 
 
 @contextmanager
-def _named_errors(status: FileStatus, kind: str) -> Iterator[None]:
-    """Name the file in what pyarrow says of it."""
+def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
+    """Name the file in what pyarrow says of it, and in how it does not fit the schema."""
     try:
         yield
+    except UnfitTypeError as error:
+        raise CorruptRecordError(str(error), source="files", split=status.url) from error
     except (pa.ArrowException, EOFError, OSError) as error:
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise  # of the file system

@@ -26,7 +26,7 @@ FORMATS = {
     "feather": ("columnar_formats", "ArrowFormat"),
     "json": ("json_format", "JsonFormat"),
     "orc": ("columnar_formats", "OrcFormat"),
-    "parquet": ("columnar_formats", "ParquetFormat"),
+    "parquet": ("parquet_format", "ParquetFormat"),
     "text": ("text_format", "TextFormat"),
 }
 """What the user writes in ``option("format", ...)``: module and class."""

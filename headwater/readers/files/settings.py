@@ -13,6 +13,7 @@ from headwater.readers.files.csv_settings import CsvSettings
 from headwater.readers.files.drift_settings import DriftSettings
 from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import LineSettings
+from headwater.readers.files.rebase_modes import RebaseModes
 from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
 
 METADATA_COLUMN = "_metadata"
@@ -45,6 +46,8 @@ class ReadSettings:
         ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
         lines: how lines are written.
         json: how JSON is written.
+        avro_schema: that Avro files are read with; None for their own.
+        rebase: what old dates in Parquet and Avro mean, where a file does not say it.
         csv: how CSV is written.
         drift: what becomes of columns that files have and the schema has not.
         storage_options: for the file system.
@@ -57,6 +60,8 @@ class ReadSettings:
     records: RecordSettings = field(default_factory=RecordSettings)
     ignore_missing: bool = False
     ignore_corrupt: bool = False
+    avro_schema: str | None = None
+    rebase: RebaseModes = field(default_factory=RebaseModes)
     lines: LineSettings = field(default_factory=LineSettings)
     json: JsonSettings = field(default_factory=JsonSettings)
     csv: CsvSettings = field(default_factory=CsvSettings)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
 from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
 from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
+from headwater.connector.sources.files.columnar_options import AVRO_SCHEMA, COLUMNAR_OPTIONS, rebase_modes
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
 from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
 from headwater.core.source import Boundedness
@@ -62,6 +63,7 @@ READ_OPTIONS: Final[tuple[Option[Any], ...]] = (
     *RECORD_OPTIONS,
     COLUMNS,
     INCLUDE_METADATA,
+    *COLUMNAR_OPTIONS,
     *LINE_OPTIONS,
     *CSV_OPTIONS,
     *JSON_OPTIONS,
@@ -95,6 +97,8 @@ def read_settings(
         ignore_missing=options[_IGNORE_MISSING_FILES],
         ignore_corrupt=options[_IGNORE_CORRUPT_FILES],
         lines=lines,
+        avro_schema=options[AVRO_SCHEMA],
+        rebase=rebase_modes(options),
         csv=csv_settings(
             options,
             lines.separator,

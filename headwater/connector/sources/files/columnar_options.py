@@ -1,0 +1,54 @@
+"""The options on formats that have types: Parquet, ORC and Avro."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.connector.options import Option, ParsedOptions, one_of
+from headwater.core.errors import FormatSchemaError
+from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
+from headwater.readers.formats.avro.schema import parse_schema
+
+
+def _avro_schema(raw: str) -> str:
+    try:
+        parse_schema(raw)
+    except FormatSchemaError as error:
+        raise ValueError(str(error)) from None
+    return raw
+
+
+_DATETIME_REBASE_MODE: Final[Option[RebaseMode]] = Option(
+    "datetimeRebaseMode",
+    one_of("CORRECTED", "EXCEPTION", "LEGACY"),
+    "CORRECTED",
+    "Parquet, Avro: how dates before 1582 and times before 1900 are read, where a file does not say that "
+    "Spark wrote it: as they are, not at all, or by the calendar of then.",
+    shown_default="`CORRECTED`",
+)
+_INT96_REBASE_MODE: Final[Option[RebaseMode]] = Option(
+    "int96RebaseMode",
+    one_of("CORRECTED", "EXCEPTION", "LEGACY"),
+    "CORRECTED",
+    "Parquet: the same for timestamps of 96 bits.",
+    shown_default="`CORRECTED`",
+)
+AVRO_SCHEMA: Final[Option[str | None]] = Option(
+    "avroSchema",
+    _avro_schema,
+    None,
+    "Avro: a schema in JSON to read files with, by Avro's rules of resolution: fields that they lack get its "
+    "defaults.",
+    shown_default="each file's own",
+)
+
+COLUMNAR_OPTIONS: Final = (AVRO_SCHEMA, _DATETIME_REBASE_MODE, _INT96_REBASE_MODE)
+
+
+def rebase_modes(options: ParsedOptions) -> RebaseModes:
+    """Return how old dates are read.
+
+    Args:
+        options: of a table with `COLUMNAR_OPTIONS`.
+    """
+    return RebaseModes(options[_DATETIME_REBASE_MODE], options[_INT96_REBASE_MODE])

@@ -1,0 +1,159 @@
+"""Avro's types as the columns that Spark's reader makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from headwater.readers.files.column_types import Column, Conversion, UnfitTypeError, find_name
+from headwater.readers.files.rebase import Rebase
+from headwater.readers.formats.avro.columns import arrow_type, chosen_type, widened
+from headwater.readers.formats.avro.types import (
+    ArrayType,
+    AvroMapType,
+    AvroType,
+    FixedType,
+    PrimitiveType,
+    RecordType,
+    UnionType,
+)
+
+compute: Any = pyarrow.compute
+_DAY_MS = 86_400_000
+
+
+def read_as(written: AvroType, wanted: Any) -> AvroType:  # noqa: PLR0911 - a case for each type
+    """Return the type that a value is decoded as: without its meaning where a plain number is wanted."""
+    match written:
+        case PrimitiveType() if _is_plain(wanted):
+            return PrimitiveType(written.kind)
+        case FixedType() if _is_plain(wanted):
+            return replace(written, decimal=None)
+        case ArrayType() if pa.types.is_list(wanted):
+            return ArrayType(read_as(written.items, wanted.value_type))
+        case AvroMapType() if pa.types.is_map(wanted):
+            return AvroMapType(read_as(written.values, wanted.item_type))
+        case RecordType() if pa.types.is_struct(wanted):
+            return _record_as(written, wanted)
+        case UnionType() if len(written.without_null) == 1:
+            return UnionType(tuple(read_as(branch, wanted) for branch in written.branches))
+    return written
+
+
+def _is_plain(wanted: Any) -> bool:
+    types = pa.types
+    return bool(types.is_integer(wanted) or types.is_floating(wanted) or types.is_binary(wanted))
+
+
+def _record_as(written: RecordType, wanted: Any) -> RecordType:
+    kinds = {each.name.lower(): each.type for each in wanted}
+    fields = [
+        replace(field, type=read_as(field.type, kinds[field.name.lower()]))
+        if field.name.lower() in kinds
+        else field
+        for field in written.fields
+    ]
+    return replace(written, fields=tuple(fields))
+
+
+def decoded_type(read: AvroType, wanted: Any, path: str) -> Any:
+    """Return the Arrow type of a decoded value. The branches of a union have the names that are wanted.
+
+    Raises:
+        UnfitTypeError: a union has not as many branches as the struct in the schema has fields.
+    """
+    chosen = chosen_type(read)
+    match chosen:
+        case ArrayType() if pa.types.is_list(wanted):
+            return pa.list_(decoded_type(chosen.items, wanted.value_type, path))
+        case AvroMapType() if pa.types.is_map(wanted):
+            return pa.map_(pa.string(), decoded_type(chosen.values, wanted.item_type, path))
+        case RecordType() if pa.types.is_struct(wanted):
+            kinds = {each.name.lower(): each.type for each in wanted}
+            return pa.struct(
+                [
+                    (each.name, decoded_type(each.type, kinds.get(each.name.lower(), pa.null()), path))
+                    for each in chosen.fields
+                ]
+            )
+        case UnionType() if pa.types.is_struct(wanted) and widened(chosen) is None:
+            branches = chosen.without_null
+            if len(branches) != wanted.num_fields:
+                raise UnfitTypeError(
+                    f"{path} is a union of {len(branches)} types in this file and {wanted} in the schema"
+                )
+            return pa.struct(
+                [
+                    (field.name, decoded_type(branch, field.type, path))
+                    for field, branch in zip(wanted, branches, strict=True)
+                ]
+            )
+    return arrow_type(chosen, path)
+
+
+def wanted_fields(record: RecordType, columns: pa.Schema) -> dict[str, pa.Field[Any]]:
+    """Return the columns of the schema by the names of the record's fields that they are read from.
+
+    Raises:
+        UnfitTypeError: a column is several fields, if case does not count.
+    """
+    names = [field.name for field in record.fields]
+    found = {find_name(names, field.name, f"column {field.name!r}"): field for field in columns}
+    return {name: field for name, field in found.items() if name is not None}
+
+
+def avro_conversion(  # noqa: PLR0911 - a case for each type
+    found: Any, wanted: Any, rebase: Rebase
+) -> Conversion:
+    """Return what makes the wanted type of a leaf.
+
+    Args:
+        found: the Arrow type that it is decoded as (`read_as`).
+        wanted: the type in the schema.
+        rebase: what becomes of old dates.
+
+    Raises:
+        UnfitTypeError: Spark's reader does not take the one as the other.
+    """
+    types = pa.types
+    if types.is_date(found) and wanted == found:
+        return rebase.dates
+    if types.is_timestamp(found) and wanted == found:
+        return lambda column: rebase.timestamps(column.view(pa.int64()), wanted)
+    if found == wanted or (found, wanted) in _WIDER:
+        return lambda column: column.cast(wanted)
+    if types.is_int32(found) and types.is_date(wanted):
+        return lambda column: rebase.dates(column.view(wanted))
+    if types.is_date(found) and types.is_timestamp(wanted) and wanted.tz is None:
+        return lambda column: rebase.dates(column).cast(wanted)
+    if types.is_int64(found) and types.is_timestamp(wanted):
+        return lambda column: rebase.timestamps(compute.multiply_checked(column, 1000), wanted)
+    if types.is_int64(found) and types.is_date(wanted):
+        return lambda column: compute.divide(column, _DAY_MS).cast(pa.int32()).view(wanted)
+    if types.is_int64(found) and types.is_duration(wanted):
+        return lambda column: column.view(wanted)
+    if types.is_decimal(found) and types.is_decimal(wanted):
+        return _decimal(found, wanted)
+    raise UnfitTypeError
+
+
+_WIDER = {
+    (pa.int32(), pa.int64()),
+    (pa.int32(), pa.float64()),
+    (pa.float32(), pa.float64()),
+}
+
+
+def _decimal(found: Any, wanted: Any) -> Conversion:
+    if found.precision - found.scale > wanted.precision - wanted.scale:
+        raise UnfitTypeError
+
+    def convert(column: Column) -> Column:
+        if wanted.scale < found.scale:
+            column = compute.round(column, ndigits=wanted.scale, round_mode="half_towards_infinity")
+        return column.cast(wanted)
+
+    return convert

@@ -1,0 +1,143 @@
+"""Columns of a file as columns of the schema: by name at every level, and by conversions of their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+Column: TypeAlias = Any
+"""An array of pyarrow's."""
+
+Conversion: TypeAlias = Callable[[Column], Column]
+
+LeafConversion: TypeAlias = Callable[[Any, Any, int], Conversion]
+"""How a leaf is converted: its type in the file, the wanted one, its number in the file's order of leaves.
+
+Raises `UnfitTypeError` if it cannot be.
+"""
+
+
+class UnfitTypeError(ValueError):
+    """A column of a file cannot be read as the schema has it. The text tells which, and why."""
+
+
+def conversion(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int = 0) -> Conversion:
+    """Return what makes a column of the wanted type out of one of the file's.
+
+    Args:
+        found: the type in the file.
+        wanted: the type in the schema.
+        leaf: converts what has no parts.
+        path: of the column, for messages.
+        first: the number of its first leaf.
+
+    Raises:
+        UnfitTypeError: the file's column cannot be read as the wanted type.
+    """
+    if isinstance(found, pa.BaseExtensionType):
+        inner = conversion(found.storage_type, wanted, leaf, path, first)
+        return lambda column: inner(column.storage)
+    types = pa.types
+    if types.is_struct(found) and types.is_struct(wanted):
+        return _struct(found, wanted, leaf, path, first)
+    if types.is_map(found) and types.is_map(wanted):
+        return _map(found, wanted, leaf, path, first)
+    if is_list(found) and types.is_list(wanted):
+        return _list(found, wanted, leaf, path, first)
+    if types.is_nested(found) or types.is_nested(wanted):
+        raise UnfitTypeError(f"{path} is {found} in this file and {wanted} in the schema")
+    try:
+        return leaf(found, wanted, first)
+    except UnfitTypeError as error:
+        reason = f": {error}" if str(error) else ""
+        raise UnfitTypeError(f"{path} is {found} in this file and {wanted} in the schema{reason}") from None
+
+
+def find_name(names: Iterable[str], wanted: str, path: str) -> str | None:
+    """Return the name that is the wanted one, in any case; None if there is none.
+
+    Raises:
+        UnfitTypeError: several are.
+    """
+    found = [name for name in names if name.lower() == wanted.lower()]
+    if len(found) > 1:
+        raise UnfitTypeError(f"{path} is {' and '.join(found)} in this file: case does not count")
+    return found[0] if found else None
+
+
+def is_list(kind: Any) -> bool:
+    """Whether a type is a list of any layout."""
+    types = pa.types
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+        or types.is_list_view(kind)
+        or types.is_large_list_view(kind)
+    )
+
+
+def leaf_count(kind: Any) -> int:
+    """Return how many leaves a type has."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return leaf_count(kind.storage_type)
+    if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind):
+        return sum(leaf_count(kind.field(at).type) for at in range(kind.num_fields))
+    return 1
+
+
+def _struct(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> Conversion:
+    parts: list[tuple[int, Conversion] | None] = []
+    for field in wanted:
+        below = f"{path}.{field.name}"
+        name = find_name((each.name for each in found), field.name, below)
+        if name is None:
+            parts.append(None)
+            continue
+        at = found.get_field_index(name)
+        before = first + sum(leaf_count(found.field(other).type) for other in range(at))
+        parts.append((at, conversion(found.field(at).type, field.type, leaf, below, before)))
+
+    def convert(column: Any) -> Column:
+        children = [
+            pa.nulls(len(column), field.type) if part is None else part[1](column.field(part[0]))
+            for field, part in zip(wanted, parts, strict=True)
+        ]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=column.is_null())
+
+    return convert
+
+
+def _map(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> Conversion:
+    key = conversion(found.key_type, wanted.key_type, leaf, f"{path}.key", first)
+    after = first + leaf_count(found.key_type)
+    value = conversion(found.item_type, wanted.item_type, leaf, f"{path}.value", after)
+
+    def convert(column: Any) -> Column:
+        entries = pa.StructArray.from_arrays(
+            [key(column.keys), value(column.items)], fields=[wanted.key_field, wanted.item_field]
+        )
+        return _with_child(column, wanted, entries)
+
+    return convert
+
+
+def _list(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> Conversion:
+    item = conversion(found.value_type, wanted.value_type, leaf, f"{path}.element", first)
+
+    def convert(column: Any) -> Column:
+        if not pa.types.is_list(column.type):
+            column = column.cast(pa.list_(column.type.value_field))
+        return _with_child(column, wanted, item(column.values))
+
+    return convert
+
+
+def _with_child(column: Any, kind: pa.DataType, child: Column) -> Column:
+    """Return the lists of a column with other elements, as many as before."""
+    validity, offsets = column.buffers()[:2]
+    return pa.Array.from_buffers(
+        kind, len(column), [validity, offsets], offset=column.offset, children=[child]
+    )

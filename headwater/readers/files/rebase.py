@@ -1,0 +1,141 @@
+"""Old dates: Spark 2, and newer ones in the mode LEGACY, wrote them by the Julian calendar until 1582."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.files.column_types import Conversion
+from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
+
+compute: Any = pyarrow.compute
+_DAY_US: Final = 86_400_000_000
+_FIRST_YEAR: Final = -719_164
+"""The first day of the year 1, by the Julian calendar."""
+_STEPS: Final = {
+    -682_945: -1,
+    -646_420: -1,
+    -609_895: -1,
+    -536_845: -1,
+    -500_320: -1,
+    -463_795: -1,
+    -390_745: -1,
+    -354_220: -1,
+    -317_695: -1,
+    -244_645: -1,
+    -208_120: -1,
+    -171_595: -1,
+    -141_427: 10,
+}
+"""From which day on the calendars are so many days further apart: from the last one on they are one."""
+_CALENDAR_DAY: Final = -141_427
+_CALENDAR_US: Final = -2_208_988_800_000_000
+"""Before this time, the year 1900, clocks went otherwise in some zone, or the calendar was another."""
+
+
+@dataclass(frozen=True)
+class Rebase:
+    """What becomes of the old times of one file.
+
+    Attributes:
+        url: of the file, for errors.
+        modes: of this file.
+        zone: of the writer.
+    """
+
+    url: str
+    modes: RebaseModes
+    zone: str | None = None
+
+    @classmethod
+    def of(cls, url: str, metadata: Mapping[bytes, bytes] | None, modes: RebaseModes) -> Rebase:
+        """Return what a file's own notes say; what the user said if Spark did not write it."""
+        notes = {
+            key.removeprefix(b"org.apache.spark.").decode(): value.decode()
+            for key, value in (metadata or {}).items()
+            if key.startswith(b"org.apache.spark.")
+        }
+        version = notes.get("version")
+        if version is None:
+            return cls(url, modes)
+        return cls(
+            url,
+            RebaseModes(
+                "LEGACY" if version < "3.0.0" or "legacyDateTime" in notes else "CORRECTED",
+                "LEGACY" if version < "3.1.0" or "legacyINT96" in notes else "CORRECTED",
+            ),
+            notes.get("timeZone"),
+        )
+
+    @property
+    def is_none(self) -> bool:
+        """Whether all times are as they are stored."""
+        return self.modes == RebaseModes()
+
+    def dates(self, column: Any) -> Any:
+        """Return days as the proleptic Gregorian calendar counts them."""
+        if self.modes.datetime == "CORRECTED" or not self._has_before(column.view(pa.int32()), _CALENDAR_DAY):
+            return column
+        self._check(self.modes.datetime)
+        return self._days(column.view(pa.int32())).cast(pa.int32()).view(pa.date32())
+
+    def timestamps(self, micros: Any, kind: Any) -> Any:
+        """Return microseconds as times of this type. Those without a zone are never rebased."""
+        if kind.tz is None:
+            return micros.view(kind)
+        return self._timestamps(micros, self.modes.datetime).view(kind)
+
+    def int96(self, kind: Any) -> Conversion:
+        """Return what makes times of those that pyarrow reads as microseconds."""
+        if kind.tz is None:
+            return lambda column: column.view(pa.int64()).view(kind)
+        return lambda column: self._timestamps(column.view(pa.int64()), self.modes.int96).view(kind)
+
+    def _timestamps(self, micros: Any, mode: RebaseMode) -> Any:
+        if mode == "CORRECTED" or not self._has_before(micros, _CALENDAR_US):
+            return micros
+        self._check(mode)
+        if self.zone not in {"UTC", "Etc/UTC", "GMT", "Z", "+00:00"}:
+            raise CorruptRecordError(
+                f"the file has timestamps before 1900 by the clocks of then, in the zone {self.zone or '?'}: "
+                "such ones are read of UTC only",
+                source="files",
+                split=self.url,
+            )
+        # Towards zero, so one day less before 1970.
+        days = compute.divide(micros, _DAY_US)
+        is_less = compute.less(micros, compute.multiply(days, _DAY_US))
+        days = compute.subtract(days, compute.cast(is_less, pa.int64()))
+        within = compute.subtract(micros, compute.multiply(days, _DAY_US))
+        return compute.add(compute.multiply(self._days(days), _DAY_US), within)
+
+    def _days(self, days: Any) -> Any:
+        if self._has_before(days, _FIRST_YEAR):
+            raise CorruptRecordError(
+                "the file has dates before the year 1 by the Julian calendar: these are not read",
+                source="files",
+                split=self.url,
+            )
+        moved = compute.add(compute.cast(days, pa.int64()), 2)
+        for day, step in _STEPS.items():
+            is_later = compute.cast(compute.greater_equal(days, day), pa.int64())
+            moved = compute.add(moved, compute.multiply(is_later, step))
+        return moved
+
+    def _check(self, mode: RebaseMode) -> None:
+        if mode == "EXCEPTION":
+            raise CorruptRecordError(
+                "the file has dates before 1582-10-15 or times before 1900, and does not say by which "
+                "calendar: set datetimeRebaseMode or int96RebaseMode to CORRECTED or LEGACY",
+                source="files",
+                split=self.url,
+            )
+
+    def _has_before(self, numbers: Any, bound: int) -> bool:
+        least = compute.min(numbers).as_py()
+        return bool(least is not None and least < bound)

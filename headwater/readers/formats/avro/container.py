@@ -1,0 +1,246 @@
+"""Avro's container files: a header with the schema, and blocks of values, each with a marker after it."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.readers.formats.avro.decoder import AvroDecoder
+from headwater.readers.formats.avro.types import ArrayType, RecordType
+from headwater.readers.formats.format import Spans
+
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
+_MOST_BYTES: Final = 1 << 30
+_SCAN_BYTES: Final = 1 << 20
+_CHECKSUM_BYTES: Final = 4
+
+
+class ContainerError(ValueError):
+    """A file is no container of Avro, or a damaged one.
+
+    Attributes:
+        position: the byte where it was noticed.
+    """
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(reason)
+        self.position = position
+
+
+@dataclass(frozen=True)
+class ContainerHeader:
+    """What a file says of itself.
+
+    Attributes:
+        metadata: by names; the schema is ``avro.schema``.
+        sync: the marker before and after each block.
+        size: how long the header is.
+    """
+
+    metadata: Mapping[bytes, bytes]
+    sync: bytes
+    size: int
+
+    @property
+    def schema(self) -> str:
+        """The schema that the values were written with, as JSON."""
+        return self.metadata.get(b"avro.schema", b"").decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class ContainerBlock:
+    """Some values, one after the other, decompressed.
+
+    Attributes:
+        rows: how many.
+        content: their bytes.
+        start: where the block begins in the file.
+        stop: the position after it.
+    """
+
+    rows: int
+    content: bytes
+    start: int
+    stop: int
+
+
+def read_header(file: Any) -> ContainerHeader:
+    """Read the header of a file from its beginning.
+
+    Raises:
+        ContainerError: this is no container of Avro.
+    """
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise ContainerError("it does not begin as one", 0)
+    metadata: dict[bytes, bytes] = {}
+    while count := _number(file):
+        if count < 0:
+            # Then the size of the entries follows.
+            _number(file)
+        for _ in range(abs(count)):
+            key = _exactly(file, _number(file))
+            metadata[key] = _exactly(file, _number(file))
+    return ContainerHeader(metadata, _exactly(file, _SYNC_BYTES), file.tell())
+
+
+def read_blocks(file: Any, header: ContainerHeader, start: int, stop: int) -> Iterator[ContainerBlock]:
+    """Yield the blocks of a range: those whose marker before them begins in it.
+
+    Args:
+        file: an open file, anywhere.
+        header: of the file.
+        start: the first byte of the range.
+        stop: the first byte after it.
+
+    Raises:
+        ContainerError: the file is damaged.
+    """
+    codec = header.metadata.get(b"avro.codec", b"null").decode("utf-8", "replace")
+    decompress = _CODECS.get(codec)
+    if decompress is None:
+        raise ContainerError(f"its codec {codec!r} is not one of {', '.join(_CODECS)}", 0)
+    at = _after_marker(file, header, start)
+    while at is not None and at - _SYNC_BYTES < stop:
+        file.seek(at)
+        if not file.read(1):
+            return
+        file.seek(at)
+        rows = _number(file)
+        size = _number(file)
+        if rows < 0:
+            raise ContainerError(f"a block of {rows} values", at)
+        packed = _exactly(file, size)
+        if _exactly(file, _SYNC_BYTES) != header.sync:
+            raise ContainerError("a block without its marker", at)
+        try:
+            content = decompress(packed)
+        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, pa.ArrowException) as error:
+            raise ContainerError(f"a block cannot be decompressed ({codec}): {error}", at) from error
+        following = file.tell()
+        yield ContainerBlock(rows, content, at, following)
+        at = following
+
+
+class ContainerDecoder:
+    """Decodes blocks: their values are the elements of an array, which the kernel takes as one value.
+
+    Args:
+        writer: the schema of the file.
+        reader: the fields that are wanted.
+    """
+
+    def __init__(self, writer: RecordType, reader: RecordType) -> None:
+        self._decoder = AvroDecoder(
+            ArrayType(reader), corrupt_column=False, header=0, writer=lambda _id, _row: ArrayType(writer)
+        )
+
+    def append(self, block: ContainerBlock) -> None:
+        """Decode a block into the next rows.
+
+        Raises:
+            ContainerError: one of its values cannot be read. The block gives no rows then.
+        """
+        if block.rows == 0:
+            return
+        data = b"".join((_long(block.rows), block.content, b"\0"))
+        array = np.frombuffer(data, np.uint8)
+        spans = Spans(array, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        bad = self._decoder.append(spans)
+        if bad is not None:
+            reason = self._decoder.reason(int(bad.reasons[0]))
+            raise ContainerError(f"a block of values cannot be read: {reason}", block.start)
+
+    def finish(self) -> pa.RecordBatch:
+        """Return the rows since the last call."""
+        (blocks,) = self._decoder.finish()
+        rows: Any = blocks
+        return pa.RecordBatch.from_struct_array(rows.values)
+
+
+def _number(file: Any) -> int:
+    """Read a long: 7 bits a byte, the lowest first; even numbers are those that are not below 0."""
+    bits = 0
+    for shift in range(0, 70, 7):
+        byte = _exactly(file, 1)[0]
+        bits |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (bits >> 1) ^ -(bits & 1)
+    raise ContainerError("a number of more than 10 bytes", file.tell())
+
+
+def _long(value: int) -> bytes:
+    bits = value << 1
+    out = bytearray()
+    while bits >= 0x80:
+        out.append((bits & 0x7F) | 0x80)
+        bits >>= 7
+    out.append(bits)
+    return bytes(out)
+
+
+def _exactly(file: Any, size: int) -> bytes:
+    at = file.tell()
+    if not 0 <= size <= _MOST_BYTES:
+        raise ContainerError(f"a length of {size} bytes", at)
+    data: bytes = file.read(size)
+    if len(data) < size:
+        raise ContainerError("it ends in the middle", at)
+    return data
+
+
+def _after_marker(file: Any, header: ContainerHeader, start: int) -> int | None:
+    """Return where the first block begins whose marker begins at ``start`` or after it; None without one."""
+    if start <= header.size - _SYNC_BYTES:
+        return header.size
+    at = start
+    kept: bytes = b""
+    file.seek(at)
+    while data := file.read(_SCAN_BYTES):
+        buffer = kept + data
+        found: int = buffer.find(header.sync)
+        if found >= 0:
+            return at + found + _SYNC_BYTES
+        kept = buffer[-(_SYNC_BYTES - 1) :]
+        at += len(buffer) - len(kept)
+    return None
+
+
+def _snappy(data: bytes) -> bytes:
+    """Decompress a block of snappy, which ends with the checksum of its content."""
+    packed = data[:-_CHECKSUM_BYTES]
+    size = 0
+    for at, byte in enumerate(packed[:5]):
+        size |= (byte & 0x7F) << (7 * at)
+        if byte < 0x80:
+            break
+    if size > _MOST_BYTES:
+        raise ValueError(f"a block of {size} bytes")
+    found: bytes = pa.Codec("snappy").decompress(packed, size, asbytes=True)
+    if zlib.crc32(found) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
+        raise ValueError("its checksum is another one")
+    return found
+
+
+def _zstandard(data: bytes) -> bytes:
+    stream: Any = io.BytesIO(data)
+    found: bytes = pa.CompressedInputStream(stream, "zstd").read()
+    return found
+
+
+_CODECS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "null": lambda data: data,
+    "deflate": lambda data: zlib.decompress(data, -zlib.MAX_WBITS),
+    "snappy": _snappy,
+    "bzip2": bz2.decompress,
+    "xz": lzma.decompress,
+    "zstandard": _zstandard,
+}

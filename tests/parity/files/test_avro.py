@@ -1,0 +1,149 @@
+"""Avro files as spark-avro reads them: types as other types, codecs, several blocks, damaged files."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from typing import Any
+
+import fastavro
+import pytest
+
+from tests.parity.files.files_parity import Failed, FilesParity, reading
+
+WRITTEN: dict[str, tuple[Any, list[Any]]] = {
+    "boolean": ("boolean", [True, False]),
+    "int": ("int", [1, -5, 2**31 - 1]),
+    "long": ("long", [1, -5, 90_000_000]),
+    "float": ("float", [1.5, float("nan")]),
+    "double": ("double", [1.5, -0.0]),
+    "string": ("string", ["a", "grüß"]),
+    "bytes": ("bytes", [b"a", b"\xff"]),
+    "fixed": ({"type": "fixed", "name": "fx", "size": 4}, [b"abcd"]),
+    "enum": ({"type": "enum", "name": "e", "symbols": ["A", "B"]}, ["A", "B"]),
+    "date": ({"type": "int", "logicalType": "date"}, [19_000, -719_162]),
+    "time-millis": ({"type": "int", "logicalType": "time-millis"}, [5]),
+    "time-micros": ({"type": "long", "logicalType": "time-micros"}, [5]),
+    "timestamp-millis": ({"type": "long", "logicalType": "timestamp-millis"}, [1500, -1]),
+    "timestamp-micros": ({"type": "long", "logicalType": "timestamp-micros"}, [1500, -1]),
+    "local-timestamp-millis": ({"type": "long", "logicalType": "local-timestamp-millis"}, [1500]),
+    "local-timestamp-micros": ({"type": "long", "logicalType": "local-timestamp-micros"}, [1500]),
+    "timestamp-nanos": ({"type": "long", "logicalType": "timestamp-nanos"}, [1500]),
+    "decimal": (
+        {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2},
+        [b"\x01\x00", b"\xff"],
+    ),
+    "fixed decimal": (
+        {"type": "fixed", "name": "fd", "size": 5, "logicalType": "decimal", "precision": 10, "scale": 2},
+        [b"\0\0\0\1\0"],
+    ),
+    "uuid": ({"type": "string", "logicalType": "uuid"}, ["123e4567-e89b-12d3-a456-426614174000"]),
+    "array": ({"type": "array", "items": ["null", "int"]}, [[1, None, 2], []]),
+    "map": ({"type": "map", "values": "int"}, [{"a": 1}, {}]),
+    "record": (
+        {
+            "type": "record",
+            "name": "r",
+            "fields": [{"name": "A", "type": "int"}, {"name": "b", "type": "string"}],
+        },
+        [{"A": 1, "b": "x"}],
+    ),
+    "int or long": (["int", "long"], [1, 2**40]),
+    "float or double": (["float", "double"], [1.5]),
+    "int or string": (["null", "int", "string"], [1, "a", None]),
+    "optional int": (["int", "null"], [1, None]),
+    "only string": (["string"], ["a"]),
+}
+READ = (
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date"),
+    *("timestamp", "timestamp_ntz", "decimal(9,2)", "decimal(10,2)", "decimal(12,3)", "decimal(12,1)"),
+    *("decimal(20,0)", "array<int>", "array<bigint>", "map<string,int>", "map<string,bigint>"),
+    *(
+        "struct<a:int,b:string>",
+        "struct<B:string,c:int>",
+        "struct<member0:int,member1:string>",
+        "struct<a:int>",
+    ),
+)
+CODECS = ("null", "deflate", "snappy", "bzip2", "xz", "zstandard")
+_TOP = {"type": "record", "name": "top"}
+
+
+def refused(written: str, read: str | None) -> bool:
+    """Whether Spark reads and we refuse: times as days that they are not."""
+    return read == "date" and "time" in written and written != "time-millis"
+
+
+def avro(kind: Any, values: list[Any], codec: str = "null", interval: int = 16_000) -> bytes:
+    """Return a file with the column ``c``. Values of logical types are those that stand in the bytes."""
+    out = io.BytesIO()
+    schema = fastavro.parse_schema({**_TOP, "fields": [{"name": "c", "type": _plain(kind)}]})
+    fastavro.writer(
+        out,
+        schema,
+        [{"c": value} for value in values],
+        codec=codec,
+        sync_interval=interval,
+        sync_marker=b"S" * 16,
+    )
+    written = json.dumps({**_TOP, "fields": [{"name": "c", "type": kind}]}).encode()
+    data = out.getvalue()
+    begin = data.index(b"avro.schema") + len(b"avro.schema")
+    stream = io.BytesIO(data[begin:])
+    fastavro.schemaless_reader(stream, "bytes", None)
+    field = io.BytesIO()
+    fastavro.schemaless_writer(field, "bytes", written)
+    return data[:begin] + field.getvalue() + stream.read()
+
+
+def _plain(kind: Any) -> Any:
+    if isinstance(kind, dict):
+        return {key: _plain(each) for key, each in kind.items() if key != "logicalType"}
+    return [_plain(each) for each in kind] if isinstance(kind, list) else kind
+
+
+def compare(parity: FilesParity, written: str, read: str | None) -> None:
+    how = reading("avro", None if read is None else f"c {read}")
+    sparks, ours = parity.both(how, [avro(*WRITTEN[written])])
+    if refused(written, read):
+        assert isinstance(ours[0], Failed)
+    else:
+        assert ours == sparks, (written, read)
+
+
+def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: random.Random) -> None:
+    for written in rng.sample(sorted(WRITTEN), 5):
+        compare(parity, written, None)
+        compare(parity, written, rng.choice(READ))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
+    for read in (None, *READ):
+        compare(parity, written, read)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_files_of_every_codec_are_read(parity: FilesParity, streaming: bool) -> None:
+    kind, _ = WRITTEN["int or string"]
+    values = [each for number in range(3_000) for each in (number, str(number), None)]
+    files = [avro(kind, values, codec, interval=4_000) for codec in CODECS]
+    found = parity.same(
+        reading("avro", "c struct<member0:int,member1:string>"), [*files, avro(kind, [])], streaming=streaming
+    )
+    assert isinstance(found[0], list)
+    assert len(found[0]) == 9_000
+
+
+def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng: random.Random) -> None:
+    good = avro("long", list(range(20_000)), "deflate", interval=4_000)
+    files = [good, b"no avro", good[:10], good[: len(good) // 2], good[: len(good) // 2] + b"x" * 100]
+    how = reading("avro", "c bigint")
+    assert all(isinstance(each, Failed) for each in parity.same(how, files[1:], one_by_one=True))
+    skipping = reading("avro", "c bigint", ignoreCorruptFiles="true")
+    found = parity.same(skipping, files)
+    assert isinstance(found[0], list)
+    assert len(found[0]) == 20_000

@@ -1,0 +1,120 @@
+"""Parquet as Spark's vectorized reader reads it: every type as every other one, names, and damaged files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import random
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.parity.files.files_parity import Failed, FilesParity, reading
+
+DATES = [dt.date(2024, 1, 1), None, dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1582, 10, 14)]
+MICROS = [1, None, -62_135_596_800_000_000, 253_402_300_799_999_999, -1, -11_644_473_600_000_001]
+MILLIS = [None if each is None else each // 1000 for each in MICROS]
+NANOS = [1_704_070_923_000_004_000, None, -9_223_372_036_854_775_000, 9_223_372_036_854_775_000]
+SMALL = [Decimal("1.23"), None, Decimal("-1234567.89")]
+OLD: dict[str, Any] = {"use_deprecated_int96_timestamps": True}
+INTEGERS: dict[str, Any] = {"store_decimal_as_integer": True}
+
+WRITTEN: dict[str, tuple[pa.Array[Any], dict[str, Any]]] = {
+    "boolean": (pa.array([True, None, False]), {}),
+    "int8": (pa.array([1, None, -128], pa.int8()), {}),
+    "int16": (pa.array([1, None, -32768], pa.int16()), {}),
+    "int32": (pa.array([1, None, -(2**31)], pa.int32()), {}),
+    "int64": (pa.array([1, None, -(2**63)], pa.int64()), {}),
+    "uint8": (pa.array([1, None, 255], pa.uint8()), {}),
+    "uint16": (pa.array([1, None, 65535], pa.uint16()), {}),
+    "uint32": (pa.array([1, None, 2**32 - 1], pa.uint32()), {}),
+    "uint64": (pa.array([1, None, 2**64 - 1], pa.uint64()), {}),
+    "float16": (pa.array([1, None, 2.5], pa.float16()), {}),
+    "float32": (pa.array([1, None, float("nan"), -0.0], pa.float32()), {}),
+    "float64": (pa.array([1, None, float("inf"), -0.0], pa.float64()), {}),
+    "string": (pa.array(["a", None, "", "grüß"]), {}),
+    "binary": (pa.array([b"a", None, b"\xff"]), {}),
+    "fixed": (pa.array([b"ab", None, b"\xff\x00"], pa.binary(2)), {}),
+    "date": (pa.array(DATES), {}),
+    "millis": (pa.array(MILLIS, pa.timestamp("ms")), {}),
+    "micros": (pa.array(MICROS, pa.timestamp("us")), {}),
+    "nanos": (pa.array([1, None, -1], pa.timestamp("ns")), {}),
+    "millis utc": (pa.array(MILLIS, pa.timestamp("ms", "UTC")), {}),
+    "micros utc": (pa.array(MICROS, pa.timestamp("us", "UTC")), {}),
+    "nanos utc": (pa.array([1, None, -1], pa.timestamp("ns", "UTC")), {}),
+    "int96": (pa.array(NANOS, pa.timestamp("ns")), OLD),
+    "time millis": (pa.array([1, None, 86_399_999], pa.time32("ms")), {}),
+    "time micros": (pa.array([1, None, 86_399_999_999], pa.time64("us")), {}),
+    "time nanos": (pa.array([1, None, 86_399_999_999_999], pa.time64("ns")), {}),
+    "decimal 9 as int": (pa.array(SMALL, pa.decimal128(9, 2)), INTEGERS),
+    "decimal 18 as int": (pa.array(SMALL, pa.decimal128(18, 2)), INTEGERS),
+    "decimal 9": (pa.array(SMALL, pa.decimal128(9, 2)), {}),
+    "decimal 38": (pa.array(SMALL, pa.decimal128(38, 2)), {}),
+    "duration": (pa.array([1, None, 5], pa.duration("us")), {}),
+    "dictionary": (pa.array(["a", None, "b"]).dictionary_encode(), {}),
+    "nothing": (pa.nulls(3), {}),
+    "large string": (pa.array(["a", None, "b"], pa.large_string()), {}),
+    "uuid": (pa.array([b"0" * 16, None, b"1" * 16], pa.uuid()), {}),
+    "json": (pa.array(["{}", None, "1"], pa.json_()), {}),
+    "list": (pa.array([[1], None, [], [None, 2]], pa.list_(pa.int32())), {}),
+    "old list": (pa.array([[1], None, []], pa.list_(pa.int32())), {"use_compliant_nested_type": False}),
+    "large list": (pa.array([[1], None, []], pa.large_list(pa.int32())), {}),
+    "map": (pa.array([[("a", 1)], None, [], [("b", None)]], pa.map_(pa.string(), pa.int32())), {}),
+    "struct": (
+        pa.array([{"A": 1, "b": "x"}, None, {"A": None}], pa.struct([("A", pa.int32()), ("b", pa.string())])),
+        {},
+    ),
+    "list of structs": (
+        pa.array([[{"A": 1}, None], None], pa.list_(pa.struct([("A", pa.int32()), ("b", pa.string())]))),
+        {},
+    ),
+}
+READ = (
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date"),
+    *("timestamp", "timestamp_ntz", "decimal(9,2)", "decimal(10,2)", "decimal(11,4)", "decimal(20,0)"),
+    *("decimal(38,2)", "decimal(38,10)", "array<int>", "array<bigint>", "array<string>", "map<string,int>"),
+    *("map<string,bigint>", "struct<a:int,b:string>", "struct<a:bigint>", "struct<B:string,c:int>"),
+    "array<struct<a:bigint,c:date>>",
+)
+REFUSED = {
+    ("decimal 9", "binary"): "decimals as bytes",
+    ("decimal 38", "binary"): "decimals as bytes",
+    ("uint32", "double"): "unsigned numbers as signed ones",
+    ("time micros", None): "time of day",
+    ("time nanos", None): "time of day",
+}
+"""What Spark reads and we refuse: written as, read as (None: inferred), the entry of the list."""
+
+
+def parquet(written: str) -> bytes:
+    array, how = WRITTEN[written]
+    out = io.BytesIO()
+    pq.write_table(pa.table({"c": array}), out, **how)
+    return out.getvalue()
+
+
+def compare(parity: FilesParity, written: str, read: str | None) -> None:
+    how = reading("parquet", None if read is None else f"c {read}")
+    sparks, ours = parity.both(how, [parquet(written)])
+    if (written, read) in REFUSED:
+        assert isinstance(ours[0], Failed)
+    else:
+        assert ours == sparks, (written, read)
+
+
+def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: random.Random) -> None:
+    for written in rng.sample(sorted(WRITTEN), 6):
+        compare(parity, written, None)
+        for read in rng.sample(READ, 2):
+            compare(parity, written, read)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
+    for read in (None, *READ):
+        compare(parity, written, read)
