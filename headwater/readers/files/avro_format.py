@@ -14,7 +14,7 @@ from headwater.core.errors import CorruptRecordError, FormatSchemaError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.avro_types import avro_conversion, decoded_type, read_as, wanted_fields
-from headwater.readers.files.column_types import Conversion, UnfitTypeError, conversion
+from headwater.readers.files.column_types import ColumnConversion, UnfitTypeError, conversion
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.formats.avro.columns import arrow_schema
@@ -70,7 +70,7 @@ class AvroFormat(FileFormat):
 
 def _plan(
     record: RecordType, columns: pa.Schema, rebase: Rebase
-) -> tuple[list[RecordField], list[tuple[pa.Field[Any], Conversion]]]:
+) -> tuple[list[RecordField], list[tuple[pa.Field[Any], ColumnConversion]]]:
     """Return the fields that are decoded, and what each of them becomes."""
     wanted = wanted_fields(record, columns)
     fields = [
@@ -79,10 +79,10 @@ def _plan(
         if field.name in wanted
     ]
 
-    def convert_leaf(found: Any, kind: Any, _at: int) -> Conversion:
+    def convert_leaf(found: Any, kind: Any, _at: int) -> ColumnConversion:
         return avro_conversion(found, kind, rebase)
 
-    plan: list[tuple[pa.Field[Any], Conversion]] = []
+    plan: list[tuple[pa.Field[Any], ColumnConversion]] = []
     for field in fields:
         column = wanted[field.name]
         path = f"column {column.name!r}"

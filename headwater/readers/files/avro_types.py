@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from headwater.readers.files.column_types import Column, Conversion, UnfitTypeError, find_name
+from headwater.readers.files.column_types import AnyArray, ColumnConversion, UnfitTypeError, find_name
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.formats.avro.columns import arrow_type, chosen_type, widened
 from headwater.readers.formats.avro.types import (
@@ -107,7 +107,7 @@ def wanted_fields(record: RecordType, columns: pa.Schema) -> dict[str, pa.Field[
 
 def avro_conversion(  # noqa: PLR0911 - a case for each type
     found: Any, wanted: Any, rebase: Rebase
-) -> Conversion:
+) -> ColumnConversion:
     """Return what makes the wanted type of a leaf.
 
     Args:
@@ -147,11 +147,11 @@ _WIDER = {
 }
 
 
-def _decimal(found: Any, wanted: Any) -> Conversion:
+def _decimal(found: Any, wanted: Any) -> ColumnConversion:
     if found.precision - found.scale > wanted.precision - wanted.scale:
         raise UnfitTypeError
 
-    def convert(column: Column) -> Column:
+    def convert(column: AnyArray) -> AnyArray:
         if wanted.scale < found.scale:
             column = compute.round(column, ndigits=wanted.scale, round_mode="half_towards_infinity")
         return column.cast(wanted)

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-Column: TypeAlias = Any
+AnyArray: TypeAlias = Any
 """An array of pyarrow's."""
 
-Conversion: TypeAlias = Callable[[Column], Column]
+ColumnConversion: TypeAlias = Callable[[AnyArray], AnyArray]
 
-LeafConversion: TypeAlias = Callable[[Any, Any, int], Conversion]
+LeafConversion: TypeAlias = Callable[[Any, Any, int], ColumnConversion]
 """How a leaf is converted: its type in the file, the wanted one, its number in the file's order of leaves.
 
 Raises `UnfitTypeError` if it cannot be.
@@ -23,7 +23,44 @@ class UnfitTypeError(ValueError):
     """A column of a file cannot be read as the schema has it. The text tells which, and why."""
 
 
-def conversion(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int = 0) -> Conversion:
+class ColumnPlan:
+    """What becomes of the columns of one file: which are read, and what each is converted to.
+
+    Args:
+        found: the columns of the file.
+        columns: those of the schema that are wanted.
+        leaves: called with the name of a column of the file; returns what converts its leaves.
+
+    Raises:
+        UnfitTypeError: a column of the file cannot be read as the schema has it.
+    """
+
+    def __init__(self, found: pa.Schema, columns: pa.Schema, leaves: Callable[[str], LeafConversion]) -> None:
+        self._conversions: dict[str, ColumnConversion] = {}
+        fields: list[pa.Field[Any]] = []
+        for field in columns:
+            path = f"column {field.name!r}"
+            name = find_name(found.names, field.name, path)
+            if name is not None:
+                kind = found.field(name).type
+                self._conversions[name] = conversion(kind, field.type, leaves(name), path)
+                fields.append(field)
+        self._schema = pa.schema(fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to be read, as the file spells them."""
+        return list(self._conversions)
+
+    def converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the schema's columns; with one of nulls if there is none, for its rows."""
+        if not self._conversions:
+            return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], names=[""])
+        arrays = [convert(batch.column(name)) for name, convert in self._conversions.items()]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def conversion(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int = 0) -> ColumnConversion:
     """Return what makes a column of the wanted type out of one of the file's.
 
     Args:
@@ -88,8 +125,8 @@ def leaf_count(kind: Any) -> int:
     return 1
 
 
-def _struct(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> Conversion:
-    parts: list[tuple[int, Conversion] | None] = []
+def _struct(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
+    parts: list[tuple[int, ColumnConversion] | None] = []
     for field in wanted:
         below = f"{path}.{field.name}"
         name = find_name((each.name for each in found), field.name, below)
@@ -100,7 +137,7 @@ def _struct(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int
         before = first + sum(leaf_count(found.field(other).type) for other in range(at))
         parts.append((at, conversion(found.field(at).type, field.type, leaf, below, before)))
 
-    def convert(column: Any) -> Column:
+    def convert(column: Any) -> AnyArray:
         children = [
             pa.nulls(len(column), field.type) if part is None else part[1](column.field(part[0]))
             for field, part in zip(wanted, parts, strict=True)
@@ -110,12 +147,12 @@ def _struct(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int
     return convert
 
 
-def _map(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> Conversion:
+def _map(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
     key = conversion(found.key_type, wanted.key_type, leaf, f"{path}.key", first)
     after = first + leaf_count(found.key_type)
     value = conversion(found.item_type, wanted.item_type, leaf, f"{path}.value", after)
 
-    def convert(column: Any) -> Column:
+    def convert(column: Any) -> AnyArray:
         entries = pa.StructArray.from_arrays(
             [key(column.keys), value(column.items)], fields=[wanted.key_field, wanted.item_field]
         )
@@ -124,10 +161,10 @@ def _map(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -
     return convert
 
 
-def _list(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> Conversion:
+def _list(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) -> ColumnConversion:
     item = conversion(found.value_type, wanted.value_type, leaf, f"{path}.element", first)
 
-    def convert(column: Any) -> Column:
+    def convert(column: Any) -> AnyArray:
         if not pa.types.is_list(column.type):
             column = column.cast(pa.list_(column.type.value_field))
         return _with_child(column, wanted, item(column.values))
@@ -135,7 +172,7 @@ def _list(found: Any, wanted: Any, leaf: LeafConversion, path: str, first: int) 
     return convert
 
 
-def _with_child(column: Any, kind: pa.DataType, child: Column) -> Column:
+def _with_child(column: Any, kind: pa.DataType, child: AnyArray) -> AnyArray:
     """Return the lists of a column with other elements, as many as before."""
     validity, offsets = column.buffers()[:2]
     return pa.Array.from_buffers(

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.column_types import UnfitTypeError
+from headwater.readers.files.arrow_types import arrow_conversion, orc_conversion, spark_type
+from headwater.readers.files.column_types import ColumnPlan, UnfitTypeError
 from headwater.readers.files.file_format import FileBlock, FileFormat
 
 _BATCH_ROWS = 32_768
@@ -38,18 +39,19 @@ class ArrowFormat(ColumnarFormat):
     ) -> Iterator[FileBlock]:
         with named_errors(status, "arrow"):
             source = _open_arrow(file)
-            names = _spelled(source.schema, columns)
+            plan = ColumnPlan(source.schema, columns, lambda _name: arrow_conversion)
             if isinstance(source, pa.ipc.RecordBatchFileReader):
                 for at, number in _shares(source.num_record_batches, status.size_bytes, start, stop):
                     for part in _parts(source.get_batch(number)):
-                        yield _block(part, names, at)
+                        yield FileBlock(plan.converted(part), at, at)
             elif start == 0:
                 for batch in source.to_batches() if isinstance(source, pa.Table) else source:
-                    yield _block(batch, names, 0)
+                    yield FileBlock(plan.converted(batch), 0, 0)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with named_errors(status, "arrow"):
-            return cast("pa.Schema", _open_arrow(file).schema)
+            found = _open_arrow(file).schema
+            return pa.schema([pa.field(field.name, spark_type(field.type)) for field in found])
 
 
 class OrcFormat(ColumnarFormat):
@@ -62,51 +64,44 @@ class OrcFormat(ColumnarFormat):
 
         with named_errors(status, "orc"):
             source = orc.ORCFile(file)
-            names = _spelled(source.schema, columns)
+            stripes = list(_shares(source.nstripes, status.size_bytes, start, stop))
+            if not stripes:
+                return
+            found = source.schema
+            if found.names and all(name.startswith("_col") for name in found.names):
+                # Old versions of Hive wrote no names: columns go by their places, as in Spark.
+                found = pa.schema([found.field(at).with_name(name) for at, name in _places(found, columns)])
+            plan = ColumnPlan(found, columns, lambda _name: orc_conversion)
+            spelled = dict(zip(source.schema.names, found.names, strict=True))
             # With no column one is read all the same, so that the number of rows is known.
-            read = list(names) or source.schema.names[:1]
-            for at, number in _shares(source.nstripes, status.size_bytes, start, stop):
+            read = [name for name in spelled if spelled[name] in plan.names] or source.schema.names[:1]
+            for at, number in stripes:
                 for part in _parts(source.read_stripe(number, columns=read)):
-                    yield FileBlock(_renamed(part, names, part.num_rows), at, at)
+                    batch = part.rename_columns([spelled[name] for name in part.schema.names])
+                    yield FileBlock(plan.converted(batch), at, at)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         from pyarrow import orc
 
         with named_errors(status, "orc"):
-            return orc.ORCFile(file).schema
+            return pa.schema([pa.field(field.name, _orc_type(field)) for field in orc.ORCFile(file).schema])
 
 
-def _spelled(found: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
-    """Return the columns of a file that are wanted: the schema's names by those in the file.
+def _places(found: pa.Schema, columns: pa.Schema) -> list[tuple[int, str]]:
+    """Return the places of a file's columns, with the names that the schema has there."""
+    return list(enumerate([*columns.names, *found.names][: len(found.names)]))
 
-    The case of a name does not count, as in Spark, but a name of the same case comes first.
-    """
-    # Reversed: of names that differ in case only, the first one counts.
-    by_lower = {name.lower(): name for name in reversed(found.names)}
-    names: dict[str, str] = {}
-    for name in wanted.names:
-        in_file = name if name in found.names else by_lower.get(name.lower())
-        if in_file is not None:
-            names[in_file] = name
-    return names
+
+def _orc_type(field: pa.Field[Any]) -> pa.DataType:
+    """Return the type that Spark infers. It notes which longs are times without a zone."""
+    note = (field.metadata or {}).get(b"spark.sql.catalyst.type")
+    return pa.timestamp("us") if note == b"timestamp_ntz" else spark_type(field.type)
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Yield a large batch in slices."""
     for offset in range(0, batch.num_rows, _BATCH_ROWS):
         yield batch.slice(offset, _BATCH_ROWS)
-
-
-def _block(batch: pa.RecordBatch, names: dict[str, str], at: int) -> FileBlock:
-    """Return a batch of a file with all its columns as a block with those that are wanted."""
-    return FileBlock(_renamed(batch.select(list(names)), names, batch.num_rows), at, at)
-
-
-def _renamed(batch: pa.RecordBatch, names: dict[str, str], rows: int) -> pa.RecordBatch:
-    """Return a batch with the schema's names; with one column of nulls if it has no other, for its rows."""
-    if not names:
-        return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
-    return batch.rename_columns([names.get(name, name) for name in batch.schema.names])
 
 
 def _shares(parts: int, size: int, start: int, stop: int) -> Iterator[tuple[int, int]]:

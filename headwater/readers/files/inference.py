@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
 from headwater.readers.files.opening import opened
@@ -27,22 +28,6 @@ STREAM_FILES = 1_000
 _STREAM_LISTED = 10_000
 _MOST_OPENED = 5
 _TEXT = {"csv", "json"}
-_FLAT_TYPES: tuple[tuple[Callable[[Any], bool], pa.DataType], ...] = (
-    (pa.types.is_timestamp, pa.timestamp("us", "UTC")),
-    (pa.types.is_date, pa.date32()),
-    (pa.types.is_null, pa.string()),
-    (pa.types.is_large_string, pa.string()),
-    (pa.types.is_string_view, pa.string()),
-    (pa.types.is_large_binary, pa.binary()),
-    (pa.types.is_fixed_size_binary, pa.binary()),
-    (pa.types.is_binary_view, pa.binary()),
-    (pa.types.is_float16, pa.float32()),
-    (pa.types.is_uint8, pa.int16()),
-    (pa.types.is_uint16, pa.int32()),
-    (pa.types.is_uint32, pa.int64()),
-    (pa.types.is_uint64, pa.decimal128(20, 0)),
-)
-"""Types that Spark does not have, and those that hold their values."""
 
 
 def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_stream: bool) -> pa.Schema:
@@ -123,7 +108,7 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
                 ) from error
             unified.append(pa.field(name, pa.string()))
     # All nullable, and without metadata.
-    return pa.schema([(field.name, _spark_type(field.type)) for field in unified])
+    return pa.schema([(field.name, spark_type(field.type) if is_text else field.type) for field in unified])
 
 
 def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field[Any]]:
@@ -133,17 +118,3 @@ def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> lis
             values.setdefault(key, set()).add(partition_value(raw))
     present = {key: sorted(value for value in found if value) for key, found in values.items()}
     return [pa.field(key, infer_type(pa.array(found, pa.string()))) for key, found in present.items()]
-
-
-def _spark_type(kind: Any) -> pa.DataType:
-    """Return the type of Spark that holds the values of a type of Arrow."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        return _spark_type(kind.value_type)
-    if types.is_struct(kind):
-        return pa.struct([pa.field(field.name, _spark_type(field.type)) for field in kind])
-    if types.is_map(kind):
-        return pa.map_(_spark_type(kind.key_type), _spark_type(kind.item_type))
-    if types.is_nested(kind) and not types.is_union(kind):  # lists of all kinds
-        return pa.list_(_spark_type(cast("Any", kind).value_type))
-    return next((found for is_kind, found in _FLAT_TYPES if is_kind(kind)), kind)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.column_types import Conversion, conversion, find_name, leaf_count
+from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, LeafConversion, leaf_count
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.parquet_types import inferred_schema, leaf_conversion, leaves_of
@@ -32,15 +33,15 @@ class ParquetFormat(ColumnarFormat):
             in_range = [at for at, meta in enumerate(groups) if start <= _group_start(meta) < stop]
             if not in_range:
                 return
-            plan = _conversions(parquet, columns, rebase)
+            plan = _plan(parquet, columns, rebase)
             for group in in_range:
                 if not may_match(groups[group], filters):
                     continue
                 at = _group_start(groups[group])
                 for batch in parquet.iter_batches(
-                    _BATCH_ROWS, row_groups=[group], columns=list(plan), use_threads=False
+                    _BATCH_ROWS, row_groups=[group], columns=plan.names, use_threads=False
                 ):
-                    yield FileBlock(_converted(batch, plan), at, at)
+                    yield FileBlock(plan.converted(batch), at, at)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with named_errors(status, "parquet"):
@@ -54,37 +55,19 @@ def _open(file: Any) -> Any:
     return pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
 
 
-def _conversions(
-    parquet: Any, columns: pa.Schema, rebase: Rebase
-) -> dict[str, tuple[pa.Field[Any], Conversion]]:
-    """Return for each column of the file that is wanted what it is in the schema, and what makes it that."""
-    found = parquet.schema_arrow
+def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:
+    """Return what becomes of the columns of an open file."""
     leaves = leaves_of(parquet)
+    counts = [leaf_count(field.type) for field in parquet.schema_arrow]
+    firsts = dict(zip(parquet.schema_arrow.names, accumulate(counts, initial=0), strict=False))
 
-    def convert_leaf(kind: Any, wanted: Any, at: int) -> Conversion:
-        return leaf_conversion(leaves[at], kind, wanted, rebase)
+    def leaves_below(name: str) -> LeafConversion:
+        def convert(found: Any, wanted: Any, at: int) -> ColumnConversion:
+            return leaf_conversion(leaves[firsts[name] + at], found, wanted, rebase)
 
-    first = 0
-    firsts: dict[str, int] = {}
-    for field in found:
-        firsts[field.name] = first
-        first += leaf_count(field.type)
-    plan: dict[str, tuple[pa.Field[Any], Conversion]] = {}
-    for field in columns:
-        name = find_name(found.names, field.name, f"column {field.name!r}")
-        if name is not None:
-            kind = found.field(name).type
-            convert = conversion(kind, field.type, convert_leaf, f"column {field.name!r}", firsts[name])
-            plan[name] = (field, convert)
-    return plan
+        return convert
 
-
-def _converted(batch: pa.RecordBatch, plan: dict[str, tuple[pa.Field[Any], Conversion]]) -> pa.RecordBatch:
-    """Return a batch with the schema's columns; with one of nulls if there is none, for its rows."""
-    if not plan:
-        return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], names=[""])
-    arrays = [convert(batch.column(name)) for name, (_, convert) in plan.items()]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for field, _ in plan.values()]))
+    return ColumnPlan(parquet.schema_arrow, columns, leaves_below)
 
 
 def _group_start(meta: Any) -> int:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.readers.files.column_types import (
-    Column,
-    Conversion,
+    AnyArray,
+    ColumnConversion,
     UnfitTypeError,
     is_list,
     leaf_count,
@@ -94,7 +94,7 @@ def inferred_schema(parquet: Any) -> pa.Schema:
     return pa.schema(fields)
 
 
-def leaf_conversion(leaf: Leaf, found: Any, wanted: Any, rebase: Rebase) -> Conversion:
+def leaf_conversion(leaf: Leaf, found: Any, wanted: Any, rebase: Rebase) -> ColumnConversion:
     """Return what makes the wanted type of a leaf.
 
     Args:
@@ -115,7 +115,7 @@ def leaf_conversion(leaf: Leaf, found: Any, wanted: Any, rebase: Rebase) -> Conv
 
 def _conversion(  # noqa: PLR0911 - a case for each physical type
     leaf: Leaf, found: Any, wanted: Any, rebase: Rebase
-) -> Conversion | None:
+) -> ColumnConversion | None:
     types = pa.types
     if types.is_decimal(wanted) and leaf.annotation == "DECIMAL":
         return _decimal(leaf, wanted)
@@ -143,7 +143,7 @@ def _conversion(  # noqa: PLR0911 - a case for each physical type
     return None
 
 
-def _from_int32(leaf: Leaf, wanted: Any, rebase: Rebase) -> Conversion | None:
+def _from_int32(leaf: Leaf, wanted: Any, rebase: Rebase) -> ColumnConversion | None:
     types = pa.types
     if leaf.annotation == "INT" and not leaf.is_signed and leaf.details["bitWidth"] == 32:
         return (
@@ -163,7 +163,7 @@ def _from_int32(leaf: Leaf, wanted: Any, rebase: Rebase) -> Conversion | None:
     return None
 
 
-def _from_int64(leaf: Leaf, wanted: Any, rebase: Rebase) -> Conversion | None:
+def _from_int64(leaf: Leaf, wanted: Any, rebase: Rebase) -> ColumnConversion | None:
     types = pa.types
     if leaf.annotation == "INT" and not leaf.is_signed:
         return (lambda column: column.cast(wanted)) if wanted == pa.decimal128(20, 0) else None
@@ -179,8 +179,8 @@ def _from_int64(leaf: Leaf, wanted: Any, rebase: Rebase) -> Conversion | None:
     return None
 
 
-def _timestamps(leaf: Leaf, wanted: Any, factor: int, rebase: Rebase) -> Conversion:
-    def convert(column: Column) -> Column:
+def _timestamps(leaf: Leaf, wanted: Any, factor: int, rebase: Rebase) -> ColumnConversion:
+    def convert(column: AnyArray) -> AnyArray:
         micros = _raw(column, leaf)
         if factor > 1:
             micros = pc.multiply_checked(micros, factor)
@@ -189,14 +189,14 @@ def _timestamps(leaf: Leaf, wanted: Any, factor: int, rebase: Rebase) -> Convers
     return convert
 
 
-def _integer_decimal(leaf: Leaf, wanted: Any) -> Conversion | None:
+def _integer_decimal(leaf: Leaf, wanted: Any) -> ColumnConversion | None:
     is_number = leaf.annotation == "NONE" or (leaf.annotation == "INT" and leaf.is_signed)
     if not is_number or wanted.precision - wanted.scale < _INT_DIGITS[leaf.physical]:
         return None
     return lambda column: _raw(column, leaf).cast(wanted)
 
 
-def _decimal(leaf: Leaf, wanted: Any) -> Conversion | None:
+def _decimal(leaf: Leaf, wanted: Any) -> ColumnConversion | None:
     more_digits = wanted.precision - leaf.details["precision"]
     more_scale = wanted.scale - leaf.details["scale"]
     if more_scale < 0 or more_digits < more_scale:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.files.column_types import Conversion
+from headwater.readers.files.column_types import ColumnConversion
 from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
 
 compute: Any = pyarrow.compute
@@ -90,7 +90,7 @@ class Rebase:
             return micros.view(kind)
         return self._timestamps(micros, self.modes.datetime).view(kind)
 
-    def int96(self, kind: Any) -> Conversion:
+    def int96(self, kind: Any) -> ColumnConversion:
         """Return what makes times of those that pyarrow reads as microseconds."""
         if kind.tz is None:
             return lambda column: column.view(pa.int64()).view(kind)

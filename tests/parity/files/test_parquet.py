@@ -118,3 +118,49 @@ def test_types_are_read_as_other_types_as_spark_does(parity: FilesParity, rng: r
 def test_each_type_is_read_as_each_other_as_spark_does(parity: FilesParity, written: str) -> None:
     for read in (None, *READ):
         compare(parity, written, read)
+
+
+def one(**columns: pa.Array[Any]) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
+
+
+def test_names_go_by_any_case_at_every_level(parity: FilesParity) -> None:
+    numbers = pa.array([1, 2], pa.int32())
+    nested = pa.array([{"Inner": {"X": 1}}, None], pa.struct([("Inner", pa.struct([("X", pa.int32())]))]))
+    files = [one(A=numbers, Nested=nested), one(a=numbers), one(b=numbers)]
+    found = parity.same(reading("parquet", "a int, nested struct<inner:struct<x:int,y:string>>"), files[:1])
+    assert found[0] == [(1, ((1, None),)), (2, None)]
+    parity.same(reading("parquet", "a int, b int"), files, one_by_one=True)
+    twice = one(A=numbers, a=numbers)
+    assert isinstance(parity.same(reading("parquet", "a int"), [twice])[0], Failed)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_damaged_files_fail_or_are_skipped(parity: FilesParity, *, streaming: bool) -> None:
+    good = one(c=pa.array(range(1_000)))
+    files = [good, b"no parquet file", good[:-20], good[: len(good) // 2], b"PAR1" + b"\0" * 8 + b"PAR1"]
+    how = reading("parquet", "c bigint")
+    failed = parity.same(how, files[1:3], one_by_one=True)
+    assert all(isinstance(each, Failed) for each in failed)
+    parity.same(reading("parquet", "c bigint", ignoreCorruptFiles="true"), files, streaming=streaming)
+
+
+def test_files_without_rows_or_row_groups_are_read(parity: FilesParity) -> None:
+    empty = pa.array([], pa.string())
+    out = io.BytesIO()
+    with pq.ParquetWriter(out, pa.schema([("c", pa.string())])):
+        pass
+    assert parity.same(reading("parquet", "c int"), [out.getvalue()]) == [[]]
+    parity.same(reading("parquet", "c string"), [one(c=empty), one(c=pa.array(["a"])), b""])
+
+
+@pytest.mark.parametrize("mode", ["CORRECTED", "LEGACY", "EXCEPTION"])
+def test_old_dates_are_rebased_as_the_option_says(parity: FilesParity, mode: str) -> None:
+    columns: dict[str, pa.Array[Any]] = {
+        "d": pa.array(DATES),
+        "t": pa.array(MICROS[:5], pa.timestamp("us", "UTC")),
+    }
+    schema = "d date, t timestamp"
+    parity.same(reading("parquet", schema, datetimeRebaseMode=mode), [one(**columns)])

@@ -128,7 +128,7 @@ def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(CorruptRecordError, match="is string in this file and int32 in the schema"):
         read(tmp_path / "f", settings("avro", pa.schema([pa.field("color", pa.int32())])))
     (tmp_path / "f").write_bytes(b"no avro")
-    with pytest.raises(CorruptRecordError, match=r"no avro file.*/f\]"):
+    with pytest.raises(CorruptRecordError, match=r"no avro file.*/f"):
         read(tmp_path / "f", settings("avro", schema))
 
 
