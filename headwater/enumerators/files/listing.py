@@ -76,7 +76,7 @@ class LocalLister(FileLister):
         with file_errors("listing", self.root):
             found = os.stat(self.root)  # noqa: PTH116 - os.scandir takes and gives strings
         if not stat.S_ISDIR(found.st_mode):
-            yield [_local_status(self.root, found)] if found.st_size else []
+            yield [_local_status(self.root, found)] if found.st_size and self.path.takes(()) else []
             return
         # Folders that are still to be listed, each with its names below the root.
         pending: list[tuple[str, tuple[str, ...]]] = [(self.root, ())]

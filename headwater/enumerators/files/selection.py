@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 _WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
 _OUTSIDE_BRACES = {"*": ".*", "?": ".", "{": "(?:"}
-_INSIDE_BRACES = {"*": ".*", "?": ".", ",": "|", "}": ")"}
+_INSIDE_BRACES = {**_OUTSIDE_BRACES, ",": "|", "}": ")"}
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,15 @@ class SelectedPath:
         """The longest beginning without a wildcard: where a listing starts."""
         return "/".join(self._plain_names) or "/"
 
+    @property
+    def depth(self) -> int:
+        """How many names the pattern has below `root`."""
+        return len(self._patterns)
+
     def descends(self, names: Sequence[str]) -> bool:
         """Whether files may be read below this folder, given as names below `root`."""
         # The first names must match the patterns, as far as there are names; below them are open folders.
-        depth = len(self._patterns)
+        depth = self.depth
         matched = all(pattern.fullmatch(name) for pattern, name in zip(self._patterns, names, strict=False))
         return matched and all(
             "=" in name or (self.recursive and not _is_hidden(name)) for name in names[depth:]
@@ -49,10 +54,11 @@ class SelectedPath:
     def takes(self, names: Sequence[str]) -> bool:
         """Whether this file is read, given as names below `root`.
 
-        A root that is a file itself has none, and is read.
+        A root that is a file itself has none, and is read if its own name is.
         """
         if not names:
-            return True
+            name = self.root.rpartition("/")[2]
+            return not _is_hidden(name) and (self._filter is None or bool(self._filter.fullmatch(name)))
         if len(names) < len(self._patterns) or _is_hidden(names[-1]):
             return False
         if self._filter is not None and not self._filter.fullmatch(names[-1]):
@@ -117,32 +123,56 @@ class FileSelection:
         return not self.min_age_ms or modified_us <= now_us - self.min_age_ms * 1000
 
 
+def alternatives(pattern: str) -> list[str]:
+    """Return the paths that slashes in braces stand for: of ``{a/b,c}/d`` they are ``a/b/d`` and ``c/d``.
+
+    Other braces stay.
+    """
+    depth = 0
+    begin = 0
+    commas: list[int] = []
+    for at, char in enumerate(pattern):
+        if at and pattern[at - 1] == "\\":
+            continue
+        if char == "{":
+            if depth == 0:
+                begin = at
+                commas = []
+            depth += 1
+        elif char == "," and depth == 1:
+            commas.append(at)
+        elif char == "}" and depth:
+            depth -= 1
+            if depth == 0 and "/" in pattern[begin:at]:
+                cuts = [begin, *commas, at]
+                parts = [pattern[one + 1 : other] for one, other in pairwise(cuts)]
+                paths = [pattern[:begin] + part + pattern[at + 1 :] for part in parts]
+                return [each for path in paths for each in alternatives(path)]
+    return [pattern]
+
+
 def compile_name(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern for one name, to be used with ``fullmatch``.
 
-    Braces do not nest.
-
     Raises:
-        ValueError: a bracket or brace is not closed, or braces are nested.
+        ValueError: a bracket or brace is not closed.
     """
     parts: list[str] = []
-    in_braces = False
+    depth = 0
     for token in _TOKEN.finditer(pattern):
         char = token["single"]
         if char is None:
             parts.append(_escaped_or_bracket(token))
             continue
-        if char == "[" or (char == "{" and in_braces):
-            raise ValueError(
-                f"the pattern {pattern!r} has a {char} that is not closed, or is inside of another"
-            )
-        special = _INSIDE_BRACES if in_braces else _OUTSIDE_BRACES
+        if char == "[":
+            raise ValueError(f"the pattern {pattern!r} has a [ that is not closed")
+        special = _INSIDE_BRACES if depth else _OUTSIDE_BRACES
         parts.append(special.get(char, re.escape(char)))
         if char == "{":
-            in_braces = True
-        elif char == "}":
-            in_braces = False
-    if in_braces:
+            depth += 1
+        elif char == "}" and depth:
+            depth -= 1
+    if depth:
         raise ValueError(f"the pattern {pattern!r} has a {{ that is not closed")
     return re.compile("".join(parts), re.DOTALL)
 

@@ -22,6 +22,7 @@ from headwater.readers.files.settings import ReadSettings
 FORMATS = {
     "arrow": ("columnar_formats", "ArrowFormat"),
     "avro": ("avro_format", "AvroFormat"),
+    "binaryFile": ("binary_format", "BinaryFileFormat"),
     "csv": ("csv_format", "CsvFormat"),
     "feather": ("columnar_formats", "ArrowFormat"),
     "json": ("json_format", "JsonFormat"),

@@ -16,9 +16,8 @@ from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
 from headwater.readers.files.opening import opened
-from headwater.readers.files.rows import partition_value
+from headwater.readers.files.partitions import partition_type
 from headwater.readers.files.settings import ReadSettings
-from headwater.readers.files.values import infer_type
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +57,10 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_st
             len(listed),
             ", ".join(f"{field.name} {field.type}" for field in found),
         )
-    folders = [field for field in _folder_columns(listed, settings) if field.name not in found.names]
-    return pa.schema([*found, *folders])
+    folders = {field.name.lower(): field for field in _folder_columns(listed, settings)}
+    # A folder of a column's name is the column, with the folder's type, in the column's place.
+    columns = [folders.pop(field.name.lower(), field) for field in found]
+    return pa.schema([*columns, *folders.values()])
 
 
 def _most_files(settings: ReadSettings, is_stream: bool) -> int | None:
@@ -112,9 +113,27 @@ def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_te
 
 
 def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field[Any]]:
-    values: dict[str, set[str | None]] = {}
+    """Return the columns of folders, as the first file spells them.
+
+    Raises:
+        SourceError: files are in folders of other keys, or a folder has no value.
+    """
+    values: dict[str, set[str]] = {}
+    spelled: dict[str, str] = {}
+    keys: set[tuple[str, ...]] = set()
     for file in listed:
-        for key, raw in settings.partitions_of(file.url).items():
-            values.setdefault(key, set()).add(partition_value(raw))
-    present = {key: sorted(value for value in found if value) for key, found in values.items()}
-    return [pa.field(key, infer_type(pa.array(found, pa.string()))) for key, found in present.items()]
+        found = settings.partitions_of(file.url)
+        keys.add(tuple(key.lower() for key in found))
+        for key, raw in found.items():
+            spelled.setdefault(key.lower(), key)
+            values.setdefault(key.lower(), set()).add(raw)
+    several = sorted(", ".join(each) for each in keys if each)
+    if len(several) > 1:
+        raise SourceError(
+            f"files lie in folders of other columns: {' and '.join(several)}; all must have the same ones",
+            source="files",
+        )
+    empty = [key for key, found in values.items() if "" in found]
+    if empty:
+        raise SourceError(f"a folder {empty[0]}= has no value", source="files")
+    return [pa.field(spelled[key], partition_type(found)) for key, found in values.items()]

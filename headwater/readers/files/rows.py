@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
-from urllib.parse import unquote
 
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.partitions import partition_scalar
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
-from headwater.readers.files.values import parse_column
 
-_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_NOT_IN_URI = re.compile(r"[^A-Za-z0-9_.!~'()*:@&=+$,;/\x80-\U0010ffff-]")
+"""What Java writes with percent signs in the path of a URI."""
 
 
 class RowAssembler:
@@ -29,12 +30,23 @@ class RowAssembler:
         self._settings = settings
         self._schema = settings.schema
         # Every block of a file asks for the same ones.
-        self._partitions = lru_cache(maxsize=64)(settings.partitions_of)
+        self._partitions = lru_cache(maxsize=64)(self._folders_of)
+
+    def _folders_of(self, url: str) -> Mapping[str, str]:
+        """Return the raw values of a file's folders by names in lower case: case does not count."""
+        return {name.lower(): raw for name, raw in self._settings.partitions_of(url).items()}
 
     def file_columns(self, url: str) -> pa.Schema:
         """Return the columns of the schema that are to be found in this file."""
-        elsewhere = {METADATA_COLUMN, *self._settings.special_columns, *self._partitions(url)}
-        return pa.schema([field for field in self._schema if field.name not in elsewhere])
+        folders = self._partitions(url)
+        elsewhere = {METADATA_COLUMN, *self._settings.special_columns}
+        return pa.schema(
+            [
+                field
+                for field in self._schema
+                if field.name not in elsewhere and field.name.lower() not in folders
+            ]
+        )
 
     def assemble(self, batch: pa.RecordBatch, file: FileStatus, start: int, stop: int) -> pa.RecordBatch:
         """Return a batch of exactly the schema.
@@ -54,10 +66,10 @@ class RowAssembler:
     def _column(
         self, field: pa.Field[Any], batch: pa.RecordBatch, file: FileStatus, start: int, stop: int
     ) -> pa.Array[Any]:
-        partitions = self._partitions(file.url)
-        # A column of the file hides a folder of the same name, as in Spark.
-        if field.name in partitions and field.name not in batch.schema.names:
-            return cast("pa.Array[Any]", pa.repeat(_partition(field, partitions, file), batch.num_rows))
+        # A folder hides a column of the file of the same name, as in Spark.
+        raw = self._partitions(file.url).get(field.name.lower())
+        if raw is not None:
+            return cast("pa.Array[Any]", pa.repeat(_partition(field, raw, file), batch.num_rows))
         if field.name == METADATA_COLUMN:
             return _metadata(file, start, stop, batch.num_rows)
         at = batch.schema.get_field_index(field.name)
@@ -66,34 +78,35 @@ class RowAssembler:
         return _cast(batch.column(at), field, file)
 
 
-def partition_value(raw: str) -> str | None:
-    """Return the value of a ``key=value`` folder as Hive means it: unquoted, None for its word for null."""
-    return None if raw == _NULL_PARTITION else unquote(raw)
-
-
-def _partition(field: pa.Field[Any], partitions: Mapping[str, str], file: FileStatus) -> Any:
+def _partition(field: pa.Field[Any], raw: str, file: FileStatus) -> Any:
     """Return the value of a folder, as a scalar of the field's type."""
-    raw = partitions[field.name]
     try:
-        parsed = parse_column(pa.array([partition_value(raw)], pa.string()), field.type)
-    except pa.ArrowInvalid as error:
+        return partition_scalar(raw, field.type)
+    except (ArithmeticError, ValueError, pa.ArrowException) as error:
         raise CorruptRecordError(
             f"the folder {field.name}={raw} is no {field.type}: {error}", source="files", split=file.url
         ) from error
-    return parsed[0]
 
 
 def _metadata(file: FileStatus, start: int, stop: int, rows: int) -> pa.Array[Any]:
     """Return the column ``_metadata``: the same value in every row."""
+    path = _uri(file.url)
     values = {
-        "file_path": file.url,
-        "file_name": file.url.rpartition("/")[2],
+        "file_path": path,
+        "file_name": path.rpartition("/")[2],
         "file_size": file.size_bytes,
         "file_block_start": start,
         "file_block_length": stop - start,
         "file_modification_time": file.modified_ms * 1000,  # Spark knows no more than milliseconds
     }
     return cast("pa.Array[Any]", pa.repeat(pa.scalar(values, METADATA_TYPE), rows))
+
+
+def _uri(url: str) -> str:
+    """Return a URL as Spark shows it: a local one without an authority, encoded as by Java."""
+    protocol, separator, path = url.partition("://")
+    encoded = _NOT_IN_URI.sub(lambda found: f"%{ord(found[0]):02X}", path)
+    return f"file:{encoded}" if protocol == "file" else f"{protocol}{separator}{encoded}"
 
 
 def _cast(column: pa.Array[Any], field: pa.Field[Any], file: FileStatus) -> pa.Array[Any]:

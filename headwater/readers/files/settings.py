@@ -46,6 +46,7 @@ class ReadSettings:
         ignore_corrupt: whether what comes after a damaged place of a file is skipped with a warning.
         lines: how lines are written.
         json: how JSON is written.
+        base_path: the folder below which ``key=value`` folders are columns; None: the paths.
         avro_schema: that Avro files are read with; None for their own.
         rebase: what old dates in Parquet and Avro mean, where a file does not say it.
         csv: how CSV is written.
@@ -60,6 +61,7 @@ class ReadSettings:
     records: RecordSettings = field(default_factory=RecordSettings)
     ignore_missing: bool = False
     ignore_corrupt: bool = False
+    base_path: str | None = None
     avro_schema: str | None = None
     rebase: RebaseModes = field(default_factory=RebaseModes)
     lines: LineSettings = field(default_factory=LineSettings)
@@ -87,13 +89,18 @@ class ReadSettings:
         """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
         if any(path.recursive for path in self.paths):
             return {}
-        plain = _plain(url)
-        below = [
-            len(root)
-            for root in (_plain(path.root) for path in self.paths)
-            if plain.startswith(f"{root.rstrip('/')}/")
-        ]
-        return partition_values(plain[max(below, default=0) :].split("/")[:-1])
+        if self.base_path is not None:
+            return partition_values(_names_below(url, self.base_path)[:-1])
+        # Of a pattern, folders count below what it matches.
+        found = [_names_below(url, path.root)[path.depth : -1] for path in self.paths]
+        return partition_values(min((names for names in found if names), key=len, default=()))
+
+
+def _names_below(url: str, root: str) -> list[str]:
+    """Return the names of a path below a folder; none if it is not there."""
+    folder = _plain(root).rstrip("/") + "/"
+    plain = _plain(url)
+    return plain[len(folder) :].split("/") if plain.startswith(folder) else []
 
 
 def _has_times(kind: pa.DataType) -> bool:

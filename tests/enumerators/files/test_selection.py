@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.enumerators.files.selection import FileSelection, SelectedPath, compile_name, partition_values
+from headwater.enumerators.files.selection import (
+    FileSelection,
+    SelectedPath,
+    alternatives,
+    compile_name,
+    partition_values,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +26,7 @@ from headwater.enumerators.files.selection import FileSelection, SelectedPath, c
         ("[^ab]", ["c"], ["a", "cc"]),
         (r"a\*b+c.d", ["a*b+c.d"], ["axb+c.d", "a*bbc.d"]),
         ("a}b,c", ["a}b,c"], ["ab"]),
+        ("{a,{b,c}d}", ["a", "bd", "cd"], ["b", "d"]),
     ],
 )
 def test_a_pattern_means_what_it_means_in_hadoop(pattern: str, taken: list[str], left: list[str]) -> None:
@@ -27,10 +34,23 @@ def test_a_pattern_means_what_it_means_in_hadoop(pattern: str, taken: list[str],
     assert [name for name in taken + left if matches(name)] == taken
 
 
-@pytest.mark.parametrize("pattern", ["a[b", "{a,b", "{a,{b}}"])
+@pytest.mark.parametrize("pattern", ["a[b", "{a,b", "{a,{b}"])
 def test_a_pattern_that_does_not_end_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="not closed"):
         compile_name(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("/in/{a,b}/x", ["/in/{a,b}/x"]),
+        ("/in/{a/b,c/d}.txt", ["/in/a/b.txt", "/in/c/d.txt"]),
+        ("{a/{b,x},c/d}.*", ["a/{b,x}.*", "c/d.*"]),
+        ("{a/b,c}/{d/e,f}", ["a/b/d/e", "a/b/f", "c/d/e", "c/f"]),
+    ],
+)
+def test_braces_around_slashes_are_several_paths(pattern: str, paths: list[str]) -> None:
+    assert alternatives(pattern) == paths
 
 
 def below(path: SelectedPath, *names: str) -> bool:

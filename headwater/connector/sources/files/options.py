@@ -18,7 +18,7 @@ from headwater.connector.sources.files.discovery_options import DISCOVERY_OPTION
 from headwater.connector.sources.files.drift_options import DRIFT_OPTIONS
 from headwater.connector.sources.files.read_options import FORMAT, READ_OPTIONS
 from headwater.core.errors import OptionError
-from headwater.enumerators.files.selection import SelectedPath, compile_name
+from headwater.enumerators.files.selection import SelectedPath, alternatives, compile_name
 
 
 def _paths(raw: str) -> tuple[str, ...]:
@@ -47,6 +47,13 @@ _PATH: Final = Option(
     "(`/data`, `s3://bucket/in`); or a JSON list of such paths. What `load(path)` sets. Required.",
 )
 _PATHS: Final = Option("paths", _paths, None, "What `load([path, path])` sets: the same as a list in `path`.")
+_BASE_PATH: Final[Option[str | None]] = Option(
+    "basePath",
+    text,
+    None,
+    "The folder below which `key=value` folders are columns.",
+    shown_default="the paths; of a pattern what it matches",
+)
 _PATH_GLOB_FILTER: Final = Option(
     "pathGlobFilter", _pattern, None, "Only files whose name matches this pattern."
 )
@@ -63,6 +70,7 @@ FILES_OPTIONS: Final = OptionTable(
         FORMAT,
         _PATH,
         _PATHS,
+        _BASE_PATH,
         _PATH_GLOB_FILTER,
         _RECURSIVE_FILE_LOOKUP,
         *DISCOVERY_OPTIONS,
@@ -86,6 +94,22 @@ def render() -> str:
     return FILES_OPTIONS.markdown()
 
 
+def base_path(options: ParsedOptions, paths: tuple[SelectedPath, ...]) -> str | None:
+    """Return the folder below which folders are columns, if the user gave one.
+
+    Raises:
+        OptionError: a path is not below it.
+    """
+    given = options[_BASE_PATH]
+    if given is None:
+        return None
+    base = _absolute(given)
+    outside = [path.url for path in paths if not f"{path.url}/".startswith(f"{base.rstrip('/')}/")]
+    if outside:
+        raise OptionError(f"is {base}, and {outside[0]} is not below it", option=_BASE_PATH.name)
+    return base
+
+
 def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
     """Return what is read.
 
@@ -101,11 +125,12 @@ def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
 def _selected(options: ParsedOptions, option: Option[tuple[str, ...] | None]) -> tuple[SelectedPath, ...]:
     found = tuple(
         SelectedPath(
-            _absolute(path),
+            path,
             recursive=options[_RECURSIVE_FILE_LOOKUP],
             name_filter=options[_PATH_GLOB_FILTER],
         )
-        for path in options[option] or ()
+        for given in options[option] or ()
+        for path in alternatives(_absolute(given))
     )
     for path in found:
         try:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
 from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
-from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.columnar_options import AVRO_SCHEMA, COLUMNAR_OPTIONS, rebase_modes
+from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
 from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
 from headwater.core.source import Boundedness
@@ -15,9 +15,15 @@ from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.file_format import FORMATS
 from headwater.readers.files.settings import ReadSettings
 
+def _format(raw: str) -> str:
+    if raw.strip().lower() == "xml":
+        raise ValueError("cannot be xml: read XML with Spark's own spark.read.format('xml')")
+    return one_of(*FORMATS)(raw)
+
+
 FORMAT: Final = Option(
     "format",
-    one_of(*FORMATS),
+    _format,
     None,
     f"What the files are: {', '.join(f'`{name}`' for name in sorted(FORMATS))}. Required.",
 )
@@ -73,13 +79,17 @@ READ_OPTIONS: Final[tuple[Option[Any], ...]] = (
 
 
 def read_settings(
-    options: ParsedOptions, paths: tuple[SelectedPath, ...], storage_options: dict[str, Any]
+    options: ParsedOptions,
+    paths: tuple[SelectedPath, ...],
+    base_path: str | None,
+    storage_options: dict[str, Any],
 ) -> ReadSettings:
     """Return how files become rows; the schema is not known yet.
 
     Args:
         options: of a table with `FORMAT` and `READ_OPTIONS`.
         paths: what is read.
+        base_path: the folder below which folders are columns, if the user gave one.
         storage_options: for the file system.
 
     Raises:
@@ -92,6 +102,7 @@ def read_settings(
     return ReadSettings(
         format=file_format,
         paths=paths,
+        base_path=base_path,
         schema=None,
         records=record_settings(options, file_format),
         ignore_missing=options[_IGNORE_MISSING_FILES],

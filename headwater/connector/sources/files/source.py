@@ -28,7 +28,7 @@ from headwater.connector.sources.files.drift_options import (
     settings_for_tasks,
     with_drift,
 )
-from headwater.connector.sources.files.options import FILES_OPTIONS, selected_paths
+from headwater.connector.sources.files.options import FILES_OPTIONS, base_path, selected_paths
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
     INCLUDE_METADATA,
@@ -281,9 +281,10 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     mode = boundedness or Boundedness.BOUNDED
     paths = selected_paths(parsed)
     store = state_store(parsed)
+    read = read_settings(parsed, paths, base_path(parsed, paths), parsed[STORAGE_OPTIONS])
     source = FilesSource(
         files=files_settings(parsed, paths, mode, store, _BACKOFF),
-        read=with_drift(read_settings(parsed, paths, parsed[STORAGE_OPTIONS]), parsed, store),
+        read=with_drift(read, parsed, store),
         mode=mode,
         infers_as_stream=_is_for_stream(options, boundedness),
         columns=parsed[COLUMNS],
