@@ -13,7 +13,13 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, FormatSchemaError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.avro_types import avro_conversion, decoded_type, read_as, wanted_fields
+from headwater.readers.files.avro_types import (
+    avro_conversion,
+    check_inferred,
+    decoded_type,
+    read_as,
+    wanted_fields,
+)
 from headwater.readers.files.column_types import ColumnConversion, UnfitTypeError, conversion
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.rebase import Rebase
@@ -61,7 +67,8 @@ class AvroFormat(FileFormat):
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         with _named_errors(status):
             record = self._reader(_container().read_header(file))
-            return pa.schema(arrow_schema(record))
+            check_inferred(record)
+            return arrow_schema(record)
 
     def _reader(self, header: ContainerHeader) -> RecordType:
         """Return the schema that is read: the user's, else the file's own."""

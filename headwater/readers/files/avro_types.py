@@ -23,6 +23,7 @@ from headwater.readers.formats.avro.types import (
 
 compute: Any = pyarrow.compute
 _DAY_MS = 86_400_000
+_NO_COLUMN = {"time-micros", "timestamp-nanos", "local-timestamp-nanos"}
 
 
 def read_as(written: AvroType, wanted: Any) -> AvroType:  # noqa: PLR0911 - a case for each type
@@ -91,7 +92,29 @@ def decoded_type(read: AvroType, wanted: Any, path: str) -> Any:
                     for field, branch in zip(wanted, branches, strict=True)
                 ]
             )
+    if pa.types.is_temporal(wanted) and _is_no_time(chosen):
+        raise UnfitTypeError(f"{path} cannot be read as {wanted}: it has another meaning in this file")
     return arrow_type(chosen, path)
+
+
+def check_inferred(record: RecordType) -> None:
+    """See that columns can be inferred of all fields.
+
+    Raises:
+        UnfitTypeError: one is a time of day, or has nanoseconds, which Spark has no type for here.
+    """
+    for field in record.fields:
+        chosen = chosen_type(field.type)
+        if isinstance(chosen, PrimitiveType) and chosen.logical in _NO_COLUMN:
+            raise UnfitTypeError(
+                f"column {field.name!r} is {chosen.logical}, which no column can be inferred of: give "
+                ".schema(...) with bigint for it, or without it"
+            )
+
+
+def _is_no_time(read: AvroType) -> bool:
+    """Whether a number is more than a plain one, and no time that a column can hold."""
+    return isinstance(read, UnionType) or (isinstance(read, PrimitiveType) and read.logical in _NO_COLUMN)
 
 
 def wanted_fields(record: RecordType, columns: pa.Schema) -> dict[str, pa.Field[Any]]:

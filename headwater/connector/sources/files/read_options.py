@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
-from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
 from headwater.connector.sources.files.columnar_options import AVRO_SCHEMA, COLUMNAR_OPTIONS, rebase_modes
+from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
 from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
 from headwater.connector.sources.files.record_options import MULTI_LINE, RECORD_OPTIONS, record_settings
@@ -14,6 +14,7 @@ from headwater.core.source import Boundedness
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.readers.files.file_format import FORMATS
 from headwater.readers.files.settings import ReadSettings
+
 
 def _format(raw: str) -> str:
     if raw.strip().lower() == "xml":
