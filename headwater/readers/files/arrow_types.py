@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 
 from headwater.readers.files.column_types import ColumnConversion, UnfitTypeError
+from headwater.readers.files.rebase import Rebase
 
 _FLAT_TYPES: Final[tuple[tuple[Callable[[Any], bool], pa.DataType], ...]] = (
     (pa.types.is_timestamp, pa.timestamp("us", "UTC")),
@@ -56,7 +57,7 @@ def arrow_conversion(found: Any, wanted: Any, _at: int) -> ColumnConversion:
     return lambda column: column.cast(wanted, safe=not is_time)
 
 
-def orc_conversion(found: Any, wanted: Any, _at: int) -> ColumnConversion:
+def orc_conversion(found: Any, wanted: Any, rebase: Rebase) -> ColumnConversion:
     """Return what makes the wanted type of a leaf of ORC: the same type, or a wider number.
 
     Raises:
@@ -68,6 +69,8 @@ def orc_conversion(found: Any, wanted: Any, _at: int) -> ColumnConversion:
         return lambda column: column.view(wanted)
     if types.is_timestamp(found) and types.is_timestamp(wanted):
         return lambda column: column.cast(wanted, safe=False)
+    if types.is_date(found) and types.is_date(wanted):
+        return rebase.dates
     names = [str(found), str(wanted)]
     is_wider = all(name in _WIDER for name in names) and _WIDER.index(names[0]) <= _WIDER.index(names[1])
     if spark_type(found) != wanted and not is_wider:

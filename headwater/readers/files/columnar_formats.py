@@ -11,10 +11,14 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.arrow_types import arrow_conversion, orc_conversion, spark_type
-from headwater.readers.files.column_types import ColumnPlan, UnfitTypeError
+from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
 from headwater.readers.files.file_format import FileBlock, FileFormat
+from headwater.readers.files.rebase import Rebase
+from headwater.readers.files.rebase_modes import RebaseModes
 
 _BATCH_ROWS = 32_768
+_ORC_MODES = RebaseModes("LEGACY")
+"""ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
 
 
 class ColumnarFormat(FileFormat):
@@ -68,10 +72,14 @@ class OrcFormat(ColumnarFormat):
             if not stripes:
                 return
             found = source.schema
-            if found.names and all(name.startswith("_col") for name in found.names):
-                # Old versions of Hive wrote no names: columns go by their places, as in Spark.
+            if _is_without_names(found, columns):
                 found = pa.schema([found.field(at).with_name(name) for at, name in _places(found, columns)])
-            plan = ColumnPlan(found, columns, lambda _name: orc_conversion)
+            rebase = Rebase.of(status.url, source.schema.metadata, _ORC_MODES)
+
+            def convert(kind: Any, wanted: Any, _at: int) -> ColumnConversion:
+                return orc_conversion(kind, wanted, rebase)
+
+            plan = ColumnPlan(found, columns, lambda _name: convert)
             spelled = dict(zip(source.schema.names, found.names, strict=True))
             # With no column one is read all the same, so that the number of rows is known.
             read = [name for name in spelled if spelled[name] in plan.names] or source.schema.names[:1]
@@ -87,9 +95,23 @@ class OrcFormat(ColumnarFormat):
             return pa.schema([pa.field(field.name, _orc_type(field)) for field in orc.ORCFile(file).schema])
 
 
+def _is_without_names(found: pa.Schema, columns: pa.Schema) -> bool:
+    """Whether columns go by their places, as in Spark: old versions of Hive wrote no names."""
+    both = (found.names, columns.names)
+    return [bool(names) and all(name.startswith("_col") for name in names) for names in both] == [True, False]
+
+
 def _places(found: pa.Schema, columns: pa.Schema) -> list[tuple[int, str]]:
-    """Return the places of a file's columns, with the names that the schema has there."""
-    return list(enumerate([*columns.names, *found.names][: len(found.names)]))
+    """Return the places of a file's columns, with the names that the schema has there.
+
+    Raises:
+        UnfitTypeError: the file has more columns than the schema.
+    """
+    if len(found.names) > len(columns.names):
+        raise UnfitTypeError(
+            f"the file has {len(found.names)} columns without names, and the schema {len(columns.names)}"
+        )
+    return list(enumerate(columns.names[: len(found.names)]))
 
 
 def _orc_type(field: pa.Field[Any]) -> pa.DataType:
@@ -132,6 +154,13 @@ def named_errors(status: FileStatus, kind: str) -> Iterator[None]:
     except UnfitTypeError as error:
         raise CorruptRecordError(str(error), source="files", split=status.url) from error
     except (pa.ArrowException, EOFError, OSError) as error:
+        if "out of range for nanosecond" in str(error):
+            raise CorruptRecordError(
+                f"ORC is read with timestamps from 1677 to 2262 only: {error}; leave the column out, or "
+                "write Parquet or Avro",
+                source="files",
+                split=status.url,
+            ) from error
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise  # of the file system
         raise CorruptRecordError(

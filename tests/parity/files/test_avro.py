@@ -66,7 +66,7 @@ READ = (
         "struct<a:int>",
     ),
 )
-CODECS = ("null", "deflate", "snappy", "bzip2", "xz", "zstandard")
+CODECS = ("null", "deflate", "snappy", "bzip2", "xz")
 _TOP = {"type": "record", "name": "top"}
 
 
