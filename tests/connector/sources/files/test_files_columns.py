@@ -33,7 +33,7 @@ def test_folders_are_columns_and_so_is_what_is_known_of_the_file(inbox: Path, dr
         (2, 2025, None),
     ]
     about: Any = rows.column("_metadata").to_pylist()[0]
-    assert about["file_path"] == f"file://{inbox}/year={rows.column('year')[0]}/name=a%20b/x.csv"
+    assert about["file_path"] == f"file:{inbox}/year={rows.column('year')[0]}/name=a%2520b/x.csv"
     assert (
         about["file_name"],
         about["file_size"],
