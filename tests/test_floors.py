@@ -79,7 +79,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("wait",),
     ],
     "headwater.connector.sources": [
-        ("configured", "source_options"),
+        ("configured", "http_options", "source_options"),
         ("files", "http", "kafka", "mqtt", "simple"),
         ("user_sources",),
         ("registry",),

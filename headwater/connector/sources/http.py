@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
-from headwater.connector.formats.row_decoding import row_decoding, row_format_options
-from headwater.connector.options import (
-    Option,
-    OptionTable,
-    ParsedOptions,
-    duration_ms,
-    integer,
-    names,
-    text,
-)
+from headwater.connector.barrier.options import epoch_settings
+from headwater.connector.formats.row_decoding import row_decoding
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.connector.tls_options import TLS_OPTIONS, tls_settings
+from headwater.connector.sources.http_options import (
+    CONNECTIONS,
+    HTTP_OPTIONS,
+    ITEM,
+    RETRY_DEADLINE,
+    first_pages,
+    http_settings,
+)
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
+from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
@@ -33,95 +31,10 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator
 from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
 from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.urls import hidden
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_HEADER: Final = "header."
-_ITEM: Final = "item"
-"""The column that a format decodes."""
-
-
-def _urls(raw: str) -> tuple[str, ...]:
-    found = names(raw)
-    for url in found:
-        if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).netloc:
-            raise ValueError(f"must be http:// or https:// URLs with commas between them, not {url!r}")
-    return found
-
-
-def _rate(raw: str) -> float:
-    try:
-        rate = float(raw)
-    except ValueError:
-        rate = 0
-    if not 0 < rate < 1e6:
-        raise ValueError(f"must be a number above 0, not {raw!r}")
-    return rate
-
-
-_URL: Final = Option(
-    "url", _urls, None, "Required: the first page of a list; several with commas between them."
-)
-_ITEMS_FIELD: Final = Option(
-    "itemsField",
-    str.strip,
-    "items",
-    "Where a page's JSON has its list of items, names with dots between them; empty: the page is the list.",
-)
-_NEXT_FIELD: Final = Option(
-    "nextField",
-    text,
-    "next",
-    "Where it has the link to the next page, or its cursor: absent, null or empty on the last. A `Link` "
-    "header with `rel=next` does too.",
-)
-_CURSOR_PARAM: Final = Option(
-    "cursorParam",
-    text,
-    None,
-    "The query parameter that takes the cursor, if `nextField` holds no URL.",
-    shown_default="a URL",
-)
-_CHILDREN_FIELD: Final = Option(
-    "childrenField",
-    text,
-    None,
-    "Where an item has links to lists of its own, which are read to their end: a URL or several.",
-)
-_REQUESTS_PER_SECOND: Final = Option(
-    "requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."
-)
-_REQUEST_TIMEOUT: Final = Option(
-    "requestTimeout", duration_ms, 30_000, "How long to wait for an answer.", shown_default="`30s`"
-)
-_RETRY_DEADLINE: Final = Option(
-    "retryDeadline",
-    duration_ms,
-    120_000,
-    "How long to go on asking a server that is away or failing.",
-    shown_default="`2m`",
-)
-_CONNECTIONS: Final = Option("connections", integer(1), 1, "How many lists a task reads at once.")
-
-HTTP_OPTIONS: Final = OptionTable(
-    [
-        _URL,
-        _ITEMS_FIELD,
-        _NEXT_FIELD,
-        _CURSOR_PARAM,
-        _CHILDREN_FIELD,
-        _REQUESTS_PER_SECOND,
-        _REQUEST_TIMEOUT,
-        _RETRY_DEADLINE,
-        _CONNECTIONS,
-        *TLS_OPTIONS,
-        *row_format_options(_ITEM, "json"),
-        *BARRIER_OPTIONS,
-    ],
-    prefixes=(_HEADER,),
-)
-"""The table that parses, and that `docs/http.md` shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,9 +67,7 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return self.connections
 
     def schema(self) -> pa.Schema:
-        from headwater.readers.http.pages import HTTP_SCHEMA
-
-        return HTTP_SCHEMA if self.decoding is None else self.decoding.schema(HTTP_SCHEMA)
+        return self._rows if self.decoding is None else self.decoding.schema(self._rows)
 
     @property
     def logged_schema(self) -> JsonValue:
@@ -169,34 +80,35 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     def create_enumerator(
         self, context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue]
     ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
-        return HttpSplitEnumerator(context, self.urls)
+        return HttpSplitEnumerator(context, self.urls, left_out=0)
 
     def restore_enumerator(
         self,
         context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
         checkpoint: Checkpoint[HttpSplit, JsonValue],
     ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
-        """Everything that counts is in the positions."""
-        return self.create_enumerator(context)
+        """What counts is in the positions; the state says how many pages were left out."""
+        return HttpSplitEnumerator(context, self.urls, left_out=int(cast("int", checkpoint.state or 0)))
 
     def create_reader(self) -> BarrierSplitReader[HttpSplit, JsonValue]:
-        from headwater.readers.http.split_reader import HttpSplitReader
-
+        with importing("the http source", extra="http"):
+            from headwater.readers.http.split_reader import HttpSplitReader
         return HttpSplitReader(self.settings, SystemClock())
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, HttpSplit, JsonValue]:
         if self.decoding is None:
             return EpochRecordEmitter()
-        from headwater.readers.http.pages import HTTP_SCHEMA
-
-        return self.decoding.create_emitter(HTTP_SCHEMA, source=self.name)
+        return self.decoding.create_emitter(self._rows, source=self.name)
 
     def serialize_splits(self, splits: Iterable[HttpSplit]) -> JsonValue:
         """Nothing: a split's path says all."""
         return None
 
     def path_of(self, logged: SplitPath) -> SplitPath:
-        return current_path(logged)
+        """Secrets that once stood in URLs are no part of a split's name."""
+        found_in, url = current_path(logged)
+        names = self.settings.credentials.parameters
+        return (hidden(found_in, names), hidden(url, names))
 
     def deserialize_splits(
         self, paths: Iterable[SplitPath], definitions: JsonValue
@@ -208,6 +120,13 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         that = PagePosition.from_json(other)
         return (this.page, this.row) < (that.page, that.row)
 
+    @property
+    def _rows(self) -> pa.Schema:
+        """The schema of what readers make."""
+        with importing("the http source", extra="http"):
+            from headwater.readers.http.pages import HTTP_SCHEMA, with_bad_page
+        return with_bad_page(HTTP_SCHEMA) if self.settings.bad_pages == "column" else HTTP_SCHEMA
+
 
 def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
     """Make the HTTP source from the user's options. Opens nothing.
@@ -217,45 +136,16 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
         StateLocationError: ``stateLocation`` has no atomic put-if-absent.
     """
     parsed = HTTP_OPTIONS.parse(options, boundedness)
-    urls = parsed.require(_URL, ": the first page of a list")
+    urls = first_pages(parsed)
     mode = boundedness or Boundedness.BOUNDED
     epochs = epoch_settings(parsed, boundedness, source="http")
-    settings = HttpSettings(
-        headers={
-            key[len(_HEADER) :]: value for key, value in options.items() if key.lower().startswith(_HEADER)
-        },
-        tls=tls_settings(
-            parsed, encrypted=any(url.startswith("https:") for url in urls), hint="https:// in option 'url'"
-        ),
-        hosts=tuple(sorted({urlsplit(url).netloc for url in urls})),
-        items_field=parsed[_ITEMS_FIELD],
-        next_field=parsed[_NEXT_FIELD],
-        cursor_param=parsed[_CURSOR_PARAM],
-        children_field=parsed[_CHILDREN_FIELD],
-        requests_per_s=_share_of_rate(parsed, epochs.parallelism, len(urls)),
-        timeout_ms=parsed[_REQUEST_TIMEOUT],
-        deadline_ms=parsed[_RETRY_DEADLINE],
-        follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
-    )
     source = HttpSource(
         urls=urls,
-        settings=settings,
-        connections=parsed[_CONNECTIONS],
+        settings=http_settings(parsed, options, mode, tasks=epochs.parallelism),
+        connections=parsed[CONNECTIONS],
         mode=mode,
-        decoding=row_decoding(parsed, _ITEM),
+        decoding=row_decoding(parsed, ITEM),
     )
     return ConfiguredBarrierSource(
-        source=source, epochs=epochs, backoff=Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
+        source=source, epochs=epochs, backoff=Backoff(deadline_ms=parsed[RETRY_DEADLINE])
     )
-
-
-def _share_of_rate(parsed: ParsedOptions, tasks: int, lists: int) -> float | None:
-    """Return one reader's share of the requests per second: tasks do not talk to each other."""
-    rate = parsed[_REQUESTS_PER_SECOND]
-    if rate is None:
-        return None
-    readers = tasks * parsed[_CONNECTIONS]
-    if parsed[_CHILDREN_FIELD] is None:
-        # Without links there is never more to read at once than the user named.
-        readers = min(readers, lists)
-    return rate / readers

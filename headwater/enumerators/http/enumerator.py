@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.jsons import JsonValue
 from headwater.enumerators.http.split import HttpSplit, PagePosition
+
+log = logging.getLogger(__name__)
 
 
 class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
@@ -15,12 +18,18 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
     Args:
         context: the coordinator.
         urls: of the first pages.
+        left_out: how many pages were left out so far.
     """
 
     def __init__(
-        self, context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue], urls: Sequence[str]
+        self,
+        context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
+        urls: Sequence[str],
+        *,
+        left_out: int,
     ) -> None:
         self._context = context
+        self._left_out = left_out
         self._splits = [HttpSplit(url) for url in urls]
 
     def start(self) -> None:
@@ -39,3 +48,11 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
         named = {split.path for split in self._splits}
         gone = [path for path, split in known.items() if split.is_root and path not in named]
         self._context.retire_splits(gone, "not named any more")
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Count a page that a reader left out; the event says which and why."""
+        self._left_out += 1
+        log.warning("%d pages were left out so far, now %s", self._left_out, event)
+
+    def snapshot_state(self) -> JsonValue:
+        return self._left_out or None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
@@ -70,23 +70,49 @@ class PagePosition:
         page: how many pages come before.
         row: how many items of this page come before.
         url: of this page.
+        cursor: what the body of its request holds; None if that is the same for all pages.
+        skipped: the pages that were left out on the way here from where the epoch began, each with the
+            reason: a second reading leaves out the same.
+        is_end: whether the list ends here, though a page said otherwise, or could not be read.
     """
 
     page: int
     row: int
     url: str
+    cursor: str | None = None
+    skipped: tuple[tuple[int, str], ...] = ()
+    is_end: bool = False
 
     @classmethod
     def first_of(cls, split: HttpSplit) -> PagePosition:
         """Return the position before the first item of a list."""
         return cls(0, 0, split.url)
 
+    @property
+    def place(self) -> PagePosition:
+        """The place alone, without how it was come to."""
+        return replace(self, skipped=(), is_end=False)
+
     def to_json(self) -> JsonObject:
         """Return the position as the offset holds it."""
-        return {"page": self.page, "row": self.row, "url": self.url}
+        found: JsonObject = {"page": self.page, "row": self.row, "url": self.url}
+        if self.cursor is not None:
+            found["cursor"] = self.cursor
+        if self.skipped:
+            found["skipped"] = [[page, reason] for page, reason in self.skipped]
+        if self.is_end:
+            found["end"] = True
+        return found
 
     @classmethod
     def from_json(cls, value: JsonValue) -> PagePosition:
         """Return what `to_json` wrote."""
-        found = cast("dict[str, int | str]", value)
-        return cls(int(found["page"]), int(found["row"]), str(found["url"]))
+        found = cast("dict[str, Any]", value)
+        return cls(
+            int(found["page"]),
+            int(found["row"]),
+            str(found["url"]),
+            found.get("cursor"),
+            tuple((int(page), str(reason)) for page, reason in found.get("skipped", ())),
+            bool(found.get("end")),
+        )

@@ -1,32 +1,32 @@
-"""GET requests over one connection that is kept alive, with the standard library."""
+"""Requests that end in time: redirects, credentials, and answers that are read whole."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import http.client
-import socket
-import ssl
-import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlencode
 
-from headwater.core.errors import (
-    AuthenticationError,
-    AuthorizationError,
-    SourceError,
-    TransientSourceError,
-    UnknownSplitError,
-)
-from headwater.core.secrets import resolved_secret
+import msgspec
+from urllib3 import HTTPHeaderDict, Timeout
+from urllib3.exceptions import HTTPError
+from urllib3.util import make_headers
+
+from headwater.core.errors import SourceError, TransientSourceError
+from headwater.readers.http.connections import ConnectionPools, Exchange
+from headwater.readers.http.credentials import Credentials
 from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.urls import absolute, hidden, origin, with_parameters, without_parameters
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
-_OWN_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "headwater"}
-_TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MOST_BYTES: Final = 256 << 20
+_OWN_HEADERS: Final = {
+    **make_headers(accept_encoding=True, user_agent="headwater"),
+    "Accept": "application/json, application/x-ndjson;q=0.9, */*;q=0.1",
+}
+_BODY: Final = "body:"
 
 
 @dataclass(frozen=True)
@@ -34,26 +34,23 @@ class HttpResponse:
     """An answer, read to its end.
 
     Attributes:
-        url: which was answered, after redirects.
+        url: which was answered, after redirects, without secrets.
         status: as a number.
-        headers: their names in lower case.
+        headers: of any case; several of one name are kept.
         body: decompressed.
     """
 
     url: str
     status: int
-    headers: Mapping[str, str]
+    headers: HTTPHeaderDict
     body: bytes
 
 
 class HttpClient:
-    """Belongs to one thread. Connects with the first request, and keeps the connection.
+    """Belongs to one thread. Connects with the first request, and keeps a connection for each host.
 
-    After a failure the next request makes a new one: the server may just have closed a connection that was
-    kept for long.
-
-    Links and redirects may lead elsewhere than to the hosts of the URLs that the user named: headers, which
-    may hold secrets, and the certificate of this client are for those hosts only.
+    Links and redirects may lead elsewhere than to the URLs that the user named. Credentials, the body and the
+    certificate of this client are for their origins only: scheme, host and port.
 
     Args:
         settings: what the user says.
@@ -62,112 +59,115 @@ class HttpClient:
     def __init__(self, settings: HttpSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1000
-        self._connection: http.client.HTTPConnection | None = None
-        self._origin: tuple[str, str] | None = None
+        self._pools = ConnectionPools(settings.tls)
+        self._credentials = Credentials(settings.credentials, self._post_form)
+        self._exchange = Exchange()
 
-    def get(self, url: str) -> HttpResponse:
-        """Ask for a URL, following redirects.
+    def ask(self, url: str, cursor: str | None = None) -> HttpResponse:
+        """Ask for a page, following redirects.
+
+        Args:
+            url: of the page.
+            cursor: goes into the body, where `PagingSettings.cursor_param` says so.
 
         Raises:
-            TransientSourceError: the server is away, or broke off.
-            SourceError: redirects do not end, or lead to something other than http or https; or a secret or
-                certificate cannot be read in this process.
+            TransientSourceError: the server is away, breaks off, or takes too long.
+            AuthenticationError: no token is given out.
+            SourceError: redirects do not end, or lead nowhere; or a secret or certificate cannot be read in
+                this process.
         """
-        at = url
-        for _ in range(1 + _MOST_REDIRECTS):
-            answer = self._ask(at)
-            if answer.status not in _REDIRECTS or "location" not in answer.headers:
-                return answer
-            at = urljoin(at, answer.headers["location"])
-        raise SourceError(f"more than {_MOST_REDIRECTS} redirects", source="http", split=url)
+        answer = self._followed(url, cursor)
+        if answer.status == 401 and self._credentials.refused():
+            answer = self._followed(url, cursor)
+        return answer
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
-        self._origin = None
+        """Close every connection."""
+        self._pools.close()
 
     def interrupt(self) -> None:
         """Let a request that is under way fail. The only method that another thread calls."""
-        # Read once: the thread of the requests may replace the connection, or close its socket, at any time.
-        connection = self._connection
-        sock = None if connection is None else connection.sock
-        if sock is not None:
-            # Shut down, not closed: closing frees the descriptor, and another socket may get its number while
-            # the other thread still reads from it.
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+        self._exchange.break_off()
 
-    def _ask(self, url: str) -> HttpResponse:
+    def _followed(self, url: str, cursor: str | None) -> HttpResponse:
+        at = url
+        for _ in range(1 + _MOST_REDIRECTS):
+            answer = self._ask_page(at, cursor)
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or location is None:
+                return answer
+            try:
+                target = absolute(at, location)
+            except ValueError as error:
+                raise SourceError(f"a redirect leads nowhere: {error}", source="http", split=url) from error
+            at = without_parameters(target, self._settings.credentials.parameters)
+        raise SourceError(f"more than {_MOST_REDIRECTS} redirects", source="http", split=url)
+
+    def _ask_page(self, url: str, cursor: str | None) -> HttpResponse:
+        if origin(url) not in self._settings.origins:
+            return self._ask("GET", url, _OWN_HEADERS, None, shown=url)
+        headers = {**_OWN_HEADERS, **self._credentials.headers()}
+        body = self._body(cursor)
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        target = with_parameters(url, self._credentials.parameters())
+        return self._ask(self._settings.method, target, headers, body, shown=url)
+
+    def _ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, shown: str
+    ) -> HttpResponse:
+        manager = self._pools.manager(url, is_named=origin(url) in self._settings.origins)
+        exchange = Exchange()
+        self._exchange = exchange
         try:
-            return self._ask_once(url)
-        except (OSError, http.client.HTTPException, zlib.error) as error:
-            self.close()
-            raise TransientSourceError(
-                f"no answer: {type(error).__name__}: {error}", source="http", split=url
-            ) from error
-
-    def _ask_once(self, url: str) -> HttpResponse:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"}:
-            raise SourceError(
-                f"a link leads to {url[:200]!r}, which is no http:// or https:// URL",
-                source="http",
-                split=url,
-            )
-        headers = {**_OWN_HEADERS, **(self._headers if parts.netloc in self._settings.hosts else {})}
-        connection = self._connected(parts.scheme, parts.netloc)
-        connection.request(
-            "GET", f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", headers=headers
-        )
-        with connection.getresponse() as response:
-            body = response.read()
-            found = {name.lower(): value for name, value in response.getheaders()}
-        if found.get("content-encoding", "").lower() == "gzip":
-            body = zlib.decompress(body, wbits=31)
-        return HttpResponse(url, response.status, found, body)
-
-    def _connected(self, scheme: str, netloc: str) -> http.client.HTTPConnection:
-        if self._connection is None or self._origin != (scheme, netloc):
-            self.close()
-            if scheme == "https":
-                self._connection = http.client.HTTPSConnection(
-                    netloc,
-                    timeout=self._timeout_s,
-                    context=self._context(is_named=netloc in self._settings.hosts),
+            with exchange.within(self._timeout_s):
+                answer = manager.request(
+                    method,
+                    url,
+                    body=body,
+                    headers=headers,
+                    redirect=False,
+                    retries=False,
+                    preload_content=False,
+                    timeout=Timeout(connect=self._timeout_s, read=self._timeout_s),
                 )
-            else:
-                self._connection = http.client.HTTPConnection(netloc, timeout=self._timeout_s)
-            self._origin = (scheme, netloc)
-        return self._connection
+                content = answer.read(_MOST_BYTES + 1, decode_content=True)
+                answer.release_conn()
+        except (HTTPError, http.client.HTTPException, OSError) as error:
+            self._pools.close()
+            took = f" within {self._settings.timeout_ms} ms" if exchange.is_broken_off else ""
+            said = hidden(f"{type(error).__name__}: {error}", self._settings.credentials.parameters)
+            raise TransientSourceError(f"no answer{took}: {said}", source="http", split=shown) from None
+        except (ValueError, UnicodeError) as error:
+            # Its text may hold a header, which may be a secret.
+            raise SourceError(
+                f"the request cannot be written ({type(error).__name__}): look at headers and parameters",
+                source="http",
+                split=shown,
+            ) from None
+        if len(content) > _MOST_BYTES:
+            self._pools.close()
+            raise SourceError(
+                f"a page has more than {_MOST_BYTES} bytes: ask for smaller ones", source="http", split=shown
+            )
+        return HttpResponse(shown, answer.status, answer.headers, content)
 
-    @functools.cached_property
-    def _headers(self) -> Mapping[str, str]:
-        written = self._settings.headers
-        return {name: resolved_secret(value, f"option 'header.{name}'") for name, value in written.items()}
+    def _body(self, cursor: str | None) -> bytes | None:
+        body = self._settings.body
+        if body is None:
+            return None
+        where = self._settings.paging.cursor_param or ""
+        if cursor is None or not where.startswith(_BODY):
+            return body.encode()
+        whole = msgspec.json.decode(body)
+        *outer, last = where.removeprefix(_BODY).split(".")
+        at = whole
+        for name in outer:
+            at = at.setdefault(name, {})
+        at[last] = cursor
+        return msgspec.json.encode(whole)
 
-    def _context(self, *, is_named: bool) -> ssl.SSLContext:
-        tls = self._settings.tls
-        return (tls if is_named else replace(tls, certificate=None, key=None)).context()
-
-
-def check_status(answer: HttpResponse) -> None:
-    """Return if the answer holds what was asked for.
-
-    Raises:
-        TransientSourceError: overloaded, or failing for the moment.
-        AuthenticationError, AuthorizationError, UnknownSplitError, SourceError: what the status says.
-    """
-    if answer.status == 200:
-        return
-    text = f"HTTP {answer.status}: {answer.body[:200].decode(errors='replace')!r}"
-    if answer.status in _TRANSIENT:
-        raise TransientSourceError(text, source="http", split=answer.url)
-    if answer.status == 401:
-        raise AuthenticationError(f"{text}; set option header.Authorization", source="http", split=answer.url)
-    if answer.status == 403:
-        raise AuthorizationError(text, source="http", split=answer.url)
-    if answer.status in {404, 410}:
-        raise UnknownSplitError(text, source="http", split=answer.url)
-    raise SourceError(text, source="http", split=answer.url)
+    def _post_form(self, url: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+        headers = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
+        answer = self._ask("POST", url, headers, urlencode(form).encode(), shown=url)
+        return answer.status, answer.body

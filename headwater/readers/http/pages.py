@@ -1,20 +1,20 @@
-"""What is in a page: its items, the link to the next page, and links to lists that its items name."""
+"""What is in a page: its items, as the bytes they are, and links to lists that items name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote
 
+import msgspec
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.http import exact_json
 from headwater.readers.http.client import HttpResponse
-from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.settings import PagingSettings
+from headwater.readers.http.urls import absolute
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("resource", pa.string()),
@@ -23,97 +23,178 @@ _FIELDS: list[pa.Field[Any]] = [
     pa.field("item", pa.string()),
 ]
 HTTP_SCHEMA = pa.schema(_FIELDS)
+BAD_PAGE: Final = "bad_page"
+"""The column that says why a page was left out, with badPages=column."""
 
-_OVERLOADED: Final = frozenset({429, 503})
-_NEXT_LINK: Final = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?', re.IGNORECASE)
+_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_LINES: Final = msgspec.json.Decoder(msgspec.Raw)
+_VALUE: Final = msgspec.json.Decoder()
+_PLACE: Final = re.compile(r"\{([^{}]+)\}")
+_EMPTY: Final = frozenset({b"null", b"false", b'""'})
+_BOM: Final = b"\xef\xbb\xbf"
+
+Fields = Mapping[str, msgspec.Raw]
 
 
 @dataclass(frozen=True)
 class HttpPage:
-    """One page, decoded.
+    """One page, cut into its items.
 
     Attributes:
-        items: in order.
-        next_url: of the next page, or None.
+        items: in order, each as it was sent.
+        fields: of the page's JSON; none if that is no object.
     """
 
-    items: list[Any]
-    next_url: str | None
+    items: list[msgspec.Raw]
+    fields: Fields
 
-    def rows(self, resource: str, number: int, start: int, stop: int) -> pa.RecordBatch:
-        """Return items ``start`` to ``stop`` as rows; each item as compact JSON."""
-        texts = [exact_json.dumps(item) for item in self.items[start:stop]]
-        count = len(texts)
-        return pa.RecordBatch.from_pydict(
-            {
-                "resource": [resource] * count,
-                "page": [number] * count,
-                "row": list(range(start, start + count)),
-                "item": texts,
-            },
-            schema=HTTP_SCHEMA,
-        )
+    def rows(self, resource: str, number: int, taken: range, first_row: int) -> pa.RecordBatch:
+        """Return some items as rows.
 
-    def links(self, row: int, children_field: str, base_url: str) -> list[str]:
-        """Return the URLs of the lists that an item names, each once, in order."""
-        named = _at(self.items[row], children_field)
-        links = named if isinstance(named, list) else [named]
-        urls = [urljoin(base_url, link).replace(" ", "%20") for link in links if isinstance(link, str)]
+        Args:
+            resource: the URL of the list.
+            number: of the page.
+            taken: the rows.
+            first_row: that of the first item.
+        """
+        count = len(taken)
+        chosen = self.items[taken.start - first_row : taken.stop - first_row]
+        columns: list[pa.Array[Any]] = [
+            pa.repeat(pa.scalar(resource, pa.string()), count),
+            pa.repeat(pa.scalar(number, pa.int64()), count),
+            pa.array(taken, pa.int64()),
+            pa.array([bytes(item) for item in chosen], pa.string()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
+
+    def links(self, index: int, paging: PagingSettings, base_url: str) -> list[str]:
+        """Return the URLs of the lists that an item names, each once, in order.
+
+        Raises:
+            CorruptRecordError: a link leads nowhere.
+        """
+        fields = fields_of(self.items[index])
+        links = []
+        if paging.children_field is not None:
+            named = value_at(fields, paging.children_field)
+            links = named if isinstance(named, list) else [named]
+        if paging.children_url is not None:
+            links = [*links, _filled(paging.children_url, fields)]
+        try:
+            urls = [absolute(base_url, link) for link in links if isinstance(link, str)]
+        except ValueError as error:
+            raise CorruptRecordError(f"item {index}: {error}", source="http", split=base_url) from error
         return list(dict.fromkeys(urls))
 
 
-def parse_page(answer: HttpResponse, settings: HttpSettings) -> HttpPage:
-    """Decode a page.
+def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
+    """Cut a page into its items.
 
     Raises:
         CorruptRecordError: it is not JSON, or has no list where the items should be.
     """
+    if answer.status == 204:
+        return HttpPage([], {})
     try:
-        body = exact_json.loads(answer.body)
-    except ValueError as error:
-        raise CorruptRecordError(f"the page is not JSON: {error}", source="http", split=answer.url) from error
-    items = _at(body, settings.items_field)
-    if not isinstance(items, list):
+        body = _utf8(answer)
+        if paging.is_lines:
+            return HttpPage(_LINES.decode_lines(body), {})
+        if not paging.items_field:
+            return HttpPage(_LIST.decode(body), {})
+        fields = _OBJECT.decode(body)
+        return HttpPage(_items(fields, paging.items_field), fields)
+    except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
+        what = "has no list of items" if isinstance(error, msgspec.ValidationError) else "is not JSON"
+        where = f" at itemsField {paging.items_field!r}" if paging.items_field else ""
         raise CorruptRecordError(
-            f"the page has no list at itemsField {settings.items_field!r} but {type(items).__name__}",
-            source="http",
-            split=answer.url,
-        )
-    return HttpPage(items, _next_url(body, answer, settings))
+            f"the page {what}{where}: {error}", source="http", split=answer.url
+        ) from None
 
 
-def retry_after_ms(answer: HttpResponse, now: datetime) -> int | None:
-    """Return how long an overloaded server asks to be left alone; None if it does not."""
-    if answer.status not in _OVERLOADED:
-        return None
-    raw = answer.headers.get("retry-after", "").strip()
-    if raw.isdecimal():
-        return int(raw) * 1000
+def raw_at(fields: Fields, name: str) -> msgspec.Raw | None:
+    """Return the JSON at a name with dots, None if nothing is there. A field may have dots of its own."""
+    if name in fields:
+        return fields[name]
+    first, dot, rest = name.partition(".")
+    return raw_at(fields_of(fields[first]), rest) if dot and first in fields else None
+
+
+def value_at(fields: Fields, name: str) -> Any:
+    """Return what is at a name with dots, None if nothing is.
+
+    Raises:
+        CorruptRecordError: that cannot be read.
+    """
+    raw = raw_at(fields, name)
     try:
-        moment = parsedate_to_datetime(raw)
-    except ValueError:
+        return None if raw is None else _VALUE.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise CorruptRecordError(f"field {name!r} cannot be read: {error}", source="http") from None
+
+
+def text_at(fields: Fields, name: str) -> str | None:
+    """Return the text or number at a name with dots; None if nothing is there, or null, false or empty.
+
+    Raises:
+        CorruptRecordError: it is something else.
+    """
+    raw = raw_at(fields, name)
+    if raw is None or bytes(raw) in _EMPTY:
         return None
-    return max(0, int((moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds() * 1000))
-
-
-def _next_url(body: Any, answer: HttpResponse, settings: HttpSettings) -> str | None:
-    link = _at(body, settings.next_field)
-    if not link:
-        named = _NEXT_LINK.search(answer.headers.get("link", ""))
-        return urljoin(answer.url, named.group(1)) if named else None
-    if settings.cursor_param is None:
-        return urljoin(answer.url, str(link))
-    return _with_parameter(answer.url, settings.cursor_param, str(link))
-
-
-def _with_parameter(url: str, name: str, value: str) -> str:
-    parts = urlsplit(url)
-    others = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != name]
-    return urlunsplit(parts._replace(query=urlencode([*others, (name, value)])))
-
-
-def _at(value: Any, names: str) -> Any:
-    """Return what is at a dotted name, None if nothing is."""
-    for name in filter(None, names.split(".")):
-        value = value.get(name) if isinstance(value, dict) else None
+    text = bytes(raw).decode()
+    # A number as it is written: it may have more digits than a float.
+    value = text if text[0] in "-0123456789" else value_at(fields, name)
+    if not isinstance(value, str):
+        raise CorruptRecordError(f"field {name!r} is neither text nor a number: {text[:100]}", source="http")
     return value
+
+
+def fields_of(raw: msgspec.Raw) -> Fields:
+    """Return the fields of an object, none if it is something else."""
+    try:
+        return _OBJECT.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return {}
+
+
+def bad_page_rows(resource: str, pages: list[tuple[int, str]]) -> pa.RecordBatch:
+    """Return a row for each page that was left out, as `with_bad_page` makes the schema."""
+    return pa.RecordBatch.from_pydict(
+        {
+            "resource": [resource] * len(pages),
+            "page": [number for number, _ in pages],
+            "row": [None] * len(pages),
+            "item": [None] * len(pages),
+            BAD_PAGE: [reason for _, reason in pages],
+        },
+        schema=with_bad_page(HTTP_SCHEMA),
+    )
+
+
+def with_bad_page(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with the column that says why a page was left out."""
+    return schema.append(pa.field(BAD_PAGE, pa.string()))
+
+
+def _items(fields: Fields, name: str) -> list[msgspec.Raw]:
+    raw = raw_at(fields, name)
+    if raw is None:
+        raise msgspec.ValidationError("there is no such field")
+    return [] if bytes(raw) == b"null" else _LIST.decode(raw)
+
+
+def _utf8(answer: HttpResponse) -> bytes:
+    """Return the body as UTF-8, however it is encoded. The decoder leaves the encoding of texts unchecked."""
+    kind = answer.headers.get("content-type", "").lower()
+    charset = kind.partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
+    text = answer.body.removeprefix(_BOM).decode(charset)
+    return answer.body.removeprefix(_BOM) if charset == "utf-8" else text.encode()
+
+
+def _filled(template: str, fields: Fields) -> str | None:
+    """Return a URL with fields of an item in it, None if the item lacks one."""
+    values = {name: text_at(fields, name) for name in _PLACE.findall(template)}
+    if None in values.values():
+        return None
+    return _PLACE.sub(lambda found: quote(str(values[found.group(1)]), safe=""), template)

@@ -4,8 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from headwater.core.tls import TlsSettings
+
+StatusAction: TypeAlias = Literal["read", "fail", "retry", "skip", "finish"]
+"""What a status means: a page, an error, ask again, leave the page out, the list ends here."""
+Method: TypeAlias = Literal["GET", "POST"]
+Paging: TypeAlias = Literal["link", "page", "offset"]
+BadPages: TypeAlias = Literal["fail", "skip", "column"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagingSettings:
+    """What is in a page, and where the next one is. Names have dots between them.
+
+    Attributes:
+        items_field: where a page's JSON has its items; empty: the page is the list.
+        is_lines: whether a page is JSON lines, an item each.
+        kind: ``link``: pages name the next one by its URL or a cursor; ``page``, ``offset``: it is counted.
+        next_field: where the link or cursor is; ``header:NAME`` is a header. Absent, null or empty on the
+            last page. A page without it may have a Link header instead.
+        cursor_param: the query parameter that takes a cursor, ``body:NAME`` for a field of the body; None if
+            ``next_field`` holds URLs.
+        count_param: the query parameter with the number of the page, or of items before it.
+        has_more_field: where it stands whether there is another page; None: pages do not say.
+        children_field: where an item has links to further lists: a URL or several; None if there are none.
+        children_url: of an item's list, with fields of the item in braces; None if there is none.
+    """
+
+    items_field: str = "items"
+    is_lines: bool = False
+    kind: Paging = "link"
+    next_field: str = "next"
+    cursor_param: str | None = None
+    count_param: str = ""
+    has_more_field: str | None = None
+    children_field: str | None = None
+    children_url: str | None = None
+
+    @property
+    def has_children(self) -> bool:
+        """Whether items may name lists."""
+        return self.children_field is not None or self.children_url is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialSettings:
+    """Who asks. Every value may be as `headwater.core.secrets.resolved_secret` takes it. Never shown.
+
+    Attributes:
+        headers: sent with each request.
+        parameters: added to the query of each request. They are in no URL that is kept or shown.
+        bearer: a token.
+        user: of basic authentication.
+        password: of that user.
+        token_url: where a token is got for ``client_id`` and ``client_secret`` (OAuth); None: nowhere.
+        client_id: of OAuth.
+        client_secret: of OAuth.
+        scope: of OAuth.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    bearer: str | None = None
+    user: str | None = None
+    password: str | None = None
+    token_url: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,31 +81,29 @@ class HttpSettings:
     """How pages are asked for, and what is in them. Picklable; opens nothing.
 
     Attributes:
-        headers: of the user, sent with each request to ``hosts``; their values as
-            `headwater.core.secrets.resolved_secret` takes them. Never shown.
-        tls: whom to trust. The certificate of this client is shown to ``hosts`` only.
-        hosts: of the URLs that the user named, with their ports.
-        items_field: where in a page's JSON the list of items is, names with dots between them; empty: the
-            page is the list.
-        next_field: where the link to the next page is, or its cursor; absent, null or empty on the last one.
-            A page without it may have a Link header instead.
-        cursor_param: the query parameter that takes a cursor; None if ``next_field`` holds URLs.
-        children_field: where in an item the links to further lists are: a URL or several; None if there are
-            none.
+        credentials: sent to ``origins`` only.
+        tls: whom to trust. The certificate of this client is shown to ``origins`` only.
+        origins: of the URLs that the user named: scheme, host and port.
+        method: of each request.
+        body: of each request; None if it has none.
+        paging: what is in a page.
+        on_status: what a status means, by its number or class (``5xx``), where the user says so.
+        bad_pages: what becomes of a page that cannot be read.
         requests_per_s: the most requests that one reader may make; None for no limit.
-        timeout_ms: how long to wait for an answer.
+        timeout_ms: how long a request may take as a whole.
         deadline_ms: how long to go on asking a server that is away or overloaded.
         follows_growth: whether a list that the user named goes on behind its last page; a batch read ends
             there.
     """
 
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    credentials: CredentialSettings = field(default_factory=CredentialSettings, repr=False)
     tls: TlsSettings = field(default_factory=TlsSettings, repr=False)
-    hosts: tuple[str, ...] = ()
-    items_field: str = "items"
-    next_field: str = "next"
-    cursor_param: str | None = None
-    children_field: str | None = None
+    origins: tuple[str, ...] = ()
+    method: Method = "GET"
+    body: str | None = field(default=None, repr=False)
+    paging: PagingSettings = field(default_factory=PagingSettings)
+    on_status: Mapping[str, StatusAction] = field(default_factory=dict)
+    bad_pages: BadPages = "fail"
     requests_per_s: float | None = None
     timeout_ms: int = 30_000
     deadline_ms: int = 120_000

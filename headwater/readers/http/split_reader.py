@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Final
+
+import pyarrow as pa
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import Clock
@@ -15,13 +18,23 @@ from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.http.client import HttpClient, check_status
-from headwater.readers.http.pages import HttpPage, parse_page, retry_after_ms
+from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.open_list import MOST_LEFT_OUT, OpenList
+from headwater.readers.http.pages import HTTP_SCHEMA, HttpPage, bad_page_rows, parse_page, with_bad_page
+from headwater.readers.http.paging import NextPage, PageLink, counted_on, next_page
 from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.statuses import action_of, refusal, wait_ms
+from headwater.readers.http.urls import origin, without_parameters
+
+log = logging.getLogger(__name__)
 
 _IDLE_MS: Final = 100
 _MOST_WAIT_MS: Final = 5_000
 """The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""
+_MOST_EMPTY: Final = 10
+"""After so many pages in a row without items a stream looks again later."""
+_MOST_EMPTY_IN_BATCH: Final = 1_000
+_SHOWN: Final = 500
 
 
 class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
@@ -39,37 +52,25 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
         self._clock = clock
         self._client = HttpClient(settings)
         self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
-        self._open: dict[SplitPath, SplitRange[HttpSplit, JsonValue]] = {}
+        self._open: dict[SplitPath, OpenList] = {}
         self._woken = threading.Event()
-        self._interval_ms = int(1000 / settings.requests_per_s) if settings.requests_per_s else 0
-        self._not_before_ms = clock.monotonic_ms()
+        self._interval_ms = 1000 / settings.requests_per_s if settings.requests_per_s else 0
+        self._not_before_ms: float = clock.monotonic_ms()
 
     def handle_splits_changes(self, added: Sequence[SplitRange[HttpSplit, JsonValue]]) -> None:
-        self._open.update((piece.split.path, piece) for piece in added)
+        kind = self._settings.paging.kind
+        self._open.update((piece.split.path, OpenList.of(piece, kind)) for piece in added)
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
             self._open.pop(path, None)
 
     def fetch(self) -> EpochRecords:
-        if self._wait_for_turn() or not self._open:
-            return EpochRecords()
-        piece = next(iter(self._open.values()))
-        at = PagePosition.from_json(piece.start)
-        self._hold_back(self._interval_ms)
         try:
-            answer = self._client.get(at.url)
-            wait_ms = retry_after_ms(answer, datetime.now(UTC))
-            if wait_ms is not None:
-                return self._leave_alone(piece.split, wait_ms)
-            check_status(answer)
-        except TransientSourceError as error:
-            # After a wake-up the failure is our own: it has broken off the request.
-            if not self._woken.is_set():
-                self._hold_back(self._retry.failed(error))
-            return EpochRecords()
-        self._retry.succeeded()
-        return self._read(piece, at, parse_page(answer, self._settings))
+            return self._fetch()
+        finally:
+            # A wake-up is for the fetch that it finds: the next one is a turn of its own.
+            self._woken.clear()
 
     def wake_up(self) -> None:
         # In this order: the fetch whose request is broken off sees why.
@@ -79,82 +80,262 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
     def close(self) -> None:
         self._client.close()
 
+    def _fetch(self) -> EpochRecords:
+        if self._wait_for_turn() or not self._open:
+            return EpochRecords()
+        # The one that waited longest. What goes on stands behind the others.
+        current = next(iter(self._open.values()))
+        self._open[current.split.path] = self._open.pop(current.split.path)
+        if current.is_known_to_end():
+            return self._end(current)
+        known = current.known_to_be_left_out()
+        if known is not None:
+            return self._leave_out(current, known)
+        self._hold_back(self._interval_ms)
+        try:
+            return self._ask(current)
+        except TransientSourceError as error:
+            # After a wake-up the failure is our own: it has broken off the request.
+            if not self._woken.is_set():
+                self._hold_back(self._retry.failed(error))
+            return EpochRecords()
+
     def _wait_for_turn(self) -> bool:
         """Wait until a request may be made; return whether a wake-up came first.
 
         Without a split there is nothing to wait for but that.
         """
-        wait_ms = self._not_before_ms - self._clock.monotonic_ms() if self._open else _IDLE_MS
-        woken = self._clock.wait(self._woken, wait_ms) if wait_ms > 0 else self._woken.is_set()
-        if woken:
-            self._woken.clear()
-        return woken
+        wait_ms = int(self._not_before_ms - self._clock.monotonic_ms()) if self._open else _IDLE_MS
+        return self._clock.wait(self._woken, wait_ms) if wait_ms > 0 else self._woken.is_set()
 
-    def _hold_back(self, wait_ms: int) -> None:
+    def _hold_back(self, wait_ms: float) -> None:
         """Make no request for so long."""
         self._not_before_ms = max(self._not_before_ms, self._clock.monotonic_ms() + wait_ms)
 
-    def _leave_alone(self, split: HttpSplit, wait_ms: int) -> EpochRecords:
+    def _ask(self, current: OpenList) -> EpochRecords:
+        """Ask for a page, and do with the answer what its status says.
+
+        Raises:
+            TransientSourceError: it is to be asked again.
+        """
+        answer = self._client.ask(current.ask.url, current.ask.cursor)
+        action = action_of(answer, self._settings)
+        if action == "retry":
+            pause_ms = wait_ms(answer)
+            if pause_ms is not None:
+                return self._leave_alone(current, pause_ms)
+            raise TransientSourceError(refusal(answer).message, source="http", split=answer.url)
+        self._retry.succeeded()
+        if action == "fail":
+            raise refusal(answer)
+        if action == "read":
+            try:
+                return self._read(current, answer)
+            except CorruptRecordError as error:
+                if self._settings.bad_pages == "fail":
+                    raise CorruptRecordError(
+                        f"{error.message}; option badPages=skip or column lets a query go on",
+                        source="http",
+                        split=answer.url,
+                    ) from error
+                reason = error.message
+        else:
+            reason = f"HTTP {answer.status}"
+        if current.stop is not None:
+            raise TransientSourceError(
+                f"the page was read when the epoch was read first, and now cannot: {reason}",
+                source="http",
+                split=answer.url,
+            )
+        if action == "finish":
+            return self._end(current)
+        shown = answer.body[:_SHOWN].decode(errors="replace")
+        return self._leave_out(current, f"{answer.url}: {reason}: {shown}")
+
+    def _leave_alone(self, current: OpenList, pause_ms: int) -> EpochRecords:
         """Obey a server that asks to be left alone for so long."""
-        if wait_ms > _MOST_WAIT_MS and self._settings.follows_growth:
-            del self._open[split.path]
-            return EpochRecords(caught_up={split.path: wait_ms})
-        self._hold_back(wait_ms)
+        is_first_reading = current.stop is None
+        if pause_ms > _MOST_WAIT_MS and self._settings.follows_growth and is_first_reading:
+            del self._open[current.split.path]
+            return EpochRecords(caught_up={current.split.path: pause_ms})
+        self._hold_back(pause_ms)
         return EpochRecords()
 
-    def _read(
-        self, piece: SplitRange[HttpSplit, JsonValue], at: PagePosition, page: HttpPage
-    ) -> EpochRecords:
-        split = piece.split
-        stop = None if piece.stop is None else PagePosition.from_json(piece.stop)
-        stop_here = stop if stop is not None and stop.page == at.page else None
-        end = len(page.items) if stop_here is None else stop_here.row
-        _check(page, at, end)
-        if stop_here is not None:
-            after = stop_here
-        elif page.next_url is None:
-            after = PagePosition(at.page, end, at.url)
-        else:
-            after = PagePosition(at.page + 1, 0, page.next_url)
-        records = {}
-        if after != at:
-            rows = page.rows(split.url, at.page, at.row, end)
-            records[split.path] = [EpochRecord(rows, after.to_json(), self._found(split, page, at, end))]
-        # Taken out in any case: what goes on stands behind the others.
-        del self._open[split.path]
-        if page.next_url is not None and after != stop:
-            self._open[split.path] = SplitRange(split, after.to_json(), piece.stop)
-            return EpochRecords(records)
-        if split.is_root and self._settings.follows_growth:
-            return EpochRecords(records, caught_up={split.path: None})
-        return EpochRecords(records, frozenset([split.path]))
+    def _read(self, current: OpenList, answer: HttpResponse) -> EpochRecords:
+        """Hand over the items of a page, up to the stop, and find out what to ask next.
 
-    def _found(self, split: HttpSplit, page: HttpPage, at: PagePosition, end: int) -> tuple[FoundSplit, ...]:
-        """Return the lists that the items from a position to before row ``end`` of its page name."""
-        field = self._settings.children_field
-        if field is None:
+        Raises:
+            CorruptRecordError: the page cannot be read.
+            DataLossError: it has lost items.
+        """
+        page = parse_page(answer, self._settings.paging)
+        following = next_page(current.asked, page, answer, self._settings.paging)
+        if following.link is not None:
+            shown = PageLink(self._without_secrets(following.link.url), following.link.cursor)
+            following = replace(following, link=shown)
+        following = _checked(current, page, following)
+        link = following.link
+        if not page.items and current.ask.page != current.at.page and link is None:
+            return self._end(current)
+        if not following.is_certain and current.must_confirm(len(page.items)):
+            return EpochRecords()
+        stop = current.stop
+        taken = _taken(current, page)
+        if stop is not None and stop.page == current.ask.page and stop.row == taken.stop:
+            place = stop.place
+        elif link is None or not following.is_certain:
+            place = replace(current.ask, row=taken.stop)
+        else:
+            place = current.behind(link, taken.stop)
+        after = replace(place, skipped=current.left_out)
+        records = {}
+        if after != current.at:
+            rows = self._rows(current, page, taken)
+            found = self._found(current, page, taken)
+            records[current.split.path] = [EpochRecord(rows, after.to_json(), found)]
+        events = self._events(current)
+        current.empty_pages = 0 if page.items else current.empty_pages + 1
+        current.at = after
+        current.pending = []
+        if link is not None and after != stop:
+            current.ask = current.behind(link, taken.stop)
+            if not self._is_idle(current):
+                return EpochRecords(records, events=events)
+            del self._open[current.split.path]
+            return EpochRecords(records, caught_up={current.split.path: None}, events=events)
+        return self._done(current, records, events, may_grow=current.split.is_root)
+
+    def _is_idle(self, current: OpenList) -> bool:
+        """Whether a list has had no items for many pages: a stream looks again later.
+
+        Raises:
+            CorruptRecordError: a batch, which has no later, finds no end.
+        """
+        if current.stop is not None or current.empty_pages < _MOST_EMPTY:
+            return False
+        if current.empty_pages >= _MOST_EMPTY_IN_BATCH:
+            raise CorruptRecordError(
+                f"{current.empty_pages} pages in a row have no items and name another one: say with "
+                "hasMoreField where the end is told",
+                source="http",
+                split=current.ask.url,
+            )
+        return self._settings.follows_growth
+
+    def _rows(self, current: OpenList, page: HttpPage, taken: range) -> pa.RecordBatch:
+        resource = current.split.url
+        rows = page.rows(resource, current.ask.page, taken, current.first_row)
+        if self._settings.bad_pages != "column":
+            return rows
+        nulls = pa.nulls(rows.num_rows, pa.string())
+        whole = pa.RecordBatch.from_arrays([*rows.columns, nulls], schema=with_bad_page(HTTP_SCHEMA))
+        pieces = [bad_page_rows(resource, current.pending), whole]
+        return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0] if current.pending else whole
+
+    def _events(self, current: OpenList) -> tuple[JsonValue, ...]:
+        """Tell the driver what was left out. A second reading tells nothing."""
+        return tuple(reason for _, reason in current.pending) if current.stop is None else ()
+
+    def _leave_out(self, current: OpenList, reason: str) -> EpochRecords:
+        """Go on behind a page that cannot be read, if its number tells where that is."""
+        log.warning("left out a page: %s", reason)
+        current.pending.append((current.ask.page, reason))
+        link = counted_on(current.asked, self._settings.paging)
+        if link is None or len(current.pending) >= MOST_LEFT_OUT:
+            return self._end(current)
+        current.ask = current.behind(link, 0)
+        return EpochRecords()
+
+    def _end(self, current: OpenList) -> EpochRecords:
+        """End a list where no page says so.
+
+        One that the user named goes on in a stream: its next page is asked for again. For any other list it
+        stands in the position that it ends here, so it is known when the epoch is read again, and a later
+        epoch closes it.
+        """
+        split = current.split
+        if split.is_root and self._settings.follows_growth:
+            return self._done(current, {}, (), may_grow=True)
+        if current.at.is_end:
+            return self._done(current, {}, (), may_grow=False)
+        after = replace(current.at, skipped=current.left_out, is_end=True)
+        empty = HttpPage([], {})
+        rows = self._rows(current, empty, range(0))
+        events = self._events(current)
+        return self._done(current, {split.path: [EpochRecord(rows, after.to_json())]}, events, may_grow=True)
+
+    def _done(
+        self,
+        current: OpenList,
+        records: dict[SplitPath, list[EpochRecord]],
+        events: tuple[JsonValue, ...],
+        *,
+        may_grow: bool,
+    ) -> EpochRecords:
+        """Read nothing more of a list in this epoch."""
+        path = current.split.path
+        del self._open[path]
+        if may_grow and self._settings.follows_growth:
+            return EpochRecords(records, caught_up={path: None}, events=events)
+        return EpochRecords(records, frozenset([path]), events=events)
+
+    def _without_secrets(self, url: str) -> str:
+        """Return a link as it may be kept: many APIs repeat in it what they were asked with."""
+        if origin(url) not in self._settings.origins:
+            return url
+        return without_parameters(url, self._settings.credentials.parameters)
+
+    def _found(self, current: OpenList, page: HttpPage, taken: range) -> tuple[FoundSplit, ...]:
+        """Return the lists that the items of a page name."""
+        paging = self._settings.paging
+        if not paging.has_children:
             return ()
         # Links are relative to the page that was asked for: where a redirect leads may change.
+        at = current.ask
         children = [
-            split.child(url, at.page, row)
-            for row in range(at.row, end)
-            for url in page.links(row, field, at.url)
+            current.split.child(self._without_secrets(url), at.page, row)
+            for row in taken
+            for url in page.links(row - current.first_row, paging, at.url)
         ]
         return tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in children)
 
 
-def _check(page: HttpPage, at: PagePosition, end: int) -> None:
-    """Return if a page has what it had before, up to row ``end``, and leads on.
+def _checked(current: OpenList, page: HttpPage, following: NextPage) -> NextPage:
+    """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.
 
     Raises:
-        DataLossError: it lost items.
-        CorruptRecordError: it leads to itself.
+        CorruptRecordError: pages lead in a circle.
     """
-    if not at.row <= end <= len(page.items):
-        raise DataLossError(
-            f"the page has {len(page.items)} items, and had at least {max(at.row, end)} before",
+    link = following.link
+    if link == current.asked:
+        if not page.items:
+            return NextPage(None)
+        raise CorruptRecordError(
+            "the page names itself as the next one: say with hasMoreField where the end is told",
             source="http",
-            split=at.url,
+            split=current.ask.url,
         )
-    if page.next_url == at.url:
-        raise CorruptRecordError("the page names itself as the next one", source="http", split=at.url)
+    if current.kind == "link" and link is not None and not current.guard.passes(link):
+        raise CorruptRecordError("the pages lead in a circle", source="http", split=current.ask.url)
+    return following
+
+
+def _taken(current: OpenList, page: HttpPage) -> range:
+    """Return the rows of a page that are handed over: those behind the position and before the stop.
+
+    Raises:
+        DataLossError: the page has lost items.
+    """
+    first = current.first_row
+    have = first + len(page.items)
+    stop = current.stop
+    end = have
+    if stop is not None and stop.page == current.ask.page:
+        end = min(have, stop.row) if current.kind == "offset" else stop.row
+    if not current.ask.row <= end <= have:
+        raise DataLossError(
+            f"the page has {have} items, and had at least {max(current.ask.row, end)} before",
+            source="http",
+            split=current.ask.url,
+        )
+    return range(current.ask.row, end)

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import urllib3
 
 from headwater.connector.sources.http import configure_http
 from headwater.core.source import Boundedness
@@ -70,13 +71,13 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    connect = socket.create_connection
+    connect = urllib3.util.connection.create_connection
 
     def create_connection(address: tuple[str, int], *more: Any, **options: Any) -> socket.socket:
         at = server.server_address if address[0] == HOST else address
         return connect((str(at[0]), int(at[1])), *more, **options)
 
-    monkeypatch.setattr(socket, "create_connection", create_connection)
+    monkeypatch.setattr("urllib3.util.connection.create_connection", create_connection)
     yield
     server.shutdown()
     server.server_close()

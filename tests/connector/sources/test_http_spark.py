@@ -84,7 +84,7 @@ class Job:
                 break
         comments = [self.api.answer(item["comments"], 0) for item in found if "comments" in item]
         children = [child for page in comments if page is not None for child in _list(page["items"])]
-        return sorted(json.dumps(item, separators=(",", ":")) for item in found + children)
+        return sorted(json.dumps(item) for item in found + children)
 
 
 def _list(value: object) -> list[Any]:

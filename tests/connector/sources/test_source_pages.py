@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.connector.options import OptionTable
-from headwater.connector.sources.http import HTTP_OPTIONS
+from headwater.connector.sources.http_options import HTTP_OPTIONS
 from headwater.connector.sources.mqtt import MQTT_OPTIONS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

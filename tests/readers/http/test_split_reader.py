@@ -17,7 +17,7 @@ import pytest
 from examples.http_server import Api, serving
 from headwater.connector.sources.http import HttpSource, configure_http
 from headwater.core.clock import ManualClock, SystemClock
-from headwater.core.epoch import Barrier, EpochState, SplitStatus
+from headwater.core.epoch import Barrier, SplitStatus
 from headwater.core.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -30,53 +30,11 @@ from headwater.core.errors import (
 )
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
-from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
+from headwater.enumerators.http.split import ROOT
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from local_kafka_tls import TlsFiles, make_certificates
-from tests.readings import epoch_task, read_task
-
-Answer = tuple[int, dict[str, str], bytes]
-
-
-class Scripted(ThreadingHTTPServer):
-    """Answers each path with what the test says, and notes what it was asked."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), ScriptedHandler)
-        self.answers: dict[str, list[Answer]] = {}
-        self.asked: list[tuple[str, dict[str, str]]] = []
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def say(self, path: str, body: Any = None, status: int = 200, **headers: str) -> None:
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.answers.setdefault(path, []).append(
-            (status, {name.replace("_", "-"): value for name, value in headers.items()}, raw)
-        )
-
-
-class ScriptedHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    server: Scripted
-
-    def do_GET(self) -> None:
-        self.server.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
-        answers = self.server.answers[self.path]
-        status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        pass
+from tests.readers.http.scripted import Scripted, ScriptedHandler, read, run, scripted_server, source, start
 
 
 @pytest.fixture
@@ -90,36 +48,8 @@ def api() -> Iterator[Api]:
 
 @pytest.fixture
 def server() -> Iterator[Scripted]:
-    made = Scripted()
-    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-
-
-def source(url: str, **options: str) -> HttpSource:
-    made = configure_http(
-        {"url": url, "stateLocation": "/state", **options}, Boundedness.CONTINUOUS_UNBOUNDED
-    ).source
-    assert isinstance(made, HttpSource)
-    return made
-
-
-def start(url: str) -> SplitRange[HttpSplit, Any]:
-    return SplitRange(HttpSplit(url), PagePosition(0, 0, url).to_json(), None)
-
-
-def run(
-    source: HttpSource, barrier: Barrier, *starts: SplitRange[Any, Any], stop_at: EpochState | None = None
-) -> tuple[list[Any], EpochState]:
-    reader = read_task(source, epoch_task(starts, barrier), stop_at=stop_at)
-    rows = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
-    return rows, reader.state()
-
-
-def read(url: str, **options: str) -> list[Any]:
-    return [json.loads(row[3]) for row in run(source(url, **options), Barrier(), start(url))[0]]
+    with scripted_server() as made:
+        yield made
 
 
 def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> Any:
@@ -210,7 +140,7 @@ def test_cursors_nested_fields_and_gzip(server: Scripted) -> None:
 
 
 def test_numbers_come_with_the_digits_that_the_page_has(server: Scripted) -> None:
-    numbers = ["12345678901234567890.12", "1.10", "1e400", "-0", "9" * 5_000, "-1E-5", "NaN"]
+    numbers = ["12345678901234567890.12", "1.10", "1e400", "-0", "9" * 5_000, "-1E-5"]
     item = '{"a":{"\u00e9\\n":[' + ",".join(numbers) + ',[],{},true,null,"1.10"]},"b":1}'
     server.say("/a", f'{{"items": [{item}, 1.10], "next": 2.50}}'.encode())
     server.say("/a?after=2.50", {"items": []})
@@ -267,9 +197,9 @@ def test_headers_go_to_the_users_own_hosts_only(server: Scripted) -> None:
         (404, {}, UnknownSplitError, "HTTP 404"),
         (400, {}, SourceError, "HTTP 400"),
         (200, b"<html>", CorruptRecordError, "not JSON"),
-        (200, {"data": []}, CorruptRecordError, "no list at itemsField 'items' but NoneType"),
+        (200, {"data": []}, CorruptRecordError, "no list of items at itemsField 'items'"),
         (200, {"items": [1], "next": "/a"}, CorruptRecordError, "names itself"),
-        (200, {"items": [1], "next": "file:///etc/passwd"}, SourceError, "no http:// or https:// URL"),
+        (200, {"items": [1], "next": "file:///etc/passwd"}, CorruptRecordError, "no http:// or https:// URL"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(
@@ -361,7 +291,7 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     go = threading.Event()
 
     class Hanging(ScriptedHandler):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - the base class finds it by this name
             asked.set()
             go.wait(20)
 
@@ -441,7 +371,7 @@ def test_whom_to_trust_and_who_this_client_is_are_files_or_secrets(
     tls = {"tlsCa": str(files.ca), "tlsCertificate": str(files.client_cert), "tlsKey": "env:API_KEY"}
     with serving_tls(files) as url:
         assert read(url, **tls, **{"header.Authorization": "env:API_TOKEN"}) == [{"token": "Bearer t0ken"}]
-        answer = one_fetch(url, tls=source(url, **tls).settings.tls, hosts=())
+        answer = one_fetch(url, tls=source(url, **tls).settings.tls)
         assert not answer.records, "this client shows its certificate to the hosts that were named"
         with pytest.raises(SourceError, match="option 'tlsCa': /not/there cannot be read on this host"):
             read(url, tlsCa="/not/there")

@@ -1,0 +1,135 @@
+"""Where the next page of a list is, and what is no end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from headwater.core.errors import CorruptRecordError
+from headwater.readers.http.client import HttpResponse
+from headwater.readers.http.pages import HttpPage, text_at, value_at
+from headwater.readers.http.settings import PagingSettings
+from headwater.readers.http.urls import absolute, parameter, with_parameters
+
+_HEADER: Final = "header:"
+_BODY: Final = "body:"
+_LINK: Final = re.compile(r'<([^>]*)>((?:[^,"]|"[^"]*")*)')
+_REL: Final = re.compile(r'\brel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """Where a page is.
+
+    Attributes:
+        url: of the page, without secrets.
+        cursor: what goes into the body of the request, None if nothing does.
+    """
+
+    url: str
+    cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class NextPage:
+    """What follows a page.
+
+    Attributes:
+        link: the next page; None if this is the last one.
+        is_certain: whether there is one. Otherwise it may be empty, and this page the last, which may grow.
+    """
+
+    link: PageLink | None
+    is_certain: bool = True
+
+
+@dataclass
+class CircleGuard:
+    """Notices that pages lead in a circle, of any length, with two of them in mind (Brent's algorithm)."""
+
+    _kept: PageLink | None = None
+    _steps: int = 0
+    _most: int = field(default=1)
+
+    def passes(self, link: PageLink) -> bool:
+        """Take the next page; return whether it leads on."""
+        if link == self._kept:
+            return False
+        self._steps += 1
+        if self._steps == self._most:
+            self._kept = link
+            self._steps = 0
+            self._most *= 2
+        return True
+
+
+def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: PagingSettings) -> NextPage:
+    """Return what follows a page.
+
+    Raises:
+        CorruptRecordError: the link leads nowhere, or is no link.
+    """
+    has_more = None if paging.has_more_field is None else _has_more(page, answer, paging.has_more_field)
+    if has_more is False:
+        return NextPage(None)
+    if paging.kind != "link":
+        link = _counted(asked, len(page.items), paging) if page.items or has_more else None
+        return NextPage(link, is_certain=bool(has_more) or paging.kind == "offset")
+    found = _found(page, answer, paging.next_field)
+    if found is None:
+        return NextPage(_header_link(asked, answer))
+    where = paging.cursor_param
+    if where is None:
+        return NextPage(PageLink(_absolute(answer.url, found), asked.cursor))
+    if where.startswith(_BODY):
+        return NextPage(PageLink(asked.url, found))
+    return NextPage(PageLink(with_parameters(asked.url, {where: found})))
+
+
+def counted_on(asked: PageLink, paging: PagingSettings) -> PageLink | None:
+    """Return the page behind one that cannot be read, None if only that page could name it."""
+    return _counted(asked, 0, paging) if paging.kind == "page" else None
+
+
+def _counted(asked: PageLink, items: int, paging: PagingSettings) -> PageLink:
+    name = paging.count_param
+    first = "1" if paging.kind == "page" else "0"
+    raw = parameter(asked.url, name) or first
+    if not (raw.isascii() and raw.isdecimal()):
+        raise CorruptRecordError(f"parameter {name!r} is no number: {raw!r}", source="http", split=asked.url)
+    count = int(raw) + (1 if paging.kind == "page" else items)
+    return PageLink(with_parameters(asked.url, {name: str(count)}))
+
+
+def _found(page: HttpPage, answer: HttpResponse, where: str) -> str | None:
+    if where.startswith(_HEADER):
+        return answer.headers.get(where.removeprefix(_HEADER), "").strip() or None
+    return text_at(page.fields, where)
+
+
+def _has_more(page: HttpPage, answer: HttpResponse, where: str) -> bool:
+    """Return whether a page says that there is another one; an absent field says no."""
+    if where.startswith(_HEADER):
+        raw = answer.headers.get(where.removeprefix(_HEADER), "").strip().lower()
+        return raw not in {"", "0", "false", "no"}
+    found = value_at(page.fields, where)
+    return bool(found) and str(found).lower() not in {"0", "false", "no"}
+
+
+def _header_link(asked: PageLink, answer: HttpResponse) -> PageLink | None:
+    for line in answer.headers.getlist("link"):
+        for target, parameters in _LINK.findall(line):
+            relation = _REL.search(parameters)
+            if relation and "next" in (relation.group(1) or relation.group(2) or "").lower().split():
+                return PageLink(_absolute(answer.url, target), asked.cursor)
+    return None
+
+
+def _absolute(base: str, link: str) -> str:
+    try:
+        return absolute(base, link)
+    except ValueError as error:
+        raise CorruptRecordError(
+            f"the link to the next page leads nowhere: {error}", source="http", split=base
+        ) from error

@@ -1,0 +1,72 @@
+"""URLs as pages and users write them, and as they are asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LEGAL: Final = "!#$%&'()*+,/:;=?@[]~-._"
+"""What stands in a URL as it is: everything else is written as per cent."""
+_MOST_CHARACTERS: Final = 16_384
+
+
+def origin(url: str) -> str:
+    """Return scheme, host and port of a URL: what credentials are given for.
+
+    Raises:
+        ValueError: it is no http:// or https:// URL with a host.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(f"{url[:200]!r} is no http:// or https:// URL")
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
+
+
+def absolute(base: str, link: str) -> str:
+    """Return where a link leads that stands in the answer of a URL.
+
+    Raises:
+        ValueError: it leads nowhere.
+    """
+    if len(link) > _MOST_CHARACTERS:
+        raise ValueError(f"a link has {len(link)} characters: {link[:200]!r}...")
+    url = quote(urljoin(base, link.strip()), safe=_LEGAL)
+    origin(url)
+    return url
+
+
+def with_parameters(url: str, parameters: dict[str, str]) -> str:
+    """Return a URL whose query has these parameters, in place of others of their names."""
+    if not parameters:
+        return url
+    kept = urlsplit(without_parameters(url, parameters))
+    query = "&".join(filter(None, (kept.query, urlencode(parameters))))
+    return urlunsplit(kept._replace(query=query))
+
+
+def without_parameters(url: str, names: Collection[str]) -> str:
+    """Return a URL without some parameters of its query. The others stay as they are written."""
+    if not names:
+        return url
+    parts = urlsplit(url)
+    pieces = [piece for piece in parts.query.split("&") if _name(piece) not in names]
+    return urlunsplit(parts._replace(query="&".join(pieces)))
+
+
+def parameter(url: str, name: str) -> str | None:
+    """Return a parameter of a URL's query, None if it has none of that name."""
+    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)).get(name)
+
+
+def hidden(text: str, names: Collection[str]) -> str:
+    """Return a text without parameters of these names in the URLs that stand in it."""
+    if not names:
+        return text
+    return re.sub(r"https?://\S+", lambda found: without_parameters(found.group(), names), text)
+
+
+def _name(piece: str) -> str:
+    return next((name for name, _ in parse_qsl(piece, keep_blank_values=True)), "")

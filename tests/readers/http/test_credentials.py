@@ -1,0 +1,120 @@
+"""Who asks: to whom secrets go, and where they never stand."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater.core.epoch import Barrier
+from headwater.core.errors import AuthenticationError, OptionError
+from headwater.enumerators.http.split import ROOT
+from tests.readers.http.scripted import Scripted, read, run, scripted_server, source, start
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with scripted_server() as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("options", "header", "value"),
+    [
+        ({"bearerToken": "env:API_SECRET"}, "authorization", "Bearer s3cret"),
+        (
+            {"username": "me", "password": "env:API_SECRET"},
+            "authorization",
+            f"Basic {base64.b64encode(b'me:s3cret').decode()}",
+        ),
+        ({"apiKey": "env:API_SECRET"}, "x-api-key", "s3cret"),
+        ({"apiKey": "env:API_SECRET", "apiKeyIn": "header:X-Other"}, "x-other", "s3cret"),
+    ],
+)
+def test_credentials_are_headers(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], header: str, value: str
+) -> None:
+    monkeypatch.setenv("API_SECRET", "s3cret")
+    server.say("/a", {"items": [1]})
+    assert read(f"{server.origin}/a", **options) == [1]
+    assert server.asked[0][1][header] == value
+
+
+def test_a_key_in_the_query_may_rotate_and_stands_nowhere(server: Scripted, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("first")
+
+    def answer(path: str) -> tuple[int, list[tuple[str, str]], bytes]:
+        now = key.read_text()
+        assert path.endswith(f"key={now}")
+        key.write_text("second")
+        # As many APIs do: what was asked with stands in the link.
+        link = f"/b?size=2&key={now}" if path.startswith("/a") else None
+        return 200, [], json.dumps({"items": [path[1]], "next": link}).encode()
+
+    server.answer = answer
+    params = json.dumps({"size": 2, "key": f"file:{key}"})
+    made = source(f"{server.origin}/a", params=params)
+    rows, state = run(made, Barrier(), start(made.urls[0]))
+    assert [row[3] for row in rows] == ['"a"', '"b"']
+    assert server.paths == ["/a?size=2&key=first", "/b?size=2&key=second"]
+    kept = f"{rows} {state.to_json(made)} {made!r}"
+    assert "first" not in kept
+    assert "second" not in kept
+    earlier = f"{server.origin}/a?size=2&key=first"
+    assert made.path_of((ROOT, earlier)) == (ROOT, made.urls[0])
+    assert made.path_of((f"0.1 of {earlier}", "http://x/c")) == (f"0.1 of {made.urls[0]}", "http://x/c")
+
+
+def test_credentials_are_for_scheme_host_and_port(server: Scripted) -> None:
+    made = source("https://api.example/a")
+    assert made.settings.origins == ("https://api.example:443",)
+    other = f"http://localhost:{server.server_address[1]}"
+    server.say("/a?key=k", {"items": [1], "next": f"{other}/b"})
+    server.say("/b", {"items": [2]})
+    assert read(f"{server.origin}/a", apiKey="k", apiKeyIn="query:key", bearerToken="t") == [1, 2]
+    assert ["authorization" in headers for _, headers in server.asked] == [True, False]
+
+
+def test_a_new_token_is_got_when_one_is_refused(server: Scripted) -> None:
+    server.say("/token", {"access_token": "one"})
+    server.say("/token", {"access_token": "two"})
+    server.say("/a", {"items": [1], "next": "/b"})
+    server.say("/b", {}, status=401)
+    server.say("/b", {"items": [2]})
+    oauth = {
+        "oauthTokenUrl": f"{server.origin}/token",
+        "oauthClientId": "me",
+        "oauthClientSecret": "s3cret",
+        "oauthScope": "read",
+    }
+    assert read(f"{server.origin}/a", **oauth) == [1, 2]
+    tokens = [headers.get("authorization") for path, headers in server.asked if path != "/token"]
+    assert tokens == ["Bearer one", "Bearer one", "Bearer two"]
+    assert server.bodies[0] == (b"grant_type=client_credentials&client_id=me&client_secret=s3cret&scope=read")
+    server.answers["/token"] = [(403, [], b"{}")]
+    with pytest.raises(AuthenticationError, match="gives out no token: HTTP 403"):
+        read(f"{server.origin}/a", **oauth)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"url": "http://me:pw@x/"}, "give the options username and password"),
+        ({"bearerToken": "t", "username": "me"}, "'bearerToken': does not go with option 'username'"),
+        ({"oauthTokenUrl": "http://x/token"}, "'oauthClientId': is required with option 'oauthTokenUrl'"),
+        ({"apiKeyIn": "cookie:a"}, "must be header:NAME or query:NAME"),
+        ({"onStatus": "404=ignore"}, "must be such as 404=skip,5xx=retry"),
+        ({"body": "{}"}, "'body': counts only with option method=POST"),
+        ({"method": "POST", "body": "[]"}, "'body': must be a JSON object"),
+        ({"cursorParam": "body:after"}, "'body': is required for a cursor in it"),
+        ({"countParam": "n"}, "'countParam': counts only with option paging=page or offset"),
+        ({"params": "[]"}, "'params': must be a JSON object"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        source(**{"url": "http://x/", **options})

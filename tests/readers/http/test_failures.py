@@ -1,0 +1,248 @@
+"""What a server says when it does not give a page, and what becomes of the page."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from urllib3 import HTTPHeaderDict
+
+from headwater.core.clock import ManualClock, SystemClock
+from headwater.core.epoch import Barrier, SplitStatus
+from headwater.core.errors import SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.split import SplitRange
+from headwater.enumerators.http.split import ROOT, PagePosition
+from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.split_reader import HttpSplitReader
+from headwater.readers.http.statuses import action_of, wait_ms
+from tests.readers.http.scripted import (
+    Answer,
+    Scripted,
+    batch_source,
+    items,
+    read,
+    run,
+    scripted_server,
+    source,
+    start,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with scripted_server() as made:
+        yield made
+
+
+def _reasons(rows: list[Any]) -> list[str]:
+    return [row[4] for row in rows if row[4] is not None]
+
+
+@pytest.mark.parametrize("bad_pages", ["skip", "column"])
+def test_a_child_that_cannot_be_read_is_left_out_and_again_when_the_epoch_is_read_again(
+    server: Scripted, bad_pages: str
+) -> None:
+    server.say("/a", {"items": [{"more": "/gone"}, {"more": "/html"}, {"more": "/good"}]})
+    server.say("/gone", {"why": "deleted"}, status=404)
+    server.say("/html", b"<html>")
+    server.say("/good", {"items": [1]})
+    begin = start(f"{server.origin}/a")
+    made = source(f"{server.origin}/a", childrenField="more", onStatus="404=skip", badPages=bad_pages)
+    rows, state = run(made, Barrier(), begin)
+    assert sorted(row[3] for row in rows if row[3] and "more" not in row[3]) == ["1"]
+    assert len(state.events) == 2
+    assert any(f"{server.origin}/gone: HTTP 404" in str(event) for event in state.events)
+    if bad_pages == "column":
+        assert sorted(_reasons(rows)) == sorted(map(str, state.events))
+    # All is well now: what was left out stays out, so that both readings bring the same.
+    server.answers["/gone"] = server.answers["/html"] = [(200, [], b'{"items": [2]}')]
+    again, _ = run(made, Barrier(), begin, stop_at=state)
+    assert sorted(map(str, again)) == sorted(map(str, rows))
+    left = [entry for entry in state.progress if entry.split.path[0] != ROOT]
+    assert {entry.status for entry in left} == {SplitStatus.CAUGHT_UP}
+    asked = len(server.asked)
+    _, closed = run(made, Barrier(), *(SplitRange(entry.split, entry.position, None) for entry in left))
+    assert {entry.status for entry in closed.progress} == {SplitStatus.FINISHED}
+    assert len(server.asked) == asked
+
+
+def test_counted_pages_go_on_behind_one_that_cannot_be_read(server: Scripted) -> None:
+    server.say("/a", {"items": [1, 2]})
+    server.say("/a?page=2", b"<html>")
+    server.say("/a?page=3", {"items": [5]})
+    server.say("/a?page=4", {"items": []})
+    begin = start(f"{server.origin}/a")
+    made = source(f"{server.origin}/a", paging="page", badPages="column")
+    rows, state = run(made, Barrier(), begin)
+    assert [(row[1], row[3], row[4] is None) for row in rows] == [
+        (0, "1", True),
+        (0, "2", True),
+        (1, None, False),
+        (2, "5", True),
+    ]
+    server.answers["/a?page=2"] = [(200, [], b'{"items": [3, 4]}')]
+    assert run(made, Barrier(), begin, stop_at=state)[0] == rows
+
+
+def test_a_named_list_whose_page_cannot_be_read_goes_on_when_it_can(server: Scripted) -> None:
+    server.say("/a", {"items": [1], "next": "/b"})
+    server.say("/b", b"<html>")
+    made = source(f"{server.origin}/a", badPages="skip")
+    rows, state = run(made, Barrier(), start(f"{server.origin}/a"))
+    assert [entry.status for entry in state.progress] == [SplitStatus.CAUGHT_UP]
+    server.answers["/b"] = [(200, [], b'{"items": [2]}')]
+    more, _ = run(made, Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
+    assert [row[3] for row in rows + more] == ["1", "2"]
+
+
+def test_a_status_may_end_a_list_and_the_error_says_how(server: Scripted) -> None:
+    server.say("/a", {"items": [1], "next": "/b"})
+    server.say("/b", {}, status=410)
+    assert items(batch_source(f"{server.origin}/a", onStatus="4xx=finish")) == [1]
+    with pytest.raises(UnknownSplitError, match="onStatus='410=skip'"):
+        read(f"{server.origin}/a")
+
+
+_NOON = "Wed, 01 May 2024 12:00:00 GMT"
+
+
+def _answer(status: int, **headers: str) -> HttpResponse:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HttpResponse("http://x", status, HTTPHeaderDict(named), b"")
+
+
+@pytest.mark.parametrize(
+    ("answer", "wait"),
+    [
+        (_answer(429, Retry_After="3"), 3_000),
+        (_answer(403, Retry_After="60"), 60_000),
+        (_answer(429, Retry_After="9" * 400), 86_400_000),
+        (_answer(503, Retry_After="Wed, 01 May 2024 12:00:30 GMT", Date=_NOON), 30_000),
+        (_answer(503, Retry_After="Wed, 01 May 2019 12:00:30 GMT"), 0),
+        (_answer(403, X_RateLimit_Remaining="0", X_RateLimit_Reset="1714564830", Date=_NOON), 30_000),
+        (_answer(429, RateLimit_Remaining="0", RateLimit_Reset="7"), 7_000),
+        (_answer(403, X_RateLimit_Remaining="5", X_RateLimit_Reset="1714564830"), None),
+        (_answer(429, Retry_After="soon"), None),
+    ],
+)  # fmt: skip
+def test_how_long_a_server_asks_to_be_left_alone_by_its_own_clock(
+    answer: HttpResponse, wait: int | None
+) -> None:
+    assert wait_ms(answer) == wait
+    is_retried = wait is not None or answer.status == 429
+    assert action_of(answer, HttpSettings()) == ("retry" if is_retried else "fail")
+
+
+def test_a_rate_limit_while_an_epoch_is_read_again_is_waited_for(server: Scripted) -> None:
+    server.say("/a", {}, status=429, Retry_After="60")
+    server.say("/a", {"items": [1]})
+    clock = ManualClock()
+    begin = start(f"{server.origin}/a")
+    stop = PagePosition(0, 1, f"{server.origin}/a").to_json()
+    reader = HttpSplitReader(HttpSettings(origins=(server.origin,)), clock)
+    reader.handle_splits_changes([SplitRange(begin.split, begin.start, stop)])
+    assert not reader.fetch().caught_up
+    assert reader.fetch().records
+    assert clock.monotonic_ms() == 60_000
+    reader.close()
+
+
+def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:
+    def drip(connection: socket.socket, ended: threading.Event) -> None:
+        with connection:
+            connection.recv(65_536)
+            while not ended.wait(0.02):
+                try:
+                    connection.sendall(b"H")
+                except OSError:
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Event()
+        dripping = threading.Thread(target=lambda: drip(listening.accept()[0], ended), daemon=True)
+        dripping.start()
+        client = HttpClient(HttpSettings(timeout_ms=200))
+        began = time.monotonic()
+        with pytest.raises(TransientSourceError, match="no answer within 200 ms"):
+            client.ask(f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        assert time.monotonic() - began < 20
+        client.close()
+        ended.set()
+        dripping.join()
+
+
+def test_a_wake_up_that_comes_with_an_answer_costs_no_turn(server: Scripted) -> None:
+    server.say("/a", {"items": [1], "next": "/b"})
+    server.say("/b", {"items": [2]})
+    reader = HttpSplitReader(HttpSettings(), SystemClock())
+    reader.handle_splits_changes([start(f"{server.origin}/a")])
+
+    def answer_and_wake(path: str) -> Answer:
+        reader.wake_up()
+        return 500, [], b""
+
+    said = server.answer
+    server.answer = answer_and_wake
+    assert not reader.fetch().records
+    server.answer = said
+    assert reader.fetch().records
+    reader.close()
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["items", "a", "é"]), inner),
+    max_leaves=8,
+)
+_BODIES = st.one_of(
+    _JSON.map(lambda value: json.dumps(value).encode()),
+    st.builds(lambda found, to: json.dumps({"items": found, "next": to}).encode(), st.lists(_JSON), _JSON),
+    st.binary(max_size=40),
+)
+_TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20)
+_HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(["Link", "Location", "Retry-After", "Content-Type", "Content-Encoding", "Date"]),
+        st.sampled_from(["gzip", "br", "zstd", "</a>; rel=next", "0", "text/x; charset=klingon"]) | _TEXTS,
+    ),
+    max_size=3,
+)
+
+
+@given(
+    answer=st.tuples(
+        st.sampled_from([200, 200, 200, 204, 206, 301, 304, 400, 403, 404, 429, 500]), _HEADERS, _BODIES
+    ),
+    lacks=st.sampled_from([0, 0, 0, 5]),
+    bad_pages=st.sampled_from(["fail", "skip", "column"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_any_answer_is_rows_or_one_clear_error(
+    fuzzed: Scripted, answer: Answer, lacks: int, bad_pages: str
+) -> None:
+    fuzzed.answer = lambda _: answer
+    made = source(f"{fuzzed.origin}/a", badPages=bad_pages, onStatus="4xx=skip", requestTimeout="5s")
+    reader = HttpSplitReader(made.settings, ManualClock())
+    fuzzed.lacks = lacks
+    reader.handle_splits_changes([start(f"{fuzzed.origin}/a")])
+    try:
+        for _ in range(3):
+            reader.fetch()
+    except SourceError as error:
+        assert "http" in str(error)  # noqa: PT017 - rows are as good
+    finally:
+        reader.close()
+
+
+@pytest.fixture(scope="module")
+def fuzzed() -> Iterator[Scripted]:
+    with scripted_server() as made:
+        yield made

@@ -1,0 +1,200 @@
+"""Where the next page is, what is no end, and items that pass as the bytes they are."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.core.epoch import Barrier, SplitStatus
+from headwater.core.errors import CorruptRecordError
+from headwater.core.split import SplitRange
+from tests.readers.http.scripted import (
+    Answer,
+    Scripted,
+    batch_source,
+    items,
+    read,
+    run,
+    scripted_server,
+    source,
+    start,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with scripted_server() as made:
+        yield made
+
+
+def test_items_pass_as_they_were_sent(server: Scripted) -> None:
+    numbers = [b"12345678901234567.89", b"1e400", b'{ "a":1.10,\n "b":"\\ud83d\\ude00" }', b"-0.0", b'"x"']
+    server.say("/a", b'{"items": [' + b" , ".join(numbers) + b"]}")
+    url = f"{server.origin}/a"
+    rows = run(source(url), Barrier(), start(url))[0]
+    assert [row[3].encode() for row in rows] == numbers
+
+
+def test_each_of_several_link_lines_counts(server: Scripted) -> None:
+    server.say(
+        "/a", [1], more=(("Link", '</p?q=a,b>; rel="prev"'), ("Link", '</b>; title="x, y"; rel="a next"'))
+    )
+    server.say("/b", [2], more=(("Link", "</c>; rel=next"), ("Link", "</a>; rel=first")))
+    server.say("/c", [3], Link='</a>; rel="first"')
+    assert read(f"{server.origin}/a", itemsField="") == [1, 2, 3]
+
+
+class GrowingList:
+    """Answers as an API that counts, of which each request may make the list longer."""
+
+    def __init__(self, server: Scripted, paging: str, lengths: list[int], size: int) -> None:
+        self.paging = paging
+        self.lengths = lengths
+        self.size = size
+        server.answer = self.answer
+
+    def answer(self, path: str) -> Answer:
+        length = self.lengths.pop(0) if len(self.lengths) > 1 else self.lengths[0]
+        raw = dict(parse_qsl(urlsplit(path).query)).get(self.paging)
+        first = (int(raw or 1) - 1) * self.size if self.paging == "page" else int(raw or 0)
+        found = list(range(first, min(first + self.size, length)))
+        return 200, [], json.dumps({"items": found}).encode()
+
+
+@pytest.mark.parametrize("paging", ["page", "offset"])
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_counted_pages_of_a_list_that_grows_come_once_and_again_the_same(
+    paging: str, data: st.DataObject
+) -> None:
+    grown = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=12))
+    lengths = list(itertools.accumulate(grown))
+    with scripted_server() as server:
+        growing = GrowingList(server, paging, list(lengths), data.draw(st.integers(1, 5)))
+        made = source(f"{server.origin}/a", paging=paging)
+        begin: SplitRange[Any, Any] = start(f"{server.origin}/a")
+        seen: list[Any] = []
+        epochs = []
+        for _ in range(40):
+            rows, state = run(made, Barrier(rows=data.draw(st.integers(1, 20))), begin)
+            epochs.append((begin, rows, state))
+            seen += [int(row[3]) for row in rows]
+            begin = SplitRange(state.progress[0].split, state.progress[0].position, None)
+            if not rows and len(growing.lengths) == 1:
+                break
+        assert seen == list(range(lengths[-1]))
+        for first, rows, state in epochs:
+            if rows:
+                assert [row[2:] for row in run(made, Barrier(), first, stop_at=state)[0]] == [
+                    row[2:] for row in rows
+                ]
+
+
+def test_has_more_tells_the_end_though_a_cursor_is_always_there(server: Scripted) -> None:
+    server.say("/a", {"items": [1], "cursor": "c1", "has_more": True})
+    server.say("/a?after=c1", {"items": [2], "cursor": "c2", "has_more": False})
+    options = {"nextField": "cursor", "cursorParam": "after", "hasMoreField": "has_more"}
+    assert read(f"{server.origin}/a", **options) == [1, 2]
+    assert server.paths == ["/a", "/a?after=c1"]
+
+
+def test_a_cursor_that_is_always_there_ends_a_turn_where_nothing_comes_and_loses_nothing(
+    server: Scripted,
+) -> None:
+    for number in range(40):
+        server.say(f"/a?c={number}", {"items": [number] if number < 3 else [], "next": str(number + 1)})
+    made = source(f"{server.origin}/a?c=0", cursorParam="c")
+    rows, state = run(made, Barrier(), start(f"{server.origin}/a?c=0"))
+    assert len(rows) == 3
+    assert len(server.asked) == 13
+    assert state.progress[0].status is SplitStatus.CAUGHT_UP
+    server.answers["/a?c=13"] = [(200, [], b'{"items": [13]}')]
+    more, _ = run(made, Barrier(), SplitRange(state.progress[0].split, state.progress[0].position, None))
+    assert [row[3] for row in more] == ["13"]
+
+
+def test_an_empty_page_that_names_itself_is_the_last_one(server: Scripted) -> None:
+    server.say("/a", {"items": [1], "next": "/b"})
+    server.say("/b", {"items": [], "next": "/b"})
+    assert items(batch_source(f"{server.origin}/a")) == [1]
+
+
+def test_pages_that_lead_in_a_circle_are_an_error(server: Scripted) -> None:
+    for number in range(7):
+        server.say(f"/{number}", {"items": [number], "next": f"/{(number + 1) % 7 or 2}"})
+    with pytest.raises(CorruptRecordError, match="lead in a circle"):
+        items(batch_source(f"{server.origin}/0"))
+    assert len(server.asked) < 40
+
+
+def test_a_cursor_may_be_in_a_header_or_a_number_and_go_into_the_body(server: Scripted) -> None:
+    server.say("/h", [1], X_Next="c 1")
+    server.say("/h?after=c+1", [2])
+    assert read(f"{server.origin}/h", itemsField="", nextField="header:X-Next", cursorParam="after") == [1, 2]
+    server.say("/q", b'{"data": {"list": [1], "end": 12345678901234567890}}')
+    server.say("/q", {"data": {"list": [2], "end": None}})
+    body = {"query": "{...}", "variables": {"first": 1}}
+    found = read(
+        f"{server.origin}/q",
+        method="POST",
+        body=json.dumps(body),
+        itemsField="data.list",
+        nextField="data.end",
+        cursorParam="body:variables.after",
+    )
+    assert found == [1, 2]
+    asked = [json.loads(body) for body in server.bodies if body]
+    assert asked[0] == body
+    assert asked[1]["variables"] == {"first": 1, "after": "12345678901234567890"}
+
+
+def test_lines_names_with_dots_null_and_no_content(server: Scripted) -> None:
+    server.say("/lines", b'{"a": 1}\n{"a": 2}\n', Link="</none>; rel=next")
+    server.say("/none", status=204)
+    assert read(f"{server.origin}/lines", pageFormat="ndjson") == [{"a": 1}, {"a": 2}]
+    server.say("/odata", {"value": [1], "@odata.nextLink": "/odata2"})
+    server.say("/odata2", {"value": None})
+    assert read(f"{server.origin}/odata", itemsField="value", nextField="@odata.nextLink") == [1]
+
+
+def test_children_are_found_by_a_template(server: Scripted) -> None:
+    server.say("/orders", {"items": [{"id": "a/b"}, {"no": 1}, {"id": 7}]})
+    server.say("/orders/a%2Fb/lines", {"items": ["x"]})
+    server.say("/orders/7/lines", {"items": ["y"]})
+    made = source(f"{server.origin}/orders", childrenUrl=f"{server.origin}/orders/{{id}}/lines")
+    # Items of children name no lists: they have no id.
+    rows, _ = run(made, Barrier(), start(f"{server.origin}/orders"))
+    assert sorted(row[3] for row in rows if "{" not in row[3]) == ['"x"', '"y"']
+
+
+def test_parameters_stand_in_the_url_and_other_encodings_are_read(server: Scripted) -> None:
+    server.say("/a?pageSize=2", '{"items": ["Zoë"]}'.encode("latin-1"), Content_Type="x/y; charset=latin-1")
+    assert read(f"{server.origin}/a", params='{"pageSize": 2}') == ["Zoë"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"items": [1], "next": {"a": 1}}',
+        b'{"items": [1], "next": "\\ud800"}',
+        b'{"items": [1], "next": "http://[x/"}',
+        b'{"items": [1], "next": ["/a"]}',
+        b"[" * 100_000,
+        b'{"items": ' + b"[" * 100_000,
+        b'{"items": ["\xff"]}',
+        b'{"items": {}}',
+        b"<html>",
+        b"",
+    ],
+)
+def test_what_is_no_page_is_one_clear_error(server: Scripted, body: Any) -> None:
+    server.say("/a", body)
+    with pytest.raises(CorruptRecordError, match=r"badPages=skip or column lets a query go on.*split http"):
+        read(f"{server.origin}/a")
