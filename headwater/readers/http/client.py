@@ -165,7 +165,8 @@ class HttpClient:
         for name in outer:
             at = at.setdefault(name, {})
         at[last] = cursor
-        return msgspec.json.encode(whole)
+        encoded: bytes = msgspec.json.encode(whole)
+        return encoded
 
     def _post_form(self, url: str, form: Mapping[str, str]) -> tuple[int, bytes]:
         headers = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}

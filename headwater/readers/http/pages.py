@@ -153,9 +153,10 @@ def text_at(fields: Fields, name: str) -> str | None:
 def fields_of(raw: msgspec.Raw) -> Fields:
     """Return the fields of an object, none if it is something else."""
     try:
-        return _OBJECT.decode(raw)
+        fields: Fields = _OBJECT.decode(raw)
     except (msgspec.MsgspecError, RecursionError):
         return {}
+    return fields
 
 
 def bad_page_rows(resource: str, pages: list[tuple[int, str]]) -> pa.RecordBatch:
