@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
@@ -10,7 +11,7 @@ from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.paging import CircleGuard, PageLink
 from headwater.readers.http.settings import Paging
 
-MOST_LEFT_OUT: int = 10
+MOST_LEFT_OUT: Final = 10
 """So many pages in a row that cannot be read are the end of a list whose pages are counted."""
 
 
