@@ -42,7 +42,9 @@ QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
 def test_files_are_read_once_and_deleted_only_when_committed_though_the_driver_is_killed(
     spark: SparkSession, spark_conf: dict[str, Any], tmp_path: Path, rng: random.Random
 ) -> None:
-    job = FilesPipeline(spark, "", tmp_path, {"cleanSource": "delete", "maxFilesPerTrigger": "25"})
+    # More files come than the offset can name.
+    options = {"cleanSource": "delete", "maxFilesPerTrigger": "25", "stateLocation": str(tmp_path / "state")}
+    job = FilesPipeline(spark, "", tmp_path, options)
     job.inbox.mkdir()
     disk = Disk(job)
     writer = Writer(job.inbox, rng)

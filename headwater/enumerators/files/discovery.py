@@ -17,6 +17,9 @@ from headwater.enumerators.files.split import FileStatus
 _SHORT_MS = 50
 """A listing that took longer than this is followed by a rest."""
 
+_MOST_TAKEN = 10_000
+"""So many files at the most come out of one `FileDiscovery.take`: a look at each takes some microseconds."""
+
 _SLICE_MS = 5_000
 """The longest wait of one `FileDiscovery.take`."""
 
@@ -30,8 +33,9 @@ class ListedFiles:
             content. The first listing of a process brings all of them.
         outside: such files at or before the frontier. The first listing cannot tell them from those that were
             read, and brings none.
-        under_way: whether a listing is running, so that there may be more in a moment.
-        listed_once: whether a whole listing has ended since this process began.
+        under_way: whether there may be more in a moment: a listing is running, or found more than comes at
+            once.
+        listed_once: whether a whole listing has ended since this process began, and all of it was taken.
     """
 
     recent: Sequence[FileStatus]
@@ -133,7 +137,9 @@ class FileDiscovery:
         """
         with self._changed:
             wait_ms = _SLICE_MS if patience_ms is None else patience_ms
-            self._changed.wait_for(lambda: not self._under_way, wait_ms / 1000)
+            self._changed.wait_for(
+                lambda: not self._under_way or len(self._recent) >= _MOST_TAKEN, wait_ms / 1000
+            )
             # Before what was found: after a failure the files stay here until a listing has succeeded.
             failure = self._failure
             if isinstance(failure, TransientSourceError):
@@ -143,11 +149,13 @@ class FileDiscovery:
                 ) from failure
             if failure is not None:
                 raise failure
-            taken = ListedFiles(self._recent, self._outside, self._under_way, self._listed_once)
             # New lists: those that were taken are the caller's now, and the listing may be going on.
-            self._recent = []
+            recent = self._recent[:_MOST_TAKEN]
+            self._recent = self._recent[_MOST_TAKEN:]
+            outside = self._outside
             self._outside = []
-            return taken
+            is_all = not self._recent
+            return ListedFiles(recent, outside, self._under_way or not is_all, self._listed_once and is_all)
 
     def close(self) -> None:
         """Let the listing end at its next page. Does not wait for it."""

@@ -66,6 +66,21 @@ def test_what_is_found_can_be_taken_before_the_listing_ends() -> None:
     assert listing.begun == 1, "one listing at a time"
 
 
+def test_what_is_found_comes_in_parts_and_is_listed_once_when_all_of_it_was_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headwater.enumerators.files.discovery._MOST_TAKEN", 2)
+    files = [file(name) for name in "abcde"]
+    listing = Listing(files)
+    looking = discovery(listing)
+    looking.begin(0)
+    taken = [looking.take(FOREVER_MS) for _ in range(4)]
+    assert [list(part.recent) for part in taken] == [files[:2], files[2:4], files[4:], []]
+    assert [part.listed_once for part in taken] == [False, False, True, True]
+    assert taken[1].under_way, "there is more in a moment"
+    assert not taken[2].under_way
+
+
 def test_each_version_of_a_file_is_told_once() -> None:
     listing = Listing([file("a"), file("b", 200)])
     looking = discovery(listing)
