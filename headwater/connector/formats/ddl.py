@@ -65,7 +65,7 @@ def schema(raw: str) -> StructType:
         ValueError: it is no schema, or has types that no format makes.
     """
     found = _from_json(raw) if raw.lstrip().startswith("{") else _Parser(raw).schema()
-    _check(found, "")
+    check_types(found)
     return found
 
 
@@ -193,8 +193,12 @@ def _tokens(raw: str) -> list[str]:
     return tokens
 
 
-def _check(kind: DataType, path: str) -> None:
+def check_types(kind: DataType, path: str = "") -> None:
     """Refuse types that no format makes, and names that come twice: Spark ignores case.
+
+    Args:
+        kind: a type with all that is in it.
+        path: where it is, with a dot at the end.
 
     Raises:
         ValueError: with the path of the field.
@@ -204,13 +208,13 @@ def _check(kind: DataType, path: str) -> None:
         if twice := [name for at, name in enumerate(lower) if name in lower[:at]]:
             raise ValueError(f"names {path + twice[0]!r} twice; Spark does not tell upper case from lower")
         for field in kind.fields:
-            _check(field.dataType, f"{path}{field.name}.")
+            check_types(field.dataType, f"{path}{field.name}.")
     elif isinstance(kind, ArrayType):
-        _check(kind.elementType, path)
+        check_types(kind.elementType, path)
     elif isinstance(kind, MapType):
         if kind.keyType.typeName() != "string":
             raise ValueError(f"has a map at {path[:-1]!r} whose keys are no strings")
-        _check(kind.valueType, path)
+        check_types(kind.valueType, path)
     elif kind.typeName() not in _MADE:
         raise ValueError(f"has {kind.simpleString()} at {path[:-1]!r}, a type that no format makes")
 

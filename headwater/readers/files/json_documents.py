@@ -22,6 +22,7 @@ _MARKS: Final = {
     b"\xfe\xff": "utf-16-be",
     b"\xff\xfe": "utf-16-le",
 }
+_LEAST_MARK: Final = 0xFE
 _UTF_8_MARK: Final = b"\xef\xbb\xbf"
 _BROKEN: Final = b"\x01"
 """Nowhere JSON."""
@@ -60,7 +61,7 @@ def json_documents(data: bytes, settings: JsonSettings, lines: LineSettings) -> 
             # Java takes U+FFFD for what is not of the encoding of a file, and calls a line broken.
             errors = "replace" if settings.multi_line else "strict"
             decoded = _decoded(spans, lambda document: _by_name(document, lines, errors))
-    elif not is_plain or b"\0" in data:
+    elif (not is_plain or b"\0" in data) and _may_be_wide(spans):
         decoded = _decoded(spans, _by_first_bytes)
     is_odd = lines.encoding is None and (not is_plain or _UTF_8_MARK in data)
     needs_rules = is_odd or settings.rules != layout.PLAIN_RULES
@@ -78,6 +79,13 @@ def _is_utf8(data: bytes) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def _may_be_wide(spans: Spans) -> bool:
+    """Whether a document may begin as one in UTF-16 or UTF-32: with a zero or with a mark."""
+    first = spans.data[spans.starts]
+    second = spans.data[spans.starts + 1]
+    return bool(((first == 0) | (second == 0) | (first >= _LEAST_MARK)).any())
 
 
 def _decoded(spans: Spans, decode: Callable[[bytes], bytes]) -> Spans:

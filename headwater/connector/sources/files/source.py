@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import pyarrow as pa
 
 from headwater.connector.cpus import available_cpus, known_parallelism
+from headwater.connector.formats.ddl import check_types
 from headwater.connector.formats.time_zones import session_zone
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
@@ -31,6 +32,7 @@ from headwater.connector.sources.files.drift_options import (
 from headwater.connector.sources.files.options import FILES_OPTIONS, base_path, selected_paths
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
+    FORMAT,
     INCLUDE_METADATA,
     PUSH_FILTERS,
     read_settings,
@@ -166,6 +168,8 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
             )
 
         self._check_special_columns(schema)
+        if self.read.format == "json":
+            _check_json(schema)
 
     def _check_special_columns(self, schema: pa.Schema) -> None:
         """Raise an error unless the columns for bad and rescued records are strings, and the latter is there.
@@ -264,6 +268,21 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         inner = {part_start(piece.start) for piece in cut}
         borders = sorted({whole.start, whole.stop, *(at for at in inner if at > whole.start)})
         return [SplitRange(whole.split, start, stop) for start, stop in pairwise(borders)]
+
+
+def _check_json(schema: pa.Schema) -> None:
+    """Raise an error for types that no JSON becomes here.
+
+    Raises:
+        OptionError: the schema has such a column.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    fields = pa.schema([field for field in schema if field.name != METADATA_COLUMN])
+    try:
+        check_types(from_arrow_schema(fields))
+    except ValueError as error:
+        raise OptionError(f"the schema {error}", option=FORMAT.name) from error
 
 
 def configure_files(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
