@@ -16,6 +16,7 @@ _PLAIN: Final = "headwater.connector.formats.plain_formats"
 _REGISTERED: Final = "headwater.connector.formats.registered_formats"
 _BAD: Final = frozenset({"mode", "corrupt_column"})
 _JSON: Final = _BAD | {"schema", "time_zone", "timestamp_format", "timestamp_ntz_format", "date_format"}
+_CSV: Final = _JSON | {"csv_options"}
 _RESCUED: Final = frozenset({"rescued_column"})
 _PROTOBUF: Final = _BAD | {"descriptor", "message", "emit_defaults", "enums_as_ints", "upcast_unsigned"}
 _VERSION: Final = frozenset({"subject", "subject_strategy", "version", "message"})
@@ -52,6 +53,7 @@ FORMATS: Final[Mapping[str, KnownFormat]] = {
         _REGISTERED, "json", _JSON | _RESCUED | _VERSION, asks_registry=True, schema_suffices=True
     ),
     "confluent-protobuf": KnownFormat(_REGISTERED, "protobuf", _PROTOBUF | _VERSION, asks_registry=True),
+    "csv": KnownFormat(_PLAIN, "csv", _CSV),
     "debezium-avro": KnownFormat(_DEBEZIUM, "avro", _BAD | _VERSION | {"avro_schema"}, asks_registry=True),
     "debezium-json": KnownFormat(_DEBEZIUM, "json", _JSON),
     "json": KnownFormat(_PLAIN, "json", _JSON | _RESCUED),

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from headwater.connector.formats.by_name import FORMATS
+from headwater.connector.formats.csv_dialect import dialect_of
 from headwater.connector.formats.ddl import schema
 from headwater.connector.formats.part_options import PartOptions
 from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
 from headwater.connector.formats.subjects import SUBJECT_STRATEGIES
 from headwater.connector.options import Option, boolean, json_object, one_of, text
 from headwater.core.source import Boundedness
+from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.json.time_pattern import program_of
 
 _MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
@@ -48,6 +50,10 @@ def datetime_pattern(raw: str) -> str:
         raise ValueError("must not be empty")
     program_of(raw)
     return raw
+
+
+def _csv_options(raw: str) -> CsvDialect:
+    return dialect_of(json_object(raw))
 
 
 def _part_options(part: str) -> PartOptions:
@@ -248,6 +254,17 @@ def _part_options(part: str) -> PartOptions:
             None,
             help_of("The same for the type `date`.", "dateFormat"),
             shown_default="ISO 8601",
+        ),
+        csv_options=Option(
+            name("csvOptions"),
+            _csv_options,
+            None,
+            help_of(
+                "JSON: how values of the format `csv` are written, by the names of Spark's options: "
+                '`{"sep": ";", "escape": "\\""}`. See [formats.md](formats.md#csv).',
+                "csvOptions",
+            ),
+            shown_default="as Spark's",
         ),
     )
 

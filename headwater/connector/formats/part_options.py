@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from headwater.connector.options import Option, ParsedOptions
 from headwater.core.errors import OptionError
+from headwater.readers.formats.csv.csv_settings import CsvDialect
 
 
 class PartOptions(NamedTuple):
@@ -37,6 +38,7 @@ class PartOptions(NamedTuple):
     timestamp_format: Option[str | None]
     timestamp_ntz_format: Option[str | None]
     date_format: Option[str | None]
+    csv_options: Option[CsvDialect | None]
 
     def by_field(self) -> Iterator[tuple[str, Option[Any]]]:
         """Yield the options and the fields of this class that they are in, in the order of the docs."""

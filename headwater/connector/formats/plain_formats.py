@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     DataType,
+    DateType,
     MapType,
+    NumericType,
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
 )
 
@@ -21,6 +26,7 @@ from headwater.connector.formats.format_request import ChosenFormat, FormatReque
 from headwater.connector.formats.schema_files import file_content
 from headwater.connector.options import Option
 from headwater.core.errors import FormatSchemaError, OptionError
+from headwater.readers.formats.csv.csv_settings import CsvDialect
 from headwater.readers.formats.format_options import FormatOptions
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from headwater.readers.formats.json.json_format import JsonValueFormat
     from headwater.readers.formats.protobuf.format import ProtobufFormat
 
+_OF_CSV: Final = (NumericType, BooleanType, StringType, BinaryType, DateType, TimestampType, TimestampNTZType)
 _AVRO_TEXT: Final = re.compile(r"\s*[\[{\"]|null|boolean|int|long|float|double|bytes|string")
 
 
@@ -63,6 +70,36 @@ def json_format(request: FormatRequest, fields: StructType) -> JsonValueFormat:
 
     schema = to_arrow_schema(fields, timezone="UTC")
     return JsonValueFormat(schema.serialize().to_pybytes(), request.options)
+
+
+def csv(request: FormatRequest) -> ChosenFormat:
+    """Records of CSV, by Spark's DDL.
+
+    Raises:
+        OptionError: a column has a type that CSV has no values of.
+    """
+    rows = request.rows
+    fields: StructType = request.given.require(rows.schema, " for the format 'csv': it names the columns")
+    if refused := refused_by_csv(fields):
+        raise request.refusal(rows.schema, refused)
+
+    def make() -> Format:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from headwater.readers.formats.csv.csv_format import CsvValueFormat
+
+        schema = to_arrow_schema(fields, timezone="UTC").serialize().to_pybytes()
+        return CsvValueFormat(schema, request.options, request.given[rows.csv_options] or CsvDialect())
+
+    return ChosenFormat(fields=fields, make=make, has_times=has_times(fields))
+
+
+def refused_by_csv(fields: StructType) -> str | None:
+    """Return why CSV has no values of a column, as the end of a sentence; None if it has of all."""
+    for field in fields.fields:
+        if not isinstance(field.dataType, _OF_CSV):
+            return f"the column {field.name!r} is {field.dataType.simpleString()}, which CSV cannot hold"
+    return None
 
 
 def has_times(kind: DataType) -> bool:

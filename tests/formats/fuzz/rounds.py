@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from tests.formats.fuzz import avro_subjects, protobuf_subjects, text_subjects
+from tests.formats.fuzz import avro_subjects, csv_subjects, protobuf_subjects, text_subjects
 from tests.formats.fuzz.checks import BatchChecker
 from tests.formats.fuzz.mutation import COMMON_TOKENS, Values, mutated
 from tests.formats.fuzz.record_sets import RecordSetChecker, record_sets
@@ -34,6 +34,7 @@ def subjects(registry: ScriptedRegistry) -> Mapping[str, Callable[[random.Random
     """Return what makes a subject of each format."""
     return {
         "json": text_subjects.json,
+        "csv": csv_subjects.csv,
         "avro": avro_subjects.avro,
         "protobuf": protobuf_subjects.protobuf,
         "confluent-json": text_subjects.confluent_json,
@@ -44,7 +45,7 @@ def subjects(registry: ScriptedRegistry) -> Mapping[str, Callable[[random.Random
 
 
 NAMES: Final = (
-    *("json", "avro", "protobuf", "confluent-json", "confluent-avro", "confluent-protobuf", "text"),
+    *("json", "csv", "avro", "protobuf", "confluent-json", "confluent-avro", "confluent-protobuf", "text"),
     RECORD_SETS,
 )
 

@@ -130,6 +130,8 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
         if given:
             check_given_schema(self.read)
+        if self.read.format == "csv":
+            self._check_csv(schema)
         self._check_columns(schema, given=given)
         text = None
         if not given and self.read.drift.history is None:
@@ -141,6 +143,20 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         return replace(
             self, read=replace(self.read, schema=schema, csv=csv), files=replace(self.files, schema=text)
         )
+
+    def _check_csv(self, schema: pa.Schema) -> None:
+        """Refuse columns that CSV cannot hold.
+
+        Raises:
+            OptionError: there is such a column.
+        """
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from headwater.connector.formats.plain_formats import refused_by_csv
+
+        own = pa.schema([field for field in schema if field.name != METADATA_COLUMN])
+        if refused := refused_by_csv(from_arrow_schema(own)):
+            raise OptionError(refused, option="schema")
 
     def _check_columns(self, schema: pa.Schema, *, given: bool) -> None:
         """Compare a schema with the options ``columns`` and ``includeMetadata``.

@@ -1,0 +1,81 @@
+"""CSV, as both readers read it: random text, most of it not well written."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.parity.files.files_parity import FilesParity, reading
+
+TEXT = "a string, b string, c string, _corrupt_record string"
+TYPED = "i int, l bigint, d double, e decimal(10,2), o boolean, t date, s timestamp, _corrupt_record string"
+_CELLS = (
+    *("", '""', "1", "-5", "1.5", "abc", " x", "x ", '"q"', '"a,b"', '"a ""b"" c"', '"a \\"b\\" c"', 'a"b'),
+    *("a\\b", '"x"y', '"x" y', '"x" ', '  "x"', '"', "\\", '"\\"', '"\\\\"', "NaN", "true", "2024-01-02"),
+)
+_LETTERS = '"",\\ ab1\t\'é'
+_VALUES = (
+    *("1", "+1", "007", "-0", "2147483648", "9223372036854775808", "1.239", "1.235", "-0.0", "5.", ".5"),
+    *("1e3", "NaN", "Inf", "-Inf", "Infinity", "0x1p3", "0x1F", "1d", " 1", "1,5", "", "true", "TRUE", "t"),
+    *("2024-1-5", "2024", "2024-01-05 10:11:12", "2024-01-05T10:11:12.123456789Z", "2024-02-30", "null"),
+    *("2024-01-05 GMT", "2024-01-05 10:11:12 Europe/Paris", "12345-01-01", "1582-10-10"),
+)
+
+
+def _files(seed: int, count: int, end: str = "\n") -> list[bytes]:
+    rng = random.Random(seed)
+
+    def cell() -> str:
+        if rng.random() < 0.3:
+            return rng.choice(_CELLS)
+        return "".join(rng.choices(_LETTERS, k=rng.randrange(7)))
+
+    def line() -> str:
+        return ",".join(cell() for _ in range(rng.choice([3, 3, 3, 2, 4, 1])))
+
+    return [
+        (end.join(line() for _ in range(rng.randrange(1, 6))) + end * rng.randrange(2)).encode()
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"escape": '"', "header": "true"},
+        pytest.param({"unescapedQuoteHandling": "STOP_AT_CLOSING_QUOTE"}, marks=pytest.mark.long),
+        pytest.param({"unescapedQuoteHandling": "BACK_TO_DELIMITER"}, marks=pytest.mark.long),
+        pytest.param({"unescapedQuoteHandling": "SKIP_VALUE"}, marks=pytest.mark.long),
+        pytest.param({"ignoreLeadingWhiteSpace": "true"}, marks=pytest.mark.long),
+        pytest.param({"charToEscapeQuoteEscaping": "'"}, marks=pytest.mark.long),
+        pytest.param({"sep": "ab"}, marks=pytest.mark.long),
+        pytest.param({"sep": "é", "quote": "'"}, marks=pytest.mark.long),
+        pytest.param({"nullValue": "a", "emptyValue": "E", "comment": "b"}, marks=pytest.mark.long),
+        pytest.param({"mode": "DROPMALFORMED"}, marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_records_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
+    parity.same(reading("csv", TEXT, **options), _files(1, 150))
+
+
+def test_values_are_those_of_spark(parity: FilesParity) -> None:
+    rng = random.Random(2)
+    lines = [",".join([rng.choice(_VALUES).replace(",", "")] * 7) for _ in range(200)]
+    files = ["\n".join(lines[at : at + 10]).encode() for at in range(0, 200, 10)]
+    parity.same(reading("csv", TYPED), files)
+
+
+@pytest.mark.parametrize("infer", ["true", "false"])
+def test_inferred_columns_are_those_of_spark(parity: FilesParity, infer: str) -> None:
+    content = (
+        b"id,id,,x y,d,t
+"
+        b"1,2.5,a,true,2024-01-05,2024-01-05 10:11:12
+"
+        b"3000000000,1,,false,2024-1-5,2024-01-05
+"
+    )
+    parity.same(reading("csv", header="true", inferSchema=infer), [content])
