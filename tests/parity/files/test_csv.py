@@ -71,11 +71,8 @@ def test_values_are_those_of_spark(parity: FilesParity) -> None:
 @pytest.mark.parametrize("infer", ["true", "false"])
 def test_inferred_columns_are_those_of_spark(parity: FilesParity, infer: str) -> None:
     content = (
-        b"id,id,,x y,d,t
-"
-        b"1,2.5,a,true,2024-01-05,2024-01-05 10:11:12
-"
-        b"3000000000,1,,false,2024-1-5,2024-01-05
-"
+        b"id,id,,x y,d,t\n"
+        b"1,2.5,a,true,2024-01-05,2024-01-05 10:11:12\n"
+        b"3000000000,1,,false,2024-1-5,2024-01-05\n"
     )
     parity.same(reading("csv", header="true", inferSchema=infer), [content])
