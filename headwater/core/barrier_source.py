@@ -110,6 +110,17 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         """
         return self
 
+    def for_task(self, number: int, tasks: int) -> Self:
+        """Return the source as one attempt at a task uses it. On an executor, before `create_reader`.
+
+        For what is shared between the tasks of an epoch, such as a rate. The default is the source itself.
+
+        Args:
+            number: of the task in its epoch, from 0.
+            tasks: how many tasks the epoch has.
+        """
+        return self
+
     def release_before(self, folder: str, positions: Mapping[SplitPath, PositionT]) -> None:
         """Throw away what is staged before these positions: no epoch that is kept begins earlier.
 

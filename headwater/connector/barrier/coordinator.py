@@ -271,6 +271,7 @@ def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]
             restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
             events=offset.events[number],
             share_scans=settings.share_scans,
+            tasks=len(offset.tasks),
         )
         for number, paths in enumerate(offset.tasks)
     ]

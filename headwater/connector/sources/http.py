@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from headwater.connector.barrier.options import epoch_settings
@@ -13,6 +13,7 @@ from headwater.connector.sources.http_options import (
     CONNECTIONS,
     HTTP_OPTIONS,
     ITEM,
+    REQUESTS_PER_SECOND,
     RETRY_DEADLINE,
     first_pages,
     http_settings,
@@ -30,6 +31,7 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator
 from headwater.enumerators.http.split import HttpSplit, PagePosition, current_path
+from headwater.readers.http.pace import Pace
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import hidden
 
@@ -45,8 +47,10 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         urls: of the lists that the user named.
         settings: how to read lists.
         connections: how many of them a task reads at once.
+        requests_per_s: the most requests of all tasks together; None for no limit.
         mode: a batch or a stream.
         decoding: of the items; None: they are text.
+        pace: of one attempt at a task, whose fetching threads share it; None on the driver.
     """
 
     name: ClassVar[str] = "http"
@@ -55,8 +59,10 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     urls: tuple[str, ...]
     settings: HttpSettings
     connections: int
+    requests_per_s: float | None
     mode: Boundedness
     decoding: Decoding | None
+    pace: Pace | None = None
 
     @property
     def boundedness(self) -> Boundedness:
@@ -93,7 +99,8 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
     def create_reader(self) -> BarrierSplitReader[HttpSplit, JsonValue]:
         with importing("the http source", extra="http"):
             from headwater.readers.http.split_reader import HttpSplitReader
-        return HttpSplitReader(self.settings, SystemClock())
+        pace = self.pace or Pace(self.requests_per_s)
+        return HttpSplitReader(self.settings, SystemClock(), pace)
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, HttpSplit, JsonValue]:
         if self.decoding is None:
@@ -120,6 +127,9 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         that = PagePosition.from_json(other)
         return (this.page, this.row) < (that.page, that.row)
 
+    def for_task(self, number: int, tasks: int) -> HttpSource:
+        return replace(self, pace=Pace(self.requests_per_s, number=number, tasks=tasks))
+
     @property
     def _rows(self) -> pa.Schema:
         """The schema of what readers make."""
@@ -141,8 +151,9 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
     epochs = epoch_settings(parsed, boundedness, source="http")
     source = HttpSource(
         urls=urls,
-        settings=http_settings(parsed, options, mode, tasks=epochs.parallelism),
+        settings=http_settings(parsed, options, mode),
         connections=parsed[CONNECTIONS],
+        requests_per_s=parsed[REQUESTS_PER_SECOND],
         mode=mode,
         decoding=row_decoding(parsed, ITEM),
     )

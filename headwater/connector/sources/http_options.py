@@ -198,8 +198,8 @@ _TOKEN_URL: Final = Option(
 _CLIENT_ID: Final = Option("oauthClientId", text, None, f"For `oauthTokenUrl`. {WHERE_SECRETS_ARE}")
 _CLIENT_SECRET: Final = Option("oauthClientSecret", text, None, f"For `oauthTokenUrl`. {WHERE_SECRETS_ARE}")
 _SCOPE: Final = Option("oauthScope", text, None, "For `oauthTokenUrl`.")
-_REQUESTS_PER_SECOND: Final = Option(
-    "requestsPerSecond", _rate, None, "The most requests per second, of all tasks together."
+REQUESTS_PER_SECOND: Final = Option(
+    "requestsPerSecond", _rate, None, "The rate of requests, of all tasks together."
 )
 _REQUEST_TIMEOUT: Final = Option(
     "requestTimeout",
@@ -243,7 +243,7 @@ HTTP_OPTIONS: Final = OptionTable(
         _CLIENT_ID,
         _CLIENT_SECRET,
         _SCOPE,
-        _REQUESTS_PER_SECOND,
+        REQUESTS_PER_SECOND,
         _REQUEST_TIMEOUT,
         RETRY_DEADLINE,
         CONNECTIONS,
@@ -263,9 +263,7 @@ def first_pages(parsed: ParsedOptions) -> tuple[str, ...]:
     return tuple(with_parameters(url, plain) for url in urls)
 
 
-def http_settings(
-    parsed: ParsedOptions, options: Mapping[str, str], mode: Boundedness, *, tasks: int
-) -> HttpSettings:
+def http_settings(parsed: ParsedOptions, options: Mapping[str, str], mode: Boundedness) -> HttpSettings:
     """Return how pages are asked for.
 
     Raises:
@@ -287,7 +285,6 @@ def http_settings(
         paging=_paging(parsed),
         on_status=parsed[_ON_STATUS],
         bad_pages=parsed[_BAD_PAGES],
-        requests_per_s=_share_of_rate(parsed, tasks, len(urls)),
         timeout_ms=parsed[_REQUEST_TIMEOUT],
         deadline_ms=parsed[RETRY_DEADLINE],
         follows_growth=mode is Boundedness.CONTINUOUS_UNBOUNDED,
@@ -358,15 +355,3 @@ def _credentials(parsed: ParsedOptions, options: Mapping[str, str]) -> Credentia
         client_secret=parsed[_CLIENT_SECRET],
         scope=parsed[_SCOPE],
     )
-
-
-def _share_of_rate(parsed: ParsedOptions, tasks: int, lists: int) -> float | None:
-    """Return one reader's share of the requests per second: tasks do not talk to each other."""
-    rate = parsed[_REQUESTS_PER_SECOND]
-    if rate is None:
-        return None
-    readers = tasks * parsed[CONNECTIONS]
-    if parsed[_CHILDREN_FIELD] is None and parsed[_CHILDREN_URL] is None:
-        # Without links there is never more to read at once than the user named.
-        readers = min(readers, lists)
-    return rate / readers

@@ -89,7 +89,6 @@ class HttpSettings:
         paging: what is in a page.
         on_status: what a status means, by its number or class (``5xx``), where the user says so.
         bad_pages: what becomes of a page that cannot be read.
-        requests_per_s: the most requests that one reader may make; None for no limit.
         timeout_ms: how long a request may take as a whole.
         deadline_ms: how long to go on asking a server that is away or overloaded.
         follows_growth: whether a list that the user named goes on behind its last page; a batch read ends
@@ -104,7 +103,6 @@ class HttpSettings:
     paging: PagingSettings = field(default_factory=PagingSettings)
     on_status: Mapping[str, StatusAction] = field(default_factory=dict)
     bad_pages: BadPages = "fail"
-    requests_per_s: float | None = None
     timeout_ms: int = 30_000
     deadline_ms: int = 120_000
     follows_growth: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.client import HttpClient, HttpResponse
 from headwater.readers.http.open_list import MOST_LEFT_OUT, OpenList
+from headwater.readers.http.pace import Pace
 from headwater.readers.http.pages import HTTP_SCHEMA, HttpPage, bad_page_rows, parse_page, with_bad_page
 from headwater.readers.http.paging import NextPage, PageLink, counted_on, next_page
 from headwater.readers.http.settings import HttpSettings
@@ -45,16 +47,18 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
     Args:
         settings: what the user says.
         clock: time.
+        pace: of the task.
     """
 
-    def __init__(self, settings: HttpSettings, clock: Clock) -> None:
+    def __init__(self, settings: HttpSettings, clock: Clock, pace: Pace) -> None:
         self._settings = settings
         self._clock = clock
         self._client = HttpClient(settings)
         self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
         self._open: dict[SplitPath, OpenList] = {}
         self._woken = threading.Event()
-        self._interval_ms = 1000 / settings.requests_per_s if settings.requests_per_s else 0
+        self._pace = pace
+        self._turn_ms: float | None = None
         self._not_before_ms: float = clock.monotonic_ms()
 
     def handle_splits_changes(self, added: Sequence[SplitRange[HttpSplit, JsonValue]]) -> None:
@@ -91,7 +95,7 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
         known = current.known_to_be_left_out()
         if known is not None:
             return self._leave_out(current, known)
-        self._hold_back(self._interval_ms)
+        self._turn_ms = None
         try:
             return self._ask(current)
         except TransientSourceError as error:
@@ -105,7 +109,12 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
 
         Without a split there is nothing to wait for but that.
         """
-        wait_ms = int(self._not_before_ms - self._clock.monotonic_ms()) if self._open else _IDLE_MS
+        now_ms = self._clock.monotonic_ms()
+        wait_ms = _IDLE_MS
+        if self._open:
+            # After a wake-up the turn is still this reader's.
+            self._turn_ms = self._pace.take(now_ms) if self._turn_ms is None else self._turn_ms
+            wait_ms = math.ceil(max(self._turn_ms, self._not_before_ms) - now_ms)
         return self._clock.wait(self._woken, wait_ms) if wait_ms > 0 else self._woken.is_set()
 
     def _hold_back(self, wait_ms: float) -> None:

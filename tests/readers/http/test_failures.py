@@ -20,6 +20,7 @@ from headwater.core.errors import SourceError, TransientSourceError, UnknownSpli
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import ROOT, PagePosition
 from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.pace import Pace
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from headwater.readers.http.statuses import action_of, wait_ms
@@ -147,7 +148,7 @@ def test_a_rate_limit_while_an_epoch_is_read_again_is_waited_for(server: Scripte
     clock = ManualClock()
     begin = start(f"{server.origin}/a")
     stop = PagePosition(0, 1, f"{server.origin}/a").to_json()
-    reader = HttpSplitReader(HttpSettings(origins=(server.origin,)), clock)
+    reader = HttpSplitReader(HttpSettings(origins=(server.origin,)), clock, Pace(None))
     reader.handle_splits_changes([SplitRange(begin.split, begin.start, stop)])
     assert not reader.fetch().caught_up
     assert reader.fetch().records
@@ -182,7 +183,7 @@ def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:
 def test_a_wake_up_that_comes_with_an_answer_costs_no_turn(server: Scripted) -> None:
     server.say("/a", {"items": [1], "next": "/b"})
     server.say("/b", {"items": [2]})
-    reader = HttpSplitReader(HttpSettings(), SystemClock())
+    reader = HttpSplitReader(HttpSettings(), SystemClock(), Pace(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
 
     def answer_and_wake(path: str) -> Answer:
@@ -230,7 +231,7 @@ def test_any_answer_is_rows_or_one_clear_error(
 ) -> None:
     fuzzed.answer = lambda _: answer
     made = source(f"{fuzzed.origin}/a", badPages=bad_pages, onStatus="4xx=skip", requestTimeout="5s")
-    reader = HttpSplitReader(made.settings, ManualClock())
+    reader = HttpSplitReader(made.settings, ManualClock(), Pace(None))
     fuzzed.lacks = lacks
     reader.handle_splits_changes([start(f"{fuzzed.origin}/a")])
     try:

@@ -31,6 +31,7 @@ from headwater.core.errors import (
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import ROOT
+from headwater.readers.http.pace import Pace
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from local_kafka_tls import TlsFiles, make_certificates
@@ -53,7 +54,7 @@ def server() -> Iterator[Scripted]:
 
 
 def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> Any:
-    reader = HttpSplitReader(HttpSettings(**settings), clock or ManualClock())
+    reader = HttpSplitReader(HttpSettings(**settings), clock or ManualClock(), Pace(None))
     reader.handle_splits_changes([start(url)])
     try:
         return reader.fetch()
@@ -213,7 +214,7 @@ def test_what_cannot_be_read_is_an_error(
 def test_a_short_retry_after_is_waited_for_and_a_long_one_ends_the_turn(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=429, Retry_After="3")
-    reader = HttpSplitReader(HttpSettings(), clock)
+    reader = HttpSplitReader(HttpSettings(), clock, Pace(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     assert reader.fetch().caught_up == {}
     reader.fetch()
@@ -227,7 +228,7 @@ def test_a_batch_waits_however_long_the_server_says(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=429, Retry_After="3600")
     server.say("/a", {"items": [1]})
-    reader = HttpSplitReader(HttpSettings(follows_growth=False), clock)
+    reader = HttpSplitReader(HttpSettings(follows_growth=False), clock, Pace(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     assert not reader.fetch().records
     assert reader.fetch().finished
@@ -235,33 +236,44 @@ def test_a_batch_waits_however_long_the_server_says(server: Scripted) -> None:
     reader.close()
 
 
+@pytest.mark.parametrize("tasks", [1, 3, 16])
+def test_the_rate_is_that_of_the_query_however_many_tasks_there_are(tasks: int) -> None:
+    made = 0
+    for number in range(tasks):
+        pace = Pace(40, number=number, tasks=tasks)
+        now_ms = 0.0
+        while (now_ms := pace.take(now_ms)) <= 10_000:
+            made += 1
+    assert 360 <= made <= 400
+
+
 def test_requests_keep_their_distance(server: Scripted) -> None:
     clock = ManualClock()
     for number in range(4):
         server.say(f"/{number}", {"items": [number], "next": f"/{number + 1}"})
-    reader = HttpSplitReader(HttpSettings(requests_per_s=4), clock)
+    reader = HttpSplitReader(HttpSettings(), clock, Pace(4))
     reader.handle_splits_changes([start(f"{server.origin}/0")])
     for _ in range(4):
         reader.fetch()
-    assert clock.monotonic_ms() == 750
+    assert clock.monotonic_ms() == 1_000
     reader.close()
 
 
 def test_a_server_that_fails_is_asked_no_faster_than_the_rate(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=500)
-    reader = HttpSplitReader(HttpSettings(requests_per_s=1), clock)
+    reader = HttpSplitReader(HttpSettings(), clock, Pace(1))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     for _ in range(3):
         reader.fetch()
-    assert clock.monotonic_ms() == 2_000
+    assert clock.monotonic_ms() == 3_000
     reader.close()
 
 
 def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
     clock = ManualClock()
     server.say("/a", {}, status=500)
-    reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock)
+    reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock, Pace(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
     with pytest.raises(DeadlineError, match=r"no answer after \d+ attempts in \d+ ms: HTTP 500"):
         list(iter(reader.fetch, None))
@@ -298,7 +310,7 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     hanging = ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     hanging.daemon_threads = True
     threading.Thread(target=hanging.serve_forever, args=(0.01,), daemon=True).start()
-    reader = HttpSplitReader(HttpSettings(), SystemClock())
+    reader = HttpSplitReader(HttpSettings(), SystemClock(), Pace(None))
     reader.handle_splits_changes([start(f"http://127.0.0.1:{hanging.server_address[1]}/a")])
 
     def wake() -> None:

@@ -42,7 +42,7 @@ def open_epoch_reader(
     source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext
 ) -> EpochReading:
     """Return a reading of one task. Opens nothing: that comes with the first batch."""
-    of_query = source.for_query(task.query)
+    of_query = source.for_query(task.query).for_task(task.number, task.tasks)
     scans = SharedScans(task.folder, task.number) if task.share_scans else None
     if context.stop_at is None:
         reading = FirstReading(of_query, task, context)

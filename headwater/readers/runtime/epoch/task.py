@@ -31,6 +31,7 @@ class EpochTask:
         restored: manifests, as (folder, number of the task), whose rows in flight are emitted first.
         events: of the enumerator, for the readers.
         share_scans: keep the rows on this host for other scans of the same epoch.
+        tasks: how many the epoch has.
     """
 
     folder: str
@@ -43,6 +44,7 @@ class EpochTask:
     restored: tuple[tuple[str, int], ...] = ()
     events: tuple[JsonValue, ...] = ()
     share_scans: bool = False
+    tasks: int = 1
 
     @property
     def query(self) -> str:
