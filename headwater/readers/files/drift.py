@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.core.errors import SourceError
 from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.inference import inferred_columns
 from headwater.readers.files.rescue_json import json_objects
 from headwater.readers.files.schema_history import new_names, widened
@@ -21,8 +23,8 @@ _SHOWN = 20
 class DriftGuard:
     """Looks for new columns in what one task reads.
 
-    Files that tell their columns are looked at when they are opened. In text, new columns are found by the
-    decoder: they are in the column for rescued data.
+    Files that tell their columns are looked at when they are opened, and so is the first record of CSV. In
+    JSON new columns are found by the decoder: they are in the column for rescued data.
 
     Args:
         settings: the schema, and what becomes of columns that it does not have.
@@ -37,7 +39,7 @@ class DriftGuard:
         self._known_names = {name.lower() for name in settings.schema.names}
 
     def columns_to_read(self, file: FileStatus, columns: pa.Schema) -> pa.Schema:
-        """Return which columns of a file that tells its columns are to be read: also those to be rescued.
+        """Return which columns of a file are to be read: also those to be rescued, if it tells its columns.
 
         Args:
             file: that is about to be read.
@@ -46,6 +48,10 @@ class DriftGuard:
         Raises:
             SourceError: it has new columns, and they are to stop the query.
         """
+        if self._drift.stops and self._settings.format == "csv":
+            self._check_header(file, columns)
+        if self._settings.format not in OWN_SCHEMA_FORMATS:
+            return columns
         if self._rescued is None and not self._drift.stops:
             return columns
         own = inferred_columns([file], self._settings)
@@ -55,7 +61,17 @@ class DriftGuard:
                 raise self._stopped(file, own, new)
         if self._rescued is None:
             return columns
-        return pa.schema([*columns, *(field for field in own if field.name.lower() not in self._known_names)])
+        of_folders = self._known_names.difference(name.lower() for name in columns.names)
+        # With the new fields of structs: formats give what is asked for, and no more.
+        return pa.schema([field for field in widened(columns, own) if field.name.lower() not in of_folders])
+
+    def _check_header(self, file: FileStatus, columns: pa.Schema) -> None:
+        """Compare the first record of a CSV file with the schema: by names if it goes by names."""
+        csv = self._settings.csv
+        own = inferred_columns([file], replace(self._settings, csv=replace(csv, infer_types=False)))
+        new = new_names(self._schema, own) if csv.by_name else own.names[len(columns.names) :]
+        if new:
+            raise self._stopped(file, inferred_columns([file], self._settings), new)
 
     def with_rescued(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of such a file with what is not in the schema in the column for rescued data."""

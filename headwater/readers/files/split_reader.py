@@ -71,8 +71,7 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         file = piece.split.file
         columns = self._assembler.file_columns(file.url)
         try:
-            if self._settings.format in OWN_SCHEMA_FORMATS:
-                columns = self._guard.columns_to_read(file, columns)
+            columns = self._guard.columns_to_read(file, columns)
             with opened(file, self._settings.storage_options) as handle:
                 yield from self._format.blocks(handle, file, piece.start, piece.stop, columns)
         except (UnknownSplitError, DataLossError) as error:

@@ -13,12 +13,11 @@ from headwater.core.errors import OptionError
 from headwater.core.state_store import StateStore
 from headwater.readers.files.drift_settings import (
     EVOLUTION_MODES,
-    OWN_SCHEMA_FORMATS,
+    RESCUE_FORMATS,
     RESCUED_COLUMN,
     DriftSettings,
     EvolutionMode,
 )
-from headwater.readers.files.record_settings import RECORD_FORMATS
 from headwater.readers.files.schema_history import SchemaHistory
 from headwater.readers.files.settings import ReadSettings
 
@@ -77,14 +76,21 @@ def with_drift(read: ReadSettings, options: ParsedOptions, store: StateStore | N
         )
     if mode != "none":
         _check_clashes(read, options, mode)
-    if mode in ("addNewColumns", "rescue") and read.records.rescued_column is None:
+    rescues = mode in ("addNewColumns", "rescue") and read.format in RESCUE_FORMATS
+    if rescues and read.records.rescued_column is None:
         read = replace(read, records=replace(read.records, rescued_column=RESCUED_COLUMN))
     history = None if name is None or store is None else SchemaHistory(store, name)
     return replace(read, drift=DriftSettings(mode=mode, history=history, name=name))
 
 
 def _check_clashes(read: ReadSettings, options: ParsedOptions, mode: EvolutionMode) -> None:
-    if read.format not in OWN_SCHEMA_FORMATS | RECORD_FORMATS:
+    if mode == "rescue" and read.format == "csv":
+        raise OptionError(
+            "rescue is not for the format 'csv', which has no column for rescued data. With addNewColumns or "
+            "fail a new column in the header stops the query",
+            option=_SCHEMA_EVOLUTION_MODE.name,
+        )
+    if read.format not in RESCUE_FORMATS | {"csv"}:
         raise OptionError(
             f"{mode} is not for the format {read.format!r}, which has always the same columns: remove it",
             option=_SCHEMA_EVOLUTION_MODE.name,
@@ -114,11 +120,10 @@ def check_given_schema(read: ReadSettings) -> None:
 def settings_for_tasks(read: ReadSettings) -> ReadSettings:
     """Return how tasks read.
 
-    Where new columns in text stop the query, there is a column in which they show.
+    Where new columns in JSON stop the query, there is a column in which they show.
     """
     assert read.schema is not None
-    is_text = read.format in RECORD_FORMATS
-    if read.drift.mode != "fail" or read.records.rescued_column is not None or not is_text:
+    if read.drift.mode != "fail" or read.records.rescued_column is not None or read.format != "json":
         return read
     import pyarrow as pa
 

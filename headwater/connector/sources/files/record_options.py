@@ -10,7 +10,7 @@ from headwater.connector.formats.options import BAD_RECORDS_PATH, BAD_RECORDS_ST
 from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of, text
 from headwater.core.errors import OptionError
-from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
+from headwater.readers.files.drift_settings import RESCUE_FORMATS
 from headwater.readers.files.record_settings import RECORD_FORMATS, CorruptMode, RecordSettings
 
 
@@ -60,7 +60,7 @@ RESCUED_DATA_COLUMN: Final = Option(
     "rescuedDataColumn",
     text,
     None,
-    "A string column that takes, as JSON, what the schema does not name; of CSV and JSON also what did not "
+    "Not CSV: a string column that takes, as JSON, what the schema does not name; of JSON also what did not "
     "fit its type, which makes no record bad then. An inferred schema gets it; a given one must have it.",
 )
 _BAD_RECORDS_PATH: Final = replace(
@@ -137,7 +137,7 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
     """
     rescued = options[RESCUED_DATA_COLUMN]
     for option, formats in (
-        (RESCUED_DATA_COLUMN, RECORD_FORMATS | OWN_SCHEMA_FORMATS),
+        (RESCUED_DATA_COLUMN, RESCUE_FORMATS),
         (_BAD_RECORDS_PATH, RECORD_FORMATS),
     ):
         if options[option] is not None and file_format not in formats:

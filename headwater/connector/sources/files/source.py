@@ -138,8 +138,10 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
             # Kept in the offset: a restart must not infer another schema from the files that are there then.
             fields = from_arrow_schema(schema).fields
             text = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
-        # Some columns of an inferred schema go by their names, those of a given one by their position.
-        csv = replace(self.read.csv, by_name=self.columns is not None and not given)
+        # Some columns of an inferred schema, and those of one that grows, go by their names; those of a given
+        # one by their position.
+        is_part = self.columns is not None or self.read.drift.history is not None
+        csv = replace(self.read.csv, by_name=is_part and not given)
         return replace(
             self, read=replace(self.read, schema=schema, csv=csv), files=replace(self.files, schema=text)
         )

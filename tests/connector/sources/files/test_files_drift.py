@@ -220,3 +220,32 @@ def test_tasks_that_find_new_columns_at_once_lose_none(tmp_path: Path) -> None:
     (tmp_path / "files-schemas" / "s" / "0000000009").write_text("{}")
     with pytest.raises(StateLocationError, match=r"no schema of headwater.*\.schema"):
         other.latest()
+
+
+def test_of_csv_columns_that_a_header_has_more_stop_the_query_and_are_read_by_name_after_a_restart(
+    inbox: Path, tmp_path: Path
+) -> None:
+    def drop(name: str, content: str, at_s: int) -> None:
+        (tmp_path / name).write_text(content)
+        os.utime(tmp_path / name, (at_s, at_s))
+        (tmp_path / name).rename(inbox / name)
+
+    state: Any = {"schemaName": "s", "stateLocation": str(tmp_path / "state")}
+    drop("a.csv", "id,name\n1,a\n", NOW_S)
+    with Query(format="csv", path=str(inbox), header="true", inferSchema="true", **state) as query:
+        assert rows(query.step()) == [{"id": 1, "name": "a"}]
+        drop("b.csv", "id,more,name\n2,1.5,b\n", NOW_S + 1)
+        with pytest.raises(SourceError, match=r"\(1\): more"):
+            query.step()
+        query.restart()
+        assert rows(query.replay()) == [{"id": 2, "name": "b", "more": 1.5}]
+    given = columns(number=pa.int64(), text=pa.string())
+    with Query(given, format="csv", path=str(inbox), header="true", schemaEvolutionMode="fail") as query:
+        with pytest.raises(SourceError, match=r"\(1\): name\. schemaEvolutionMode is fail"):
+            query.step()
+        (inbox / "b.csv").unlink()
+        query.restart(ignoreMissingFiles="true")
+        assert rows(query.replay()) == [{"number": 1, "text": "a"}]
+    for wrong in ({"schemaEvolutionMode": "rescue", **state}, {"rescuedDataColumn": "more"}):
+        with pytest.raises(OptionError, match="csv"):
+            Query(format="csv", path=str(inbox), **wrong)
