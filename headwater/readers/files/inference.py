@@ -12,11 +12,11 @@ import pyarrow as pa
 from headwater.core.errors import CorruptRecordError, SourceError
 from headwater.enumerators.files.listing import FileLister
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.partitions import partition_type
+from headwater.readers.files.schema_merging import merged_schema
 from headwater.readers.files.settings import ReadSettings
 
 log = logging.getLogger(__name__)
@@ -25,15 +25,13 @@ STREAM_FILES = 1_000
 """So many files, the oldest of those that are listed first, show the schema of a stream."""
 
 _STREAM_LISTED = 10_000
-_MOST_OPENED = 5
-_TEXT = {"csv", "json"}
 
 
 def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_stream: bool) -> pa.Schema:
     """Return the columns that the files seem to have, then those of the folders.
 
-    Of files that tell their columns five are opened, the oldest; of text all of them, in a stream
-    `STREAM_FILES`. A stream lists no more than 10,000.
+    Of files that tell their columns one is opened, or all with ``mergeSchema``; of text all of them. In a
+    stream these are `STREAM_FILES` at most, and a stream lists no more than 10,000.
 
     Raises:
         SourceError: there is no file to look at, or the files do not agree.
@@ -46,14 +44,16 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_st
         raise SourceError(
             f"no file is there to infer a schema from ({paths}): give one with .schema(...)", source="files"
         )
-    oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))[: _most_files(settings, is_stream)]
+    shown_by = _shown_by(listed, settings, is_stream)
     # Of a format that has always the same columns, without a file.
-    found = inferred_columns(oldest, settings) if oldest else file_format.infer(None, FileStatus("", 0, 0))
+    found = (
+        inferred_columns(shown_by, settings) if shown_by else file_format.infer(None, FileStatus("", 0, 0))
+    )
     if is_stream:
         log.warning(
-            "the schema of this stream was inferred from %d files, the oldest of %d that were listed; what "
+            "the schema of this stream was inferred from %d files of %d that were listed; what "
             "comes later is not looked at: %s",
-            len(oldest),
+            len(shown_by),
             len(listed),
             ", ".join(f"{field.name} {field.type}" for field in found),
         )
@@ -63,10 +63,15 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_st
     return pa.schema([*columns, *folders.values()])
 
 
-def _most_files(settings: ReadSettings, is_stream: bool) -> int | None:
-    if settings.format in OWN_SCHEMA_FORMATS:
-        return _MOST_OPENED
-    return STREAM_FILES if is_stream else None
+def _shown_by(listed: Sequence[FileStatus], settings: ReadSettings, is_stream: bool) -> list[FileStatus]:
+    """Return the files that show the schema.
+
+    Of files that tell their columns it is the first one by name, as in Spark, or all with ``mergeSchema``.
+    """
+    if settings.format in OWN_SCHEMA_FORMATS and not settings.merge_schema:
+        return sorted(listed, key=lambda file: file.url)[:1]
+    oldest = sorted(listed, key=lambda file: (file.modified_us, file.url))
+    return oldest[: STREAM_FILES if is_stream else None]
 
 
 def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.Schema:
@@ -81,35 +86,24 @@ def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.
         return together
     schemas: list[pa.Schema] = []
     for file in files:
-        with opened(file, settings.storage_options) as handle:
-            schemas.append(file_format.infer(handle, file))
-    return _unified(schemas, files, is_text=settings.format in _TEXT)
-
-
-def _unified(schemas: Sequence[pa.Schema], files: Sequence[FileStatus], *, is_text: bool) -> pa.Schema:
-    """Return all columns of all files: where they do not agree on a type, text formats have text.
-
-    Raises:
-        CorruptRecordError: the files of another format do not agree.
-    """
-    fields: dict[str, list[pa.Field[Any]]] = {}
-    for field in chain.from_iterable(schemas):
-        fields.setdefault(field.name, []).append(field)
-    unified: list[pa.Field[Any]] = []
-    for name, found in fields.items():
         try:
-            unified += pa.unify_schemas([pa.schema([field]) for field in found], promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            if not is_text:
-                looked = ", ".join(file.url for file in files)
-                raise CorruptRecordError(
-                    f"the files do not agree on column {name!r}: {error}; give .schema(...). "
-                    f"Looked at: {looked}",
-                    source="files",
-                ) from error
-            unified.append(pa.field(name, pa.string()))
-    # All nullable, and without metadata.
-    return pa.schema([(field.name, spark_type(field.type) if is_text else field.type) for field in unified])
+            with opened(file, settings.storage_options) as handle:
+                schemas.append(file_format.infer(handle, file))
+        except CorruptRecordError as error:
+            if not settings.ignore_corrupt:
+                raise
+            log.warning("%s; no columns are inferred of it (ignoreCorruptFiles)", error)
+    if not schemas:
+        raise SourceError(
+            "no file can be read to infer a schema from: give one with .schema(...)", source="files"
+        )
+    try:
+        return merged_schema(schemas)
+    except ValueError as error:
+        looked = ", ".join(file.url for file in files)
+        raise CorruptRecordError(
+            f"the files do not agree: {error}; give .schema(...). Looked at: {looked}", source="files"
+        ) from error
 
 
 def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field[Any]]:

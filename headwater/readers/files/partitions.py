@@ -12,9 +12,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from headwater.readers.files.values import parse_column
-
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_BOOLEANS: Final = {
+    **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
+    **dict.fromkeys(("f", "false", "n", "no", "0"), False),
+}
 _MOST_DIGITS: Final = 38
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -36,11 +38,12 @@ def partition_type(folders: Iterable[str]) -> pa.DataType:
     return reduce(_wider, kinds) if kinds else pa.string()
 
 
-def partition_scalar(raw: str, kind: pa.DataType) -> Any:
+def partition_scalar(raw: str, kind: pa.DataType) -> Any:  # noqa: PLR0911 - a case for each type
     """Return the value of a folder as a scalar of a column's type.
 
     Raises:
         ValueError: it is none.
+        KeyError: it is none.
     """
     value = partition_value(raw)
     if value is None:
@@ -53,7 +56,20 @@ def partition_scalar(raw: str, kind: pa.DataType) -> Any:
         return pa.scalar(float(value.strip().rstrip("dDfF") if value.strip()[-1] in "dDfF" else value), kind)
     if pa.types.is_decimal(kind):
         return pa.scalar(Decimal(value), pa.decimal128(38, _scale(value))).cast(kind)
-    return parse_column(pa.array([value], pa.string()), kind)[0]
+    if pa.types.is_boolean(kind):
+        return pa.scalar(_BOOLEANS[value.strip().lower()], kind)
+    text = pa.scalar(value, pa.string())
+    if isinstance(kind, pa.TimestampType):
+        return _timestamp(text, kind)
+    return text.cast(kind)
+
+
+def _timestamp(text: Any, kind: pa.TimestampType) -> Any:
+    """Return a time; in UTC unless it names a zone."""
+    try:
+        return text.cast(pa.timestamp(kind.unit)).cast(kind)
+    except pa.ArrowInvalid:
+        return text.cast(kind)
 
 
 def _kind(raw: str) -> pa.DataType:  # noqa: PLR0911 - a case for each type

@@ -82,7 +82,7 @@ def _partition(field: pa.Field[Any], raw: str, file: FileStatus) -> Any:
     """Return the value of a folder, as a scalar of the field's type."""
     try:
         return partition_scalar(raw, field.type)
-    except (ArithmeticError, ValueError, pa.ArrowException) as error:
+    except (ArithmeticError, KeyError, ValueError, pa.ArrowException) as error:
         raise CorruptRecordError(
             f"the folder {field.name}={raw} is no {field.type}: {error}", source="files", split=file.url
         ) from error

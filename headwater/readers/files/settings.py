@@ -47,6 +47,7 @@ class ReadSettings:
         lines: how lines are written.
         json: how JSON is written.
         base_path: the folder below which ``key=value`` folders are columns; None: the paths.
+        merge_schema: whether the columns of all files are inferred, and not of one, where files tell theirs.
         avro_schema: that Avro files are read with; None for their own.
         rebase: what old dates in Parquet and Avro mean, where a file does not say it.
         csv: how CSV is written.
@@ -62,6 +63,7 @@ class ReadSettings:
     ignore_missing: bool = False
     ignore_corrupt: bool = False
     base_path: str | None = None
+    merge_schema: bool = False
     avro_schema: str | None = None
     rebase: RebaseModes = field(default_factory=RebaseModes)
     lines: LineSettings = field(default_factory=LineSettings)

@@ -30,10 +30,10 @@ ANY = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_
 OPERATORS = {"==": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
 
-def inferred(kind: str, folder: Path) -> pa.Schema:
+def inferred(kind: str, folder: Path, **more: Any) -> pa.Schema:
     return infer_schema(
         [LocalLister(SelectedPath(str(folder)), str(folder))],
-        settings(kind, NUMBERS, folder),
+        settings(kind, NUMBERS, folder, **more),
         is_stream=False,
     )
 
@@ -132,8 +132,13 @@ def test_avro_types_and_a_file_that_does_not_fit(tmp_path: Path) -> None:
         read(tmp_path / "f", settings("avro", schema))
 
 
-def test_files_that_do_not_agree_on_a_type_are_named(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
-    pq.write_table(pa.table({"n": ["x"], "m": [1]}), tmp_path / "b")
-    with pytest.raises(CorruptRecordError, match=r"do not agree on column 'n'.*/a, .*/b"):
-        inferred("parquet", tmp_path)
+def test_one_file_shows_the_schema_and_all_with_merge_schema(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1], "s": [{"a": 1}]}), tmp_path / "a")
+    pq.write_table(pa.table({"N": [2], "m": ["x"], "s": [{"b": 1}]}), tmp_path / "b")
+    assert inferred("parquet", tmp_path).names == ["n", "s"]
+    merged = inferred("parquet", tmp_path, merge_schema=True)
+    assert merged.names == ["n", "s", "m"]
+    assert str(merged.field("s").type) == "struct<a: int64, b: int64>"
+    pq.write_table(pa.table({"n": ["x"]}), tmp_path / "c")
+    with pytest.raises(CorruptRecordError, match=r"column 'n' is int64 in one file and string.*/a, .*/c"):
+        inferred("parquet", tmp_path, merge_schema=True)

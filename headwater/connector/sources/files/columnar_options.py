@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.connector.options import Option, ParsedOptions, one_of
+from headwater.connector.options import Option, ParsedOptions, boolean, one_of
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
 from headwater.readers.formats.avro.schema import parse_schema
@@ -42,7 +42,14 @@ AVRO_SCHEMA: Final[Option[str | None]] = Option(
     shown_default="each file's own",
 )
 
-COLUMNAR_OPTIONS: Final = (AVRO_SCHEMA, _DATETIME_REBASE_MODE, _INT96_REBASE_MODE)
+MERGE_SCHEMA: Final = Option(
+    "mergeSchema",
+    boolean,
+    False,
+    "Parquet, ORC, Avro, Arrow: whether the inferred schema has the columns of all files, and not of one.",
+)
+
+COLUMNAR_OPTIONS: Final = (MERGE_SCHEMA, AVRO_SCHEMA, _DATETIME_REBASE_MODE, _INT96_REBASE_MODE)
 
 
 def rebase_modes(options: ParsedOptions) -> RebaseModes:

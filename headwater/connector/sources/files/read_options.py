@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, names, one_of
-from headwater.connector.sources.files.columnar_options import AVRO_SCHEMA, COLUMNAR_OPTIONS, rebase_modes
+from headwater.connector.sources.files.columnar_options import (
+    AVRO_SCHEMA,
+    COLUMNAR_OPTIONS,
+    MERGE_SCHEMA,
+    rebase_modes,
+)
 from headwater.connector.sources.files.csv_options import CSV_OPTIONS, csv_settings
 from headwater.connector.sources.files.json_options import JSON_OPTIONS, check_json_lines, json_settings
 from headwater.connector.sources.files.line_options import LINE_OPTIONS, line_settings
@@ -109,6 +114,7 @@ def read_settings(
         ignore_missing=options[_IGNORE_MISSING_FILES],
         ignore_corrupt=options[_IGNORE_CORRUPT_FILES],
         lines=lines,
+        merge_schema=options[MERGE_SCHEMA],
         avro_schema=options[AVRO_SCHEMA],
         rebase=rebase_modes(options),
         csv=csv_settings(

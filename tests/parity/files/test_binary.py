@@ -1,0 +1,24 @@
+"""binaryFile: a row for each file, as Spark's."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.parity.files.files_parity import FilesParity, reading
+
+SCHEMA = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_files_are_rows(parity: FilesParity, rng: random.Random, *, streaming: bool) -> None:
+    files = [rng.randbytes(rng.randrange(1, 5_000)) for _ in range(20)]
+    found = parity.same(reading("binaryFile", SCHEMA), [*files, b""], streaming=streaming)
+    assert [rows[0][3] for rows in found[:20] if isinstance(rows, list)] == files
+    assert found[20] == [], "an empty file is no row"
+
+
+def test_the_schema_is_that_of_spark_and_names_are_matched(parity: FilesParity) -> None:
+    parity.same(reading("binaryFile"), [b"one", b"two"])
+    parity.same(reading("binaryFile", SCHEMA, pathGlobFilter="*1.*"), [b"one", b"two"])
