@@ -83,6 +83,7 @@ def exact_record(state: int) -> int:
         put(reader, TEXT, get(state, SCRATCH))
         clear(state)
         put(reader, NORMALIZE, 1)
+        put(reader, TRIM, 0)
         put(reader, MATCHED, 0)
         if not advance(state):
             return _at_end(state)
