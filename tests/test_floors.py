@@ -94,6 +94,7 @@ KAFKA_ROOMS = (
     "headwater.readers.files.csv_format",
     "headwater.readers.files.csv_inference",
     "headwater.readers.files.csv_lines",
+    "headwater.readers.files.csv_rescue",
     "headwater.readers.files.csv_stream",
     "headwater.readers.files.document_texts",
     "headwater.readers.files.json_documents",

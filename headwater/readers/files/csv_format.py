@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.csv_header import check_names, placed, safe_names
 from headwater.readers.files.csv_inference import csv_schema
 from headwater.readers.files.csv_lines import Lines, header_row, lines_of, records_of
+from headwater.readers.files.csv_rescue import rescued_column
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import FileBlock, Opener
 from headwater.readers.files.line_format import LineFormat
@@ -24,6 +26,7 @@ from headwater.readers.files.settings import ReadSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.layout import REASON_FATAL
 from headwater.readers.formats.format import BadValues
+from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.row_arrays import without_rows
 
 
@@ -151,8 +154,7 @@ class CsvFormat(LineFormat):
         return placed(header, columns)
 
     def _decoder_of(self, columns: pa.Schema, line_separator: str = "") -> CsvDecoder:
-        assert self.settings.schema is not None
-        options = self.settings.records.format_options(self.settings.schema)
+        options = self._options()
         schema = columns
         if options.corrupt_column is not None:
             schema = schema.append(pa.field(options.corrupt_column, pa.string()))
@@ -164,6 +166,12 @@ class CsvFormat(LineFormat):
             )
             self._separator = line_separator
         return self._decoder[1]
+
+    def _options(self) -> FormatOptions:
+        """Return what decoders take. Where values are rescued no record is corrupt."""
+        assert self.settings.schema is not None
+        options = self.settings.records.format_options(self.settings.schema)
+        return options if options.rescued_column is None else replace(options, corrupt_column=None)
 
     def _batch(self, decoder: CsvDecoder) -> pa.RecordBatch:
         assert self._decoder is not None
@@ -186,6 +194,13 @@ class CsvFormat(LineFormat):
                 split=file.url,
                 position=start + int(records.places[row]),
             )
+        name = self._options().rescued_column
+        if name is not None:
+            # Without the column of corrupt records, which is not there then.
+            part = records.only(bad.rows).spans
+            separator = self._separator or self.settings.lines.separator or "\n"
+            texts = rescued_column(batch, bad.rows, part, self._dialect, separator)
+            return batch.append_column(name, texts)
         before = start + int(records.places[0] - records.spans.starts[0])
         self._bad.take(bad, records.spans, file, before, CsvDecoder.reason_of)
         return without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch

@@ -262,6 +262,23 @@ def test_csv_columns_go_by_their_position_whatever_the_header_says(tmp_path: Pat
     assert read(tmp_path / "f", settings("csv", PAIR, csv=strict)) == [{"n": 1, "s": "a"}]
 
 
+def test_what_no_column_of_csv_takes_is_rescued(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text('1,a\nx,"b ""c""",more\n3\n')
+    schema = PAIR.append(pa.field("rest", pa.string()))
+    for multi_line in (False, True):
+        how = settings(
+            "csv",
+            schema,
+            csv=_dialect(escape='"', multi_line=multi_line),
+            records=RecordSettings(rescued_column="rest", mode="dropmalformed"),
+        )
+        assert read(tmp_path / "f", how) == [
+            {"n": 1, "s": "a", "rest": None},
+            {"n": None, "s": 'b "c"', "rest": '{"n":"x","_c2":"more"}'},
+            {"n": 3, "s": None, "rest": None},
+        ]
+
+
 def test_some_columns_of_an_inferred_schema_go_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("s,other,n\na,b,1\n")
     some = CsvSettings(header=True, by_name=True)
