@@ -56,8 +56,8 @@ def _lines(data: bytes, separator: bytes | None) -> pa.Array[Any]:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     lines = pc.split_pattern(_one(data), cast("str", separator)).values.view(pa.string())
     # The text after the last line end is no line if it is empty.
-    is_whole = data.endswith(separator) or not data
-    return lines.slice(0, len(lines) - 1) if is_whole else lines
+    rest: Any = lines.slice(len(lines) - 1).view(pa.binary())[0]
+    return lines.slice(0, len(lines) - 1) if rest == pa.scalar(b"", pa.binary()) else lines
 
 
 def _one(data: bytes) -> pa.Array[Any]:

@@ -147,3 +147,9 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
     found = parity.same(skipping, files)
     assert isinstance(found[0], list)
     assert len(found[0]) == 20_000
+
+
+def test_times_as_days_differ(parity: FilesParity) -> None:
+    content = avro(*WRITTEN["timestamp-micros"])
+    _, ours = parity.differs("times of Avro as days", reading("avro", "c date"), content)
+    assert isinstance(ours, Failed)

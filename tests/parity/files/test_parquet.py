@@ -167,6 +167,12 @@ def test_old_dates_are_rebased_as_the_option_says(parity: FilesParity, mode: str
         parity.same(how, [one(**columns)])
         return
     parity.same(reading("parquet", "d date", datetimeRebaseMode=mode), [one(d=columns["d"])])
-    # Spark takes the zone of its JVM, where the file does not tell the writer's.
-    _, ours = parity.both(how, [one(**columns)])
-    assert isinstance(ours[0], Failed)
+
+
+def test_what_is_refused_differs(parity: FilesParity) -> None:
+    parity.differs("decimals of Parquet as binary", reading("parquet", "c binary"), parquet("decimal 9"))
+    parity.differs("unsigned numbers of Parquet as double", reading("parquet", "c double"), parquet("uint32"))
+    old = one(t=pa.array(MICROS, pa.timestamp("us", "UTC")))
+    how = reading("parquet", "t timestamp", datetimeRebaseMode="LEGACY")
+    _, ours = parity.differs("old timestamps without the writer's zone", how, old)
+    assert isinstance(ours, Failed)

@@ -2,8 +2,39 @@
 
 from __future__ import annotations
 
-from tests.parity.differences import Difference
+from tests.parity.differences import Difference, Reason
 
 __all__ = ["DIFFERENCES"]
 
-DIFFERENCES: dict[str, Difference] = {}
+DIFFERENCES: dict[str, Difference] = {
+    "a cut file of Hadoop's snappy": Difference(
+        "A text file `.snappy` ends in the middle of a block.",
+        "leaves out what is missing, without a word",
+        "fails, and names the file and the place",
+        Reason.BUG,
+    ),
+    "decimals of Parquet as binary": Difference(
+        "A decimal that Parquet keeps as bytes is read as `binary`.",
+        "gives the bytes of the unscaled number",
+        "fails, and names file and column",
+        Reason.REFUSED,
+    ),
+    "unsigned numbers of Parquet as double": Difference(
+        "An unsigned number of 32 bits is read as `double`.",
+        "takes it for a signed one: 4294967295 is -1.0",
+        "fails, and names file and column",
+        Reason.BUG,
+    ),
+    "old timestamps without the writer's zone": Difference(
+        "Parquet has timestamps before 1900, `datetimeRebaseMode=LEGACY`, and no zone of the writer.",
+        "takes the zone of its JVM",
+        "fails, and names the file",
+        Reason.JVM,
+    ),
+    "times of Avro as days": Difference(
+        "A timestamp of Avro is read as `date`.",
+        "divides it by the milliseconds of a day, whatever its unit is",
+        "fails, and names file and column",
+        Reason.BUG,
+    ),
+}
