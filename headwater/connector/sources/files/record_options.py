@@ -60,7 +60,7 @@ RESCUED_DATA_COLUMN: Final = Option(
     "rescuedDataColumn",
     text,
     None,
-    "Not CSV: a string column that takes, as JSON, what the schema does not name; of JSON also what did not "
+    "A string column that takes, as JSON, what the schema does not name; of JSON also what did not "
     "fit its type, which makes no record bad then. An inferred schema gets it; a given one must have it.",
 )
 _BAD_RECORDS_PATH: Final = replace(
@@ -137,7 +137,7 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
     """
     rescued = options[RESCUED_DATA_COLUMN]
     for option, formats in (
-        (RESCUED_DATA_COLUMN, RESCUE_FORMATS),
+        (RESCUED_DATA_COLUMN, RESCUE_FORMATS | {"csv"}),
         (_BAD_RECORDS_PATH, RECORD_FORMATS),
     ):
         if options[option] is not None and file_format not in formats:
