@@ -74,7 +74,7 @@ def compare(parity: FilesParity, ddl: str, texts: Sequence[bytes], **options: st
 
 @pytest.mark.parametrize("ddl", SCHEMAS)
 def test_generated_and_broken_lines(parity: FilesParity, ddl: str, rng: random.Random) -> None:
-    compare(parity, ddl, list(json_texts(rng, struct_of(ddl), 150)))
+    compare(parity, ddl, list(json_texts(rng, struct_of(ddl), 60)))
 
 
 @pytest.mark.long
@@ -127,10 +127,11 @@ LINES = (
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
 def test_lines_of_every_kind(parity: FilesParity, rng: random.Random, mode: str) -> None:
     ends = [b"\n", b"\r\n", b"\r", b"\n\n"]
-    files = [*LINES, *(rng.choice(ends).join(rng.sample(LINES[:-3], 12)) for _ in range(40))]
+    files = [*LINES, *(rng.choice(ends).join(rng.sample(LINES[:-3], 12)) for _ in range(10))]
     parity.same(reading("json", SIMPLE, mode=mode), files)
 
 
+@pytest.mark.long
 def test_failfast_fails_where_spark_does(parity: FilesParity) -> None:
     parity.same(reading("json", SIMPLE, mode="FAILFAST"), LINES[:16], one_by_one=True)
 
@@ -139,6 +140,7 @@ def test_a_stream_reads_as_a_batch_does(parity: FilesParity) -> None:
     parity.same(reading("json", SIMPLE), LINES, streaming=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("separator", [";", "||", "\n", "}{", "aa"])
 def test_lines_that_end_with_a_separator(parity: FilesParity, rng: random.Random, separator: str) -> None:
     files = [separator.encode().join(rng.sample(LINES[:-4], 9)) for _ in range(30)]

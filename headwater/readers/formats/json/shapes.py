@@ -329,22 +329,25 @@ def _member(state: int, frame: int, at: int, end: int) -> tuple[int, int]:
 
 @called
 def _note_list(state: int, at: int, end: int) -> bool:
-    """Note the objects of a list, if there is nothing but objects and nulls in it."""
+    """Note the objects of a list, also in lists in it, if there is nothing but objects and nulls in them."""
     levels = get(state, STATE_LEVELS)
     first = skip_space(at + 1, end)
     for noted in range(2):
         at = first
-        while peek(at, end) != CLOSE_LIST:
+        depth = int64(1)
+        while depth > 0:
             byte = peek(at, end)
+            if byte == OPEN_LIST or byte == CLOSE_LIST or byte == COMMA:
+                depth += 1 if byte == OPEN_LIST else -1 if byte == CLOSE_LIST else 0
+                at = skip_space(at + 1, end)
+                continue
             if noted == 0 and byte != OPEN_OBJECT and byte != _NULL:
                 put(state, STATE_OTHER, get(state, STATE_OTHER) + 1)
                 return True
-            after = skip_value(at, end, levels, 1)
+            after = skip_value(at, end, levels, depth)
             if noted == 1 and byte == OPEN_OBJECT and not _note_object(state, at, after):
                 return False
             at = skip_space(after, end)
-            if peek(at, end) == COMMA:
-                at = skip_space(at + 1, end)
     return True
 
 

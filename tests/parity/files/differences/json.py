@@ -32,6 +32,18 @@ DIFFERENCES: dict[str, Difference] = {
         "a question mark, as in values",
         Reason.BUG,
     ),
+    "values of files in UTF-16 as text": Difference(
+        "A file with `multiLine` is in UTF-16, without `encoding`, and a `string` has a number or an object.",
+        "looks for the value's text at a wrong place: null, and the record is bad",
+        "the value as JSON",
+        Reason.BUG,
+    ),
+    "prefersDecimal and numbers that no decimal holds": Difference(
+        "A schema is inferred with `prefersDecimal`, and a number is written as `1e5`.",
+        "fails: a decimal would have a negative scale",
+        "`double`",
+        Reason.BUG,
+    ),
     "names that differ in case": Difference(
         "A schema is inferred, and names of members differ in case alone, in two records.",
         "merges them if the objects have equally many members, else refuses them; it depends on the order in "
