@@ -247,6 +247,12 @@ def test_the_rate_is_that_of_the_query_however_many_tasks_there_are(tasks: int) 
     assert 360 <= made <= 400
 
 
+def test_the_connections_of_a_task_share_its_part_of_the_rate() -> None:
+    made = source("http://x/", requestsPerSecond="4", connections="3").for_task(1, 2)
+    assert made.pace is not None
+    assert [made.pace.take(0) for _ in range(3)] == [500, 1_000, 1_500]
+
+
 def test_requests_keep_their_distance(server: Scripted) -> None:
     clock = ManualClock()
     for number in range(4):
