@@ -1,0 +1,75 @@
+"""Mutated files: rows, or an error that names the file. No other error, and never the end of a worker."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from headwater.core.errors import CorruptRecordError
+from tests.readers.files.reading import infer, read, settings
+
+ROWS = pa.table({"a": pa.array(range(500)), "b": [i / 7 for i in range(500)], "c": [[i] for i in range(500)]})
+MUTATIONS = 60
+
+
+def content(kind: str) -> bytes:
+    out = io.BytesIO()
+    if kind == "parquet":
+        pq.write_table(ROWS, out)
+    elif kind == "orc":
+        orc.write_table(ROWS, out)
+    else:
+        fields = [{"name": "a", "type": "long"}, {"name": "b", "type": "double"}]
+        schema = fastavro.parse_schema({"type": "record", "name": "r", "fields": fields})
+        fastavro.writer(out, schema, ROWS.select(["a", "b"]).to_pylist(), codec="deflate", sync_interval=500)
+    return out.getvalue()
+
+
+def mutated(good: bytes, rng: random.Random) -> bytes:
+    data = bytearray(good)
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(data)) if rng.random() < 0.5 else len(data) - 1 - rng.randrange(len(data) // 2)
+        if rng.random() < 0.6:
+            data[at] = rng.randrange(256)
+        elif rng.random() < 0.5:
+            del data[at : at + rng.randrange(1, 20)]
+        else:
+            data[at:at] = rng.randbytes(rng.randrange(1, 20))
+    return bytes(data)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
+def test_a_mutated_file_is_read_or_named(kind: str, tmp_path: Path) -> None:
+    rng = random.Random(kind)
+    path = tmp_path / "f"
+    good = content(kind)
+    path.write_bytes(good)
+    how = settings(kind, infer(path, settings(kind, pa.schema([]))))
+    assert len(read(path, how)) == len(ROWS)
+    named: list[str | None] = []
+    for _ in range(MUTATIONS):
+        path.write_bytes(mutated(good, rng))
+        try:
+            read(path, how)
+        except CorruptRecordError as error:
+            named.append(error.split)
+    assert set(named) == {f"file://{path}"}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
+def test_a_mutated_file_is_skipped_from_the_damage_on(kind: str, tmp_path: Path) -> None:
+    rng = random.Random(kind)
+    path = tmp_path / "f"
+    good = content(kind)
+    path.write_bytes(good)
+    schema = infer(path, settings(kind, pa.schema([])))
+    for _ in range(MUTATIONS // 3):
+        path.write_bytes(mutated(good, rng))
+        assert len(read(path, settings(kind, schema, ignore_corrupt=True))) >= 0
