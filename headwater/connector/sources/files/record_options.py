@@ -60,7 +60,7 @@ RESCUED_DATA_COLUMN: Final = Option(
     "rescuedDataColumn",
     text,
     None,
-    "A string column that takes, as JSON, what the schema does not name; of JSON also what did not "
+    "A string column that takes, as JSON, what the schema does not name; of CSV and JSON also what did not "
     "fit its type, which makes no record bad then. An inferred schema gets it; a given one must have it.",
 )
 _BAD_RECORDS_PATH: Final = replace(
