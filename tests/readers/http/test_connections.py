@@ -1,0 +1,53 @@
+"""Proxies of the environment, encodings of answers, and connections that are kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+
+import pytest
+import zstandard
+
+from tests.readers.http.scripted import Scripted, read, scripted_server
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with scripted_server() as made:
+        yield made
+
+
+def test_the_proxy_of_the_environment_is_asked_but_for_hosts_that_need_none(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.say("http://api.example/a", {"items": [1], "next": f"{server.origin}/b"})
+    server.say("/b", {"items": [2]})
+    proxy = server.origin.replace("http://", "http://me:s3cret@")
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert read("http://api.example/a") == [1, 2]
+    assert server.paths == ["http://api.example/a", "/b"]
+    assert ["proxy-authorization" in headers for _, headers in server.asked] == [True, False]
+
+
+BODY = json.dumps({"items": [1, "é"]}).encode()
+BY_BROTLI = bytes.fromhex("8b0b807b226974656d73223a205b312c20225c7530306539225d7d03")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "encoded"),
+    [
+        ("gzip", gzip.compress(BODY)),
+        ("deflate", zlib.compress(BODY)),
+        ("br", BY_BROTLI),
+        ("zstd", zstandard.compress(BODY)),
+    ],
+)
+def test_answers_may_be_encoded(server: Scripted, encoding: str, encoded: bytes) -> None:
+    server.say("/a", encoded, Content_Encoding=encoding)
+    assert read(f"{server.origin}/a") == [1, "é"]
+    assert encoding in server.asked[0][1]["accept-encoding"]
