@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from headwater.core.errors import CorruptRecordError, DataLossError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.http.paging import CircleGuard, PageLink
+from headwater.readers.http.pages import HttpPage
+from headwater.readers.http.paging import CircleGuard, NextPage, PageLink
 from headwater.readers.http.settings import Paging
 
 MOST_LEFT_OUT: Final = 10
@@ -98,3 +100,44 @@ class OpenList:
         self.ask = self.at.place
         self.is_confirming = True
         return True
+
+
+def checked(current: OpenList, page: HttpPage, following: NextPage) -> NextPage:
+    """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.
+
+    Raises:
+        CorruptRecordError: pages lead in a circle.
+    """
+    link = following.link
+    if link == current.asked:
+        if not page.items:
+            return NextPage(None)
+        raise CorruptRecordError(
+            "the page names itself as the next one: say with hasMoreField where the end is told",
+            source="http",
+            split=current.ask.url,
+        )
+    if current.kind == "link" and link is not None and not current.guard.passes(link):
+        raise CorruptRecordError("the pages lead in a circle", source="http", split=current.ask.url)
+    return following
+
+
+def rows_to_take(current: OpenList, page: HttpPage) -> range:
+    """Return the rows of a page that are handed over: those behind the position and before the stop.
+
+    Raises:
+        DataLossError: the page has lost items.
+    """
+    first = current.first_row
+    have = first + len(page.items)
+    stop = current.stop
+    end = have
+    if stop is not None and stop.page == current.ask.page:
+        end = min(have, stop.row) if current.kind == "offset" else stop.row
+    if not current.ask.row <= end <= have:
+        raise DataLossError(
+            f"the page has {have} items, and had at least {max(current.ask.row, end)} before",
+            source="http",
+            split=current.ask.url,
+        )
+    return range(current.ask.row, end)

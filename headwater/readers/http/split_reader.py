@@ -14,16 +14,16 @@ import pyarrow as pa
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import Clock
 from headwater.core.epoch import FoundSplit
-from headwater.core.errors import CorruptRecordError, DataLossError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.client import HttpClient, HttpResponse
-from headwater.readers.http.open_list import MOST_LEFT_OUT, OpenList
+from headwater.readers.http.open_list import MOST_LEFT_OUT, OpenList, checked, rows_to_take
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.pages import HTTP_SCHEMA, HttpPage, bad_page_rows, parse_page, with_bad_page
-from headwater.readers.http.paging import NextPage, PageLink, counted_on, next_page
+from headwater.readers.http.paging import PageLink, counted_on, next_page
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import origin, without_parameters
@@ -182,14 +182,14 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
         if following.link is not None:
             shown = PageLink(self._without_secrets(following.link.url), following.link.cursor)
             following = replace(following, link=shown)
-        following = _checked(current, page, following)
+        following = checked(current, page, following)
         link = following.link
         if not page.items and current.ask.page != current.at.page and link is None:
             return self._end(current)
         if not following.is_certain and current.must_confirm(len(page.items)):
             return EpochRecords()
         stop = current.stop
-        taken = _taken(current, page)
+        taken = rows_to_take(current, page)
         if stop is not None and stop.page == current.ask.page and stop.row == taken.stop:
             place = stop.place
         elif link is None or not following.is_certain:
@@ -307,44 +307,3 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
             for url in page.links(row - current.first_row, paging, at.url)
         ]
         return tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in children)
-
-
-def _checked(current: OpenList, page: HttpPage, following: NextPage) -> NextPage:
-    """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.
-
-    Raises:
-        CorruptRecordError: pages lead in a circle.
-    """
-    link = following.link
-    if link == current.asked:
-        if not page.items:
-            return NextPage(None)
-        raise CorruptRecordError(
-            "the page names itself as the next one: say with hasMoreField where the end is told",
-            source="http",
-            split=current.ask.url,
-        )
-    if current.kind == "link" and link is not None and not current.guard.passes(link):
-        raise CorruptRecordError("the pages lead in a circle", source="http", split=current.ask.url)
-    return following
-
-
-def _taken(current: OpenList, page: HttpPage) -> range:
-    """Return the rows of a page that are handed over: those behind the position and before the stop.
-
-    Raises:
-        DataLossError: the page has lost items.
-    """
-    first = current.first_row
-    have = first + len(page.items)
-    stop = current.stop
-    end = have
-    if stop is not None and stop.page == current.ask.page:
-        end = min(have, stop.row) if current.kind == "offset" else stop.row
-    if not current.ask.row <= end <= have:
-        raise DataLossError(
-            f"the page has {have} items, and had at least {max(current.ask.row, end)} before",
-            source="http",
-            split=current.ask.url,
-        )
-    return range(current.ask.row, end)
