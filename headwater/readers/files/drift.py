@@ -90,7 +90,7 @@ class DriftGuard:
         Raises:
             SourceError: there are some, and they are to stop the query.
         """
-        if not self._drift.stops or self._rescued is None:
+        if not self._drift.stops or self._rescued is None or self._settings.format != "json":
             return rows
         rescued = rows.column(self._rescued)
         if rescued.null_count < len(rescued):

@@ -20,7 +20,7 @@ EVOLUTION_MODES: Final[tuple[EvolutionMode, ...]] = ("addNewColumns", "rescue", 
 RESCUED_COLUMN: Final = "_rescued_data"
 """What the column for rescued data is called if the user gives no name."""
 
-RESCUE_FORMATS: Final = frozenset({"arrow", "avro", "feather", "json", "orc", "parquet"})
+RESCUE_FORMATS: Final = frozenset({"arrow", "avro", "csv", "feather", "json", "orc", "parquet"})
 """The formats with a column for rescued data."""
 
 OWN_SCHEMA_FORMATS: Final = frozenset({"arrow", "avro", "feather", "orc", "parquet"})

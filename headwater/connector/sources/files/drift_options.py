@@ -84,13 +84,7 @@ def with_drift(read: ReadSettings, options: ParsedOptions, store: StateStore | N
 
 
 def _check_clashes(read: ReadSettings, options: ParsedOptions, mode: EvolutionMode) -> None:
-    if mode == "rescue" and read.format == "csv":
-        raise OptionError(
-            "rescue is not for the format 'csv'. With addNewColumns or fail a new column in the header stops "
-            "the query; rescuedDataColumn alone keeps the values that no column takes",
-            option=_SCHEMA_EVOLUTION_MODE.name,
-        )
-    if read.format not in RESCUE_FORMATS | {"csv"}:
+    if read.format not in RESCUE_FORMATS:
         raise OptionError(
             f"{mode} is not for the format {read.format!r}, which has always the same columns: remove it",
             option=_SCHEMA_EVOLUTION_MODE.name,

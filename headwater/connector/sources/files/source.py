@@ -140,7 +140,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
             text = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
         # Some columns of an inferred schema, and those of one that grows, go by their names; those of a given
         # one by their position.
-        is_part = self.columns is not None or self.read.drift.history is not None
+        is_part = self.columns is not None or self.read.drift.mode == "addNewColumns"
         csv = replace(self.read.csv, by_name=is_part and not given)
         return replace(
             self, read=replace(self.read, schema=schema, csv=csv), files=replace(self.files, schema=text)
