@@ -262,6 +262,12 @@ def test_csv_columns_go_by_their_position_whatever_the_header_says(tmp_path: Pat
     assert read(tmp_path / "f", settings("csv", PAIR, csv=strict)) == [{"n": 1, "s": "a"}]
 
 
+def test_a_stream_of_csv_ends_behind_a_quoted_value(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text('1,"a"\n2,""')
+    rows = read(tmp_path / "f", settings("csv", PAIR, csv=_dialect(multi_line=True, ignore_leading=True)))
+    assert rows == [{"n": 1, "s": "a"}, {"n": 2, "s": None}]
+
+
 def test_what_no_column_of_csv_takes_is_rescued(tmp_path: Path) -> None:
     (tmp_path / "f").write_text('1,a\nx,"b ""c""",more\n3\n')
     schema = PAIR.append(pa.field("rest", pa.string()))

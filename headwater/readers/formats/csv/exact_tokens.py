@@ -253,11 +253,12 @@ def _at_end(state: int) -> int:
             append(state, character)
     if not taken:
         taken = previous != 0 and character != separator and character != LINE_FEED
-        put(reader, CHARACTER, 0)
-        put(reader, PREVIOUS, 0)
         if get(reader, MATCHED) > 0:
             save_matched(state)
             taken = True
+    # Nothing is in hand any more: what follows is no record.
+    put(reader, CHARACTER, LINE_FEED)
+    put(reader, PREVIOUS, 0)
     begun = get(state, AT) > get(state, RECORD)
     if (
         get(state, TOKEN_COUNT) == 0
