@@ -116,9 +116,9 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "end-before-the-beginning": Difference(
         "A partition that would end before it begins (at `endingOffsets` before the first record that is "
-        "left, at an `endingTimestamp` before the `startingTimestamp`), with `minPartitions`",
-        "reads nothing of it, without a word; an error without `minPartitions`",
-        "an error, with and without it",
+        "left), with `minPartitions`, or a `maxRecordsPerPartition` that divides the batch",
+        "reads nothing of it, without a word; an error without these two",
+        "an error, with and without them",
         Reason.REFUSED,
     ),
     "available-now-with-a-minimum": Difference(

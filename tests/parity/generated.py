@@ -287,11 +287,12 @@ def batch_options(rng: random.Random, logs: Sequence[Log], *, beyond_the_end: bo
             ends[log, partition] = high + rng.randint(1, 9)
     begins_at = _bound(rng, "starting", starts)
     ends_at = _bound(rng, "ending", ends)
-    # With minPartitions a partition that ends before it begins is in the list of differences.
-    in_order = not swapped and not any("Timestamp" in name for name in begins_at | ends_at)
-    divided = _maybe(rng, maxRecordsPerPartition=rng.randint(20, 90))
+    # Where ranges are divided, a partition that ends before it begins is in the list of differences.
+    cut_off = not begins_at and any(ends[at] != LATEST and ends[at] < at[0].starts[at[1]] for at in ends)
+    in_order = not swapped and not cut_off and not any("Timestamp" in name for name in begins_at | ends_at)
+    divided: dict[str, Any] = {}
     if in_order:
-        divided |= _maybe(rng, minPartitions=rng.randint(1, 12))
+        divided = _maybe(rng, maxRecordsPerPartition=rng.randint(20, 90), minPartitions=rng.randint(1, 12))
     return named | begins_at | ends_at | _settings(rng) | divided
 
 
