@@ -151,7 +151,7 @@ class CsvFormat(LineFormat):
         if header is None:
             numbers = [int(name.removeprefix("_c")) for name in columns.names]
             header = tuple(f"_c{at}" for at in range(max(numbers, default=-1) + 1))
-        return placed(header, columns)
+        return placed(header, columns, whole=self._rescues)
 
     def _decoder_of(self, columns: pa.Schema, line_separator: str = "") -> CsvDecoder:
         options = self._options()
@@ -160,12 +160,18 @@ class CsvFormat(LineFormat):
             schema = schema.append(pa.field(options.corrupt_column, pa.string()))
         if self._decoder is None or self._decoder[0] != schema or self._separator != line_separator:
             separator = line_separator or self.settings.lines.separator or "\n"
+            # Of a part of the columns nobody knows how many a record must have. To rescue, it must be known.
+            any_width = self._csv.by_name and not self._rescues
             self._decoder = (
                 schema,
-                CsvDecoder(schema, options, self._dialect, separator, any_width=self._csv.by_name),
+                CsvDecoder(schema, options, self._dialect, separator, any_width=any_width),
             )
             self._separator = line_separator
         return self._decoder[1]
+
+    @property
+    def _rescues(self) -> bool:
+        return self.settings.records.rescued_column is not None
 
     def _options(self) -> FormatOptions:
         """Return what decoders take. Where values are rescued no record is corrupt."""

@@ -47,9 +47,11 @@ def check_names(values: Sequence[str], columns: pa.Schema, url: str) -> None:
         )
 
 
-def placed(names: Sequence[str], columns: pa.Schema) -> pa.Schema:
-    """Return the columns of a file up to the last one that is wanted, the others as strings."""
+def placed(names: Sequence[str], columns: pa.Schema, *, whole: bool) -> pa.Schema:
+    """Return the columns of a file up to the last one that is wanted, or all; the others as strings."""
     wanted = dict(zip(columns.names, columns, strict=True))
     fields = [wanted.get(name, pa.field(name, pa.string())) for name in names]
+    if whole:
+        return pa.schema(fields)
     last = max((at for at, name in enumerate(names) if name in wanted), default=-1)
     return pa.schema(fields[: last + 1])

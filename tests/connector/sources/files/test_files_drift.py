@@ -252,3 +252,16 @@ def test_of_csv_columns_that_a_header_has_more_stop_the_query_and_are_read_by_na
         found = {row["id"]: row["_rescued_data"] for row in rows(query.step())}
         assert found["1"] is None
         assert "beyond" in str(found["7"])
+
+
+def test_values_of_csv_beyond_the_header_are_rescued_where_columns_go_by_name(
+    inbox: Path, tmp_path: Path
+) -> None:
+    state: Any = {"schemaName": "s", "stateLocation": str(tmp_path / "state")}
+    (inbox / "a.csv").write_text("id,name\n1,a\n2,b,beyond\n3\n")
+    with Query(format="csv", path=str(inbox), header="true", **state) as query:
+        assert rows(query.step()) == [
+            {"id": "1", "name": "a", "_rescued_data": None},
+            {"id": "2", "name": "b", "_rescued_data": '{"_c2":"beyond"}'},
+            {"id": "3", "name": None, "_rescued_data": None},
+        ]
