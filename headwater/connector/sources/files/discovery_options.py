@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from headwater.connector.options import (
@@ -17,6 +17,7 @@ from headwater.connector.options import (
     one_of,
     text,
 )
+from headwater.connector.sources.files.record_options import TIME_ZONE
 from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
@@ -34,13 +35,12 @@ _MOST_PLAN_BYTES: Final = 1 << 20
 """Of the names in one offset: Spark keeps offsets in the driver's memory and writes each to its log."""
 
 
-def _time_us(raw: str) -> int:
-    """A time as Spark writes it, ``2024-06-01T13:00:00``, in UTC unless it names a zone."""
+def _time(raw: str) -> datetime:
+    """A time as Spark writes it, ``2024-06-01T13:00:00``, with or without a zone."""
     try:
-        found = datetime.fromisoformat(raw.strip())
+        return datetime.fromisoformat(raw.strip())
     except ValueError:
-        raise ValueError(f"must be a time such as 2024-06-01T13:00:00, not {raw!r}") from None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000_000)
+        raise ValueError(f"must be a time such as 2024-06-01T13:00:00Z, not {raw!r}") from None
 
 
 def _queue_url(raw: str) -> str:
@@ -52,13 +52,13 @@ def _queue_url(raw: str) -> str:
 
 _MODIFIED_AFTER: Final = Option(
     "modifiedAfter",
-    _time_us,
+    _time,
     None,
-    "Only files changed after this time (`2024-06-01T13:00:00`, UTC).",
+    "Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it `timeZone` is needed.",
     only=_BATCH,
 )
 _MODIFIED_BEFORE: Final = Option(
-    "modifiedBefore", _time_us, None, "Only files changed before this time.", only=_BATCH
+    "modifiedBefore", _time, None, "Only files changed before this time.", only=_BATCH
 )
 _MIN_FILE_AGE: Final = Option(
     "minFileAge",
@@ -217,8 +217,8 @@ def files_settings(
         selection=FileSelection(
             paths=paths,
             storage_options=options[STORAGE_OPTIONS],
-            modified_after_us=options[_MODIFIED_AFTER],
-            modified_before_us=options[_MODIFIED_BEFORE],
+            modified_after_us=_time_us(options, _MODIFIED_AFTER),
+            modified_before_us=_time_us(options, _MODIFIED_BEFORE),
             min_age_ms=options[_MIN_FILE_AGE],
         ),
         limits=limits if is_stream else BatchLimits(),
@@ -240,6 +240,29 @@ def _batch_limits(options: ParsedOptions) -> BatchLimits:
     if max_files is not None and max_bytes is not None:
         raise OptionError(f"cannot be given together with {MAX_FILES.name}", option=_MAX_BYTES.name)
     return BatchLimits(max_files=max_files, max_bytes=max_bytes, max_plan_bytes=_MOST_PLAN_BYTES)
+
+
+def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | None:
+    """Return a time of the user's in microseconds since 1970.
+
+    Raises:
+        OptionError: it has no zone, and there is no ``timeZone``.
+    """
+    time = options[option]
+    if time is None:
+        return None
+    if time.tzinfo is None:
+        zone = options[TIME_ZONE]
+        if zone is None:
+            raise OptionError(
+                "has no zone, and that of the session is not known where files are listed: write "
+                f"{time.isoformat()}Z or {time.isoformat()}+02:00, or set {TIME_ZONE.name}",
+                option=option.name,
+            )
+        from headwater.readers.formats.json.zones import zone_of
+
+        time = time.replace(tzinfo=zone_of(zone))
+    return round(time.timestamp() * 1_000_000)
 
 
 def state_store(options: ParsedOptions) -> StateStore | None:

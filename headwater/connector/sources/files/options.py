@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 from typing import Final
 
@@ -114,11 +115,18 @@ def selected_paths(options: ParsedOptions) -> tuple[SelectedPath, ...]:
     """Return what is read.
 
     Raises:
-        OptionError: no path, or a pattern that is none.
+        OptionError: no path, one that comes twice, or a pattern that is none.
     """
     found = (*_selected(options, _PATH), *_selected(options, _PATHS))
     if not found:
         raise OptionError("is required: .load('/data/in') or .option('path', ...)", option=_PATH.name)
+    repeated = [url for url, count in Counter(path.url for path in found).items() if count > 1]
+    if repeated:
+        raise OptionError(
+            f"names {repeated[0]} more than once: Spark would read its files as often, and here each file is "
+            "read once. Name it once; to have its rows twice, use union",
+            option=_PATH.name,
+        )
     return found
 
 

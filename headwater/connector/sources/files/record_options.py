@@ -75,12 +75,13 @@ MULTI_LINE: Final = Option(
     "CSV: whether quoted values may hold line ends. JSON: whether a file is one document, which may have "
     "several lines. Such files are not split.",
 )
-_TIME_ZONE: Final = Option(
+TIME_ZONE: Final = Option(
     "timeZone",
     _zone,
     None,
-    "CSV, JSON: the zone of times that are written without one (`Europe/Paris`, `+01:00`).",
-    shown_default="the session's",
+    "CSV, JSON, `modifiedAfter`, `modifiedBefore`: the zone of times that are written without one "
+    "(`Europe/Paris`, `+01:00`).",
+    shown_default="CSV, JSON: the session's",
 )
 _DATE_FORMAT: Final = Option(
     "dateFormat",
@@ -113,7 +114,7 @@ RECORD_OPTIONS: Final = (
     _BAD_RECORDS_PATH,
     BAD_RECORDS_STORAGE,
     MULTI_LINE,
-    _TIME_ZONE,
+    TIME_ZONE,
     _DATE_FORMAT,
     _TIMESTAMP_FORMAT,
     _TIMESTAMP_NTZ_FORMAT,
@@ -121,8 +122,6 @@ RECORD_OPTIONS: Final = (
     _SAMPLING_RATIO,
 )
 """In the order in which the docs list them."""
-
-TIME_ZONE_OPTION: Final = _TIME_ZONE.name
 
 
 def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
@@ -155,7 +154,7 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
         corrupt_column=options[COLUMN_NAME_OF_CORRUPT_RECORD],
         rescued_column=rescued,
         bad_records=bad_records_location(options),
-        time_zone=options[_TIME_ZONE],
+        time_zone=options[TIME_ZONE],
         timestamp_format=options[_TIMESTAMP_FORMAT],
         timestamp_ntz_format=options[_TIMESTAMP_NTZ_FORMAT],
         date_format=options[_DATE_FORMAT],

@@ -40,7 +40,7 @@ from headwater.connector.sources.files.read_options import (
 from headwater.connector.sources.files.record_options import (
     COLUMN_NAME_OF_CORRUPT_RECORD,
     RESCUED_DATA_COLUMN,
-    TIME_ZONE_OPTION,
+    TIME_ZONE,
 )
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
@@ -234,7 +234,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
         read = settings_for_tasks(self.read)
         if read.needs_zone:
-            zone = session_zone(TIME_ZONE_OPTION)
+            zone = session_zone(TIME_ZONE.name)
             read = replace(read, records=replace(read.records, time_zone=zone))
         return FilesRecordEmitter(read)
 

@@ -47,7 +47,7 @@ def offsets_of(name: str) -> tuple[Int64Array, Int64Array] | None:
         back, an hour that comes twice is the first one; where they are set forward, the hour that does not
         exist has the offset before it. That is what Java does.
     """
-    zone = _zone(name)
+    zone = zone_of(name)
     if zone is None:
         return None
     return _of_region(zone.key) if isinstance(zone, ZoneInfo) else _computed(zone)
@@ -72,7 +72,8 @@ def _computed(zone: tzinfo) -> tuple[Int64Array, Int64Array]:
     return np.array(until, np.int64), np.array(offsets, np.int64)
 
 
-def _zone(name: str) -> tzinfo | None:
+def zone_of(name: str) -> tzinfo | None:
+    """Return a zone by its name, as Spark takes it; None if there is no such zone."""
     name = re.sub(r"([+-])(\d):", r"\g<1>0\2:", name, count=1, flags=re.ASCII)
     name = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", name, count=1, flags=re.ASCII)
     name = _SHORT.get(name, name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.feather
@@ -63,13 +65,27 @@ def test_several_paths_patterns_and_name_filters(inbox: Path, drop: Drop) -> Non
                 format="text",
                 path=str(inbox),
                 recursiveFileLookup="true",
-                modifiedBefore="1999-01-01T00:00:00",
+                modifiedBefore="1999-01-01T00:00:00Z",
             )
         )
         == []
     )
     with pytest.raises(UnknownSplitError, match="no such file"):
         batch(VALUE, format="text", path=f"{inbox}/nowhere")
+    with pytest.raises(OptionError, match=r"'path'.*b more than once.*Name it once"):
+        batch(VALUE, format="text", path=json.dumps([f"{inbox}/a", f"{inbox}/b", f"{inbox}/b/"]))
+
+
+def test_times_of_files_without_a_zone_are_those_of_the_option_or_refused(inbox: Path, drop: Drop) -> None:
+    drop("a.txt", NOW_S)
+    local = datetime.fromtimestamp(NOW_S - 3600, ZoneInfo("Europe/Paris")).replace(tzinfo=None)
+    for hours, found in ((0, ["a.txt"]), (2, [])):
+        after = (local + timedelta(hours=hours)).isoformat()
+        for zone in ("Europe/Paris", "+01:00"):
+            given = {"format": "text", "path": str(inbox), "timeZone": zone, "modifiedAfter": after}
+            assert values(batch(VALUE, **given)) == found
+    with pytest.raises(OptionError, match=r"'modifiedAfter': has no zone.*or set timeZone"):
+        batch(VALUE, format="text", path=str(inbox), modifiedAfter=local.isoformat())
 
 
 def test_an_inferred_schema_is_kept_in_the_offset(inbox: Path, drop: Drop) -> None:
