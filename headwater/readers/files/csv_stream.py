@@ -70,7 +70,8 @@ class CsvStream:
             joined = joined.removeprefix(_BOM)
         if self._separator is None:
             found = _LINE_END.search(joined[:_DETECTED_BYTES])
-            if found is not None and (found.end() < len(joined) or last):
+            # A carriage return at the end may be the first half of a line end.
+            if found is not None and (found[0] != b"\r" or found.end() < len(joined) or last):
                 self._separator = found[0].decode()
         self._start = 0
         self._stop = len(joined)

@@ -61,6 +61,65 @@ def test_records_are_those_of_spark(parity: FilesParity, options: dict[str, str]
     parity.same(reading("csv", TEXT, **options), _files(1, 150))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"escape": '"'},
+        *(
+            pytest.param(options, marks=pytest.mark.long)
+            for options in (
+                {},
+                {"header": "true"},
+                {"comment": "b"},
+                {"sep": "ab"},
+                {"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"},
+                {"unescapedQuoteHandling": "STOP_AT_CLOSING_QUOTE"},
+                {"mode": "DROPMALFORMED"},
+            )
+        ),
+    ],
+    ids=str,
+)
+def test_records_over_several_lines_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
+    rng = random.Random(5)
+    ends = {"a": (0.3, "\n"), "\n": (0.3, "\r\n")}
+
+    def turned(letter: str) -> str:
+        chance, other = ends.get(letter, (0, letter))
+        return other if rng.random() < chance else letter
+
+    files = ["".join(map(turned, content.decode())).encode() for content in _files(3, 300)]
+    files += [b'a,b"\r\n', b'x\nb, \1,""","', b'"  b,"a"\nb\'1"\'",']
+    parity.same(reading("csv", TEXT, multiLine="true", **options), files)
+
+
+@pytest.mark.parametrize("end", [";", pytest.param("\r\n", marks=pytest.mark.long)])
+def test_lines_end_where_they_do_in_spark(parity: FilesParity, end: str) -> None:
+    parity.same(reading("csv", TEXT, lineSep=end), _files(4, 100, end))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("multi_line", ["true", "false"])
+@pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16", "UTF-32", "ISO-8859-1"])
+def test_encodings_are_read_as_in_spark(parity: FilesParity, encoding: str, multi_line: str) -> None:
+    files = [content.decode().encode(encoding) for content in _files(4, 200)]
+    parity.same(reading("csv", TEXT, encoding=encoding, multiLine=multi_line), files)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"dateFormat": "dd/MM/yyyy"}, {"timestampFormat": "yyyy-MM-dd HH:mm"}, {"mode": "DROPMALFORMED"}],
+    ids=str,
+)
+def test_many_values_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
+    rng = random.Random(77)
+    values = [value.replace(",", "") for value in _VALUES]
+    lines = [",".join(rng.choices(values, k=7)) for _ in range(3_000)]
+    files = ["\n".join(lines[at : at + 10]).encode() for at in range(0, len(lines), 10)]
+    parity.same(reading("csv", TYPED, **options), files)
+
+
 def test_values_are_those_of_spark(parity: FilesParity) -> None:
     rng = random.Random(2)
     lines = [",".join([rng.choice(_VALUES).replace(",", "")] * 7) for _ in range(200)]

@@ -91,6 +91,8 @@ def exact_record(state: int) -> int:
             if get(state, STREAM) == 0:
                 return int64(NOTHING)
             skip_until(state, int64(LINE_FEED), int64(LINE_FEED))
+            # What stands in a comment says nothing about how the input ends.
+            put(reader, CHARACTER, option(state, OPTION_COMMENT))
             continue
         whole = _record(state) if option(state, OPTION_SEPARATORS) == 1 else long_record(state)
         if not whole:
@@ -253,6 +255,7 @@ def _at_end(state: int) -> int:
             append(state, character)
     if not taken:
         taken = previous != 0 and character != separator and character != LINE_FEED
+        taken = taken and character != option(state, OPTION_COMMENT)
         if get(reader, MATCHED) > 0:
             save_matched(state)
             taken = True
