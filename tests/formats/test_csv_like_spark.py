@@ -1,0 +1,76 @@
+"""The format csv beside Spark's own `from_csv`, over random text and values."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, from_csv
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.readers.formats.csv.csv_format import CsvValueFormat
+from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.format_options import FormatOptions
+from tests.parity.files.plain import plain_rows
+from tests.readers.formats.json.json_values import spans
+
+CORRUPT = "_corrupt_record"
+TEXT = "a string, b string, c string"
+TYPED = "i int, l bigint, d double, e decimal(10,2), o boolean, t date, s timestamp"
+_LETTERS = '"",\\ ab1\t\'é'
+_VALUES = (
+    *("1", "+1", "007", "-0", "2147483648", "1.239", "-0.0", "5.", ".5", "1e3", "NaN", "Inf", "-Inf", "1d"),
+    *(" 1", "", "true", "TRUE", "t", "2024-1-5", "2024", "2024-01-05 10:11:12", "2024-02-30", "null"),
+    *("2024-01-05T10:11:12.123456789Z", "2024-01-05 10:11:12 Europe/Paris", "12345-01-01", '"1"'),
+)
+
+
+@pytest.mark.parametrize("escape", ["\\", '"'])
+def test_text_becomes_what_from_csv_makes_of_it(spark: SparkSession, rng: random.Random, escape: str) -> None:
+    compare(spark, TEXT, [_text(rng) for _ in range(3_000)], CsvDialect(escape=escape))
+
+
+def test_values_become_what_from_csv_makes_of_them(spark: SparkSession, rng: random.Random) -> None:
+    records = [",".join(rng.choices(_VALUES, k=rng.choice((7, 7, 7, 6, 8)))) for _ in range(3_000)]
+    compare(spark, TYPED, records, CsvDialect())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("escape", ["\\", '"'])
+def test_much_text_becomes_what_from_csv_makes_of_it(
+    spark: SparkSession, rng: random.Random, escape: str
+) -> None:
+    compare(spark, TEXT, [_text(rng) for _ in range(250_000)], CsvDialect(escape=escape))
+
+
+def _text(rng: random.Random) -> str:
+    return ",".join(
+        "".join(rng.choices(_LETTERS, k=rng.randrange(7))) for _ in range(rng.choice((3, 3, 2, 4)))
+    )
+
+
+def compare(spark: SparkSession, ddl: str, records: Sequence[str], dialect: CsvDialect) -> None:
+    """Decode records with both, and compare all columns."""
+    schema = StructType.fromDDL(f"{ddl}, {CORRUPT} string")
+    assert isinstance(schema, StructType)
+    options = {"escape": dialect.escape, "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
+    values = spark.createDataFrame(pa.table({"i": range(len(records)), "v": list(records)}))
+    parsed = from_csv(col("v"), f"{ddl}, {CORRUPT} string", options)
+    found = values.select("i", parsed.alias("r")).orderBy("i").select("r.*").toArrow()
+    decoder = CsvValueFormat(
+        to_arrow_schema(schema, timezone="UTC").serialize().to_pybytes(),
+        FormatOptions(corrupt_column=CORRUPT, time_zone="UTC"),
+        dialect,
+    ).decoder()
+    decoder.append(spans([record.encode() for record in records]))
+    ours = pa.Table.from_arrays([pa.chunked_array([each]) for each in decoder.finish()], found.schema.names)
+    wrong = [
+        (record, our, their)
+        for record, our, their in zip(records, plain_rows(ours), plain_rows(found), strict=True)
+        if our != their
+    ]
+    assert not wrong, f"{len(wrong)} of {len(records)}: {wrong[:8]}"
