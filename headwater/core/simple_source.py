@@ -64,7 +64,8 @@ class Page:
 class AskAgain:
     """What `SimpleSource.read` returns when there is more, but the outside must not be asked for it yet.
 
-    Because of a rate limit, for example, or of ``Retry-After``. An AvailableNow run waits for it. Where there
+    Because of a rate limit, for example, or of ``Retry-After``. An AvailableNow run waits for it, and so does
+    a batch that is read again, until the option ``retryDeadline`` or as long as one wait lasts. Where there
     is nothing more now, plain ``return`` says so: the split is looked at again a ``pollInterval`` later, and
     an AvailableNow run ends.
 

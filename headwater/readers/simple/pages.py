@@ -47,6 +47,11 @@ class SplitPages:
         self._pages: Iterator[Page] | None = None
 
     @property
+    def is_second_reading(self) -> bool:
+        """Whether the range was read before: there are rows up to its stop."""
+        return self.stop is not None and not self._is_planned
+
+    @property
     def is_at_stop(self) -> bool:
         """Whether nothing is left of the range."""
         return self.stop is not None and (
@@ -88,13 +93,14 @@ class SplitPages:
 
     def _end(self, value: object) -> Ending:
         self._pages = None
-        if not self._is_planned and self.stop is not None:
+        if not isinstance(value, AskAgain | Finished | None):
+            raise self.broken(f"must return AskAgain, Finished or None, not {value!r}")
+        # To be asked to wait says nothing of the rows: they come later.
+        if self.is_second_reading and not isinstance(value, AskAgain):
             raise self.broken(
                 f"came to {self.stop!r} when it was read before, and ends now: the same position must bring "
                 "the same rows"
             )
-        if not isinstance(value, AskAgain | Finished | None):
-            raise self.broken(f"must return AskAgain, Finished or None, not {value!r}")
         return value
 
     def _take(self, page: Page) -> EpochRecord:

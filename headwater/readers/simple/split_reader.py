@@ -69,6 +69,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
             Backoff(deadline_ms=settings.retry_deadline_ms), clock, f"reading source {source.name}"
         )
         self._not_before_ms = 0
+        self._asked_to_wait_ms: int | None = None
         self._close_ms = _CLOSE_MS
 
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
@@ -156,15 +157,35 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
             self._not_before_ms = self._clock.monotonic_ms() + self._retry.failed(error)
             return EpochRecords()
         self._retry.succeeded()
-        if isinstance(taken, AskAgain) and not self._settings.follows_growth:
-            self._not_before_ms = self._clock.monotonic_ms() + taken.after_ms
+        if isinstance(taken, AskAgain) and (pages.is_second_reading or not self._settings.follows_growth):
+            self._obey(pages, taken)
             return EpochRecords()
+        self._asked_to_wait_ms = None
         if not isinstance(taken, EpochRecord):
             return self._end(pages, taken, {})
         # In planned mode a page without rows is nothing: the position after the batch is known already.
         has_news = taken.rows.num_rows > 0 or not self._settings.is_planned
         records = {pages.split.path: [taken]} if has_news else {}
         return self._end(pages, None, records) if pages.is_at_stop else EpochRecords(records)
+
+    def _obey(self, pages: SplitPages, ask: AskAgain) -> None:
+        """Ask no earlier than the source wants.
+
+        Raises:
+            ContractError: rows that were there before did not come, however long they were waited for.
+        """
+        now_ms = self._clock.monotonic_ms()
+        if self._asked_to_wait_ms is None:
+            self._asked_to_wait_ms = now_ms
+        waited_ms = now_ms - self._asked_to_wait_ms
+        # The first wait is obeyed, however long it is.
+        if pages.is_second_reading and waited_ms >= self._settings.retry_deadline_ms:
+            raise pages.broken(
+                f"came to {pages.stop!r} when it was read before, and returns nothing but AskAgain for "
+                f"{waited_ms} ms (option retryDeadline) at {pages.position!r}: it is for rate limits; the "
+                "same position must bring the same rows"
+            )
+        self._not_before_ms = now_ms + ask.after_ms
 
     def _end(
         self, pages: SplitPages, end: Ending, records: Mapping[SplitPath, Sequence[EpochRecord]]

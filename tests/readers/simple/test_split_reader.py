@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from headwater.core.barrier_reader import EpochRecords
-from headwater.core.clock import SystemClock
+from headwater.core.clock import Clock, ManualClock, SystemClock
+from headwater.core.errors import ContractError
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 from headwater.readers.simple.settings import SimpleReadSettings
@@ -18,6 +19,7 @@ from headwater.readers.simple.split_reader import SimpleSplitReader
 from tests.simple_sources import LogSource
 
 Answers = dict[str, Sequence[Any]]
+READ_TIMEOUT_MS = 20_000
 
 
 class Played(SimpleSource):
@@ -52,12 +54,39 @@ class Played(SimpleSource):
             self.open -= 1
 
 
-def reader_of(source: Played, *, follows_growth: bool = True) -> SimpleSplitReader:
+class LeapingClock(ManualClock):
+    """Waits for the source as long as it takes; every other wait is over at once."""
+
+    def wait(self, event: threading.Event, timeout_ms: int) -> bool:
+        return event.wait(20) if timeout_ms == READ_TIMEOUT_MS else super().wait(event, timeout_ms)
+
+
+class Limited(Played):
+    """Asks to wait so often before it goes on."""
+
+    def __init__(self, numbers: Sequence[int], *, refusals: int, after_ms: int = 1) -> None:
+        super().__init__({"a": numbers})
+        self.refusals = refusals
+        self.after_ms = after_ms
+
+    def read(self, split: NamedSplit, position: int) -> Iterator[Page]:
+        if self.refusals:
+            self.refusals -= 1
+            return AskAgain(self.after_ms)  # type: ignore[return-value]
+        return (yield from super().read(split, position))
+
+
+def reader_of(
+    source: Played, *, follows_growth: bool = True, stop: int | None = None, clock: Clock | None = None
+) -> SimpleSplitReader:
     settings = SimpleReadSettings(
-        is_planned=False, follows_growth=follows_growth, read_timeout_ms=20_000, retry_deadline_ms=1_000
+        is_planned=False,
+        follows_growth=follows_growth,
+        read_timeout_ms=READ_TIMEOUT_MS,
+        retry_deadline_ms=1_000,
     )
-    reader = SimpleSplitReader(source, source.schema, settings, SystemClock())
-    reader.handle_splits_changes([SplitRange(split, 0, None) for split in source.discover()])
+    reader = SimpleSplitReader(source, source.schema, settings, clock or SystemClock())
+    reader.handle_splits_changes([SplitRange(split, 0, stop) for split in source.discover()])
     return reader
 
 
@@ -102,6 +131,38 @@ def test_ask_again_is_a_not_before_in_a_stream_and_a_wait_in_a_batch() -> None:
         fetched = [some(reader) for _ in range(4)]
     assert [numbers(one) for one in fetched] == [[0], [1], [2], []]
     assert fetched[3].finished == {("a",)}
+
+
+@pytest.mark.parametrize("follows_growth", [True, False], ids=["stream", "batch"])
+def test_a_rate_limit_in_a_second_reading_is_waited_for_and_the_same_rows_come(follows_growth: bool) -> None:
+    with closing(reader_of(Limited([1, 2], refusals=3), follows_growth=follows_growth, stop=2)) as reader:
+        assert numbers(some(reader)) == [1]
+        last = some(reader)
+    assert numbers(last) == [2]
+    assert last.finished or last.caught_up
+
+
+def test_a_second_reading_waits_as_long_as_it_is_asked_to_though_that_is_beyond_the_deadline() -> None:
+    source = Limited([1], refusals=1, after_ms=60_000)
+    with closing(reader_of(source, stop=1, clock=LeapingClock())) as reader:
+        assert numbers(some(reader)) == [1]
+
+
+def test_a_second_reading_that_only_ever_asks_to_wait_ends_at_the_deadline_and_says_so() -> None:
+    source = Limited([1], refusals=1_000, after_ms=400)
+    with (
+        closing(reader_of(source, stop=1, clock=LeapingClock())) as reader,
+        pytest.raises(ContractError, match=r"nothing but AskAgain for 1200 ms \(option retryDeadline\) at 0"),
+    ):
+        some(reader)
+    assert source.refusals == 1_000 - 4
+
+
+def test_a_second_reading_that_ends_early_breaks_the_contract() -> None:
+    with closing(reader_of(Limited([1], refusals=2), stop=2)) as reader:
+        assert numbers(some(reader)) == [1]
+        with pytest.raises(ContractError, match="came to 2 when it was read before, and ends now"):
+            some(reader)
 
 
 def test_a_paused_split_gives_nothing_until_it_is_resumed() -> None:
