@@ -9,6 +9,7 @@ import base64
 import math
 import random
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf import (
@@ -231,6 +232,16 @@ def expected(name: str, data: bytes) -> dict[str, Any] | None:
 
 def has_field_zero(data: bytes) -> bool:
     """Whether there may be a field of number 0, which Java refuses and upb skips inside unknown groups."""
+    return any(number == 0 for number, _ in _fields(data))
+
+
+def has_long_size(data: bytes) -> bool:
+    """Whether a size may have more than five bytes, which Java reads and upb refuses."""
+    return any(size_bytes > 5 for _, size_bytes in _fields(data))
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the number of each field, and how many bytes its size has, inside of fields too."""
     at = 0
 
     def number() -> int:
@@ -244,21 +255,22 @@ def has_field_zero(data: bytes) -> bool:
     try:
         while at < len(data):
             tag = number()
-            if tag >> 3 == 0:
-                return True
             wire = tag & 7
+            begin = at
             if wire == 0:
                 number()
             elif wire in {1, 5}:
                 at += 8 if wire == 1 else 4
             elif wire == 2:
-                size = number()
-                if has_field_zero(data[at : at + size]):
-                    return True
+                # Java takes the lowest 32 bits of a size.
+                size = number() & 0xFFFFFFFF
+                yield tag >> 3, at - begin
+                yield from _fields(data[at : at + size])
                 at += size
+                continue
+            yield tag >> 3, 0
     except IndexError:
         pass
-    return False
 
 
 def _row(message: Message) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from tests.readers.formats.protobuf.messages import (
     as_base64,
     expected,
     has_field_zero,
+    has_long_size,
 )
 
 WHOLE = ProtobufFormat(
@@ -55,6 +56,8 @@ def differences(name: str, count: int, seed: int) -> tuple[int, int]:
             if want is not None and "a time" in bad.get(at, ""):
                 continue  # out of range where it is said first, then said again: good for the library
             if want is not None and at in bad and has_field_zero(value):
+                continue
+            if want is None and at not in bad and has_long_size(value):
                 continue
             if want is None:
                 assert at in bad, said
