@@ -44,6 +44,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "kafka",
         "mqtt",
         "formats",
+        "http",
         "msk",
         "s3",
         "test",
