@@ -58,7 +58,8 @@ class Job:
         return Program("driver.py", self._job, self._log)
 
     def commits(self) -> int:
-        return len(logged_ids(self.pipeline.checkpoint / "commits"))
+        # By the last number: Spark keeps the files of the last hundred or so.
+        return max(logged_ids(self.pipeline.checkpoint / "commits"), default=-1) + 1
 
     def run_until_it_reads(self) -> None:
         """Start a driver, and kill it after two batches more, of which the second one has new records."""
