@@ -83,11 +83,12 @@ def test_counted_pages_of_a_list_that_grows_come_once_and_again_the_same(
         seen: list[Any] = []
         epochs = []
         for _ in range(40):
+            fully_grown = len(growing.lengths) == 1
             rows, state = run(made, Barrier(rows=data.draw(st.integers(1, 20))), begin)
             epochs.append((begin, rows, state))
             seen += [int(row[3]) for row in rows]
             begin = SplitRange(state.progress[0].split, state.progress[0].position, None)
-            if not rows and len(growing.lengths) == 1:
+            if fully_grown and not rows:
                 break
         assert seen == list(range(lengths[-1]))
         for first, rows, state in epochs:
