@@ -40,7 +40,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("lookup",),
         ("enumerator",),
     ],
-    "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), SYSTEMS],
+    "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), (*SYSTEMS, "demo")],
     "headwater.readers.formats": [
         ("format", "format_options", "table_layout", "bad_records_location"),
         (
@@ -82,6 +82,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("configured", "http_options", "source_options"),
         ("files", "http", "kafka", "mqtt", "simple"),
         ("user_sources",),
+        ("demo",),
         ("registry",),
     ],
 }

@@ -60,3 +60,8 @@ class SplitRange(Generic[SplitT, PositionT]):
     split: SplitT
     start: PositionT
     stop: PositionT
+
+    @property
+    def shown_ends(self) -> tuple[str, str]:
+        """Where it starts and stops, in words for a person. A stop that nobody knows is the end."""
+        return str(self.start), "its end" if self.stop is None else str(self.stop)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from headwater.connector.commands.compile_kernels import add_compile
 from headwater.connector.commands.convert import add_convert
 from headwater.connector.commands.new_source import add_new_source
+from headwater.connector.commands.peek import add_peek
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_compile(commands)
     add_new_source(commands)
+    add_peek(commands)
     checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
     add_convert(checkpoint.add_subparsers(required=True, metavar="COMMAND"))
     given = parser.parse_args(arguments)

@@ -13,6 +13,7 @@ ENTRY_POINTS: Final = "headwater.sources"
 """The group of entry points under which packages offer sources."""
 
 _BUILT_IN = {
+    "demo": ("headwater.connector.sources.demo", "configure_demo"),
     "files": ("headwater.connector.sources.files.source", "configure_files"),
     "http": ("headwater.connector.sources.http", "configure_http"),
     "kafka": ("headwater.connector.sources.kafka.source", "configure_kafka"),

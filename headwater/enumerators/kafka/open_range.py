@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwater.core.split import SplitRange
-from headwater.enumerators.kafka.client.metadata import LATEST
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 
 
@@ -26,6 +26,13 @@ class OpenRange(SplitRange[KafkaPartitionSplit, int]):
 
     from_earliest: bool
     to_latest: bool
+
+    @property
+    def shown_ends(self) -> tuple[str, str]:
+        return (
+            "earliest" if self.start == EARLIEST else str(self.start),
+            "latest" if self.stop == LATEST else str(self.stop),
+        )
 
     def bounds(self, earliest: int | None, latest: int | None) -> tuple[int, int]:
         """Return where to start and to stop, given where the log begins and ends now.

@@ -1,0 +1,42 @@
+"""Rows as a table of text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+_WIDEST_CELL: Final = 40
+
+
+def text_table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """Yield the lines of a table: the names, a rule, and the rows.
+
+    A long cell is cut, which shows as ``...``.
+
+    Args:
+        names: of the columns.
+        rows: each with a value for every column.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    yield _line(names, widths)
+    yield "  ".join("-" * width for width in widths)
+    yield from (_line(row, widths) for row in cells)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _cell(value: object) -> str:
+    text = _text(value) if isinstance(value, bytes) else "null" if value is None else str(value)
+    # One row is one line, whatever it holds.
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return shown if len(shown) <= _WIDEST_CELL else f"{shown[: _WIDEST_CELL - 3]}..."
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.hex(" ")
