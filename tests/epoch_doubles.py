@@ -180,9 +180,11 @@ class PlainReading:
     To the barrier, or to where another reading of the epoch was cut.
     """
 
-    def __init__(self, source: LogSource, task: EpochTask, stop_at: EpochState | None) -> None:
+    def __init__(self, source: LogSource, task: EpochTask, context: ReadingContext) -> None:
         self._outside = source.outside
         self._task = task
+        self._waiting = context.waiting
+        stop_at = context.stop_at
         self._work: deque[tuple[NumberSplit, int]] = deque(
             (piece.split, piece.start) for piece in task.ranges
         )
@@ -200,6 +202,13 @@ class PlainReading:
             else task.barrier.rows
         )
         self._given = {piece.split.path for piece in task.ranges}
+        # The first of those that wait come first; a second reading takes all that the first one took.
+        taken = self._waiting.take(2 if stop_at is None else 99)
+        self._work.extendleft(
+            (cast("NumberSplit", entry.split), 0)
+            for entry in reversed(taken)
+            if entry.split.path not in self._not_begun
+        )
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         while self._work and not self._cut():
@@ -236,6 +245,7 @@ class PlainReading:
             tuple(found),
             (),
             (*events, *self._task.events),
+            self._waiting.taken,
         )
 
     def _cut(self) -> bool:
@@ -256,7 +266,7 @@ class PlainReading:
 
 def open_plain_reader(source: Any, task: EpochTask, context: ReadingContext) -> PlainReading:
     """Make a `PlainReading`, as `read_epoch` asks for it."""
-    return PlainReading(source, task, context.stop_at)
+    return PlainReading(source, task, context)
 
 
 def rows_batch(label: str, number: int) -> pa.RecordBatch:

@@ -25,6 +25,7 @@ def epoch_task(
     events: Sequence[JsonValue] = (),
     folder: str = "query/epoch-1",
     share_scans: bool = False,
+    least_ready: int = 0,
 ) -> EpochTask:
     return EpochTask(
         folder=folder,
@@ -36,6 +37,7 @@ def epoch_task(
         budget_bytes=budget_bytes,
         events=tuple(events),
         share_scans=share_scans,
+        least_ready=least_ready,
     )
 
 

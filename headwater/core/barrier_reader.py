@@ -32,8 +32,9 @@ class EpochRecord:
         position: the next record to read after them. Must differ from the position before them if there are
             rows.
         found: splits that these rows name. They take effect with the rows, and must be the same when the rows
-            are read again. Found twice in one epoch is found once; a split that was finished in an earlier
-            epoch and is found again is read again.
+            are read again. Found twice by one task in one epoch is found once; otherwise a split that is
+            found again is read again, unless it is under way. So a split that must be read once is named by
+            one record only.
     """
 
     rows: pa.RecordBatch

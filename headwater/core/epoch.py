@@ -40,7 +40,8 @@ MOST_STATE_BYTES = 256 << 20
 What is in flight is bounded by the task's buffers, so more than this is a mistake.
 """
 
-_VERSION = 1
+_VERSION = 2
+"""Version 1 held found splits and rows in flight itself; it is read as well."""
 
 
 class AlignmentMode(enum.Enum):
@@ -152,6 +153,39 @@ class FoundSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingSplits:
+    """Found splits that no task has begun with: a part of a segment in the state location.
+
+    Attributes:
+        segment: its name, in the query's folder for segments.
+        first: the number of the first split in the segment.
+        stop: the number behind the last one.
+    """
+
+    segment: str
+    first: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Rows that lie in an object beside the manifest.
+
+    Attributes:
+        name: of the object, in the folder of the epoch.
+        first: its first byte in the object.
+        stop: the byte behind the last one.
+    """
+
+    name: str
+    first: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
 class InFlight:
     """What was between fetching and emitting when the epoch was cut.
 
@@ -160,71 +194,82 @@ class InFlight:
     Attributes:
         path: of which split; empty for requests, which belong to none.
         start: the position before the first of ``rows``: where a second reading of the same epoch stops.
-        rows: Arrow batches of the source's schema, as one IPC stream; empty if there are none.
+        rows: Arrow batches of the source's schema, as one IPC stream; empty if there are none, or if they
+            are ``stored``.
         requests: inputs of asynchronous calls without an answer yet. They are made again.
+        stored: where the rows are, in a state that is written or was read and not filled in.
     """
 
     path: SplitPath
     start: JsonValue
     rows: bytes = b""
     requests: tuple[JsonValue, ...] = ()
+    stored: StoredRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EpochState:
     """The state of one task at its barrier: how far it has read, and what it has not emitted yet.
 
+    Found splits and rows in flight may be many. They lie in objects of their own, which a written state only
+    names: a driver passes the names on, and tasks read the objects
+    (`headwater/readers/runtime/epoch/state_parts.py`).
+
     Attributes:
         progress: every split that the task was given, and those found in this epoch that were begun and are
             not finished.
-        found: the log of the feedback loop: splits found in this epoch that were not begun. Those that were
-            found and finished in this very epoch are nowhere: reading the epoch again finds and finishes them
-            again.
+        found: the log of the feedback loop: splits found in this epoch, or taken from those that waited, that
+            were not begun. Those that were found and finished in this very epoch are nowhere: reading the
+            epoch again finds and finishes them again. Empty in a state that is written.
         in_flight: see `InFlight`; at most one entry per split and ``start``.
         events: source events for the enumerator, in the order in which the reader sent them.
+        taken: so many of the splits that waited for this task were taken, from the first one on.
+        waiting: where ``found`` is, in a state that is written.
     """
 
     progress: tuple[SplitProgress, ...] = ()
     found: tuple[FoundSplit, ...] = ()
     in_flight: tuple[InFlight, ...] = ()
     events: tuple[JsonValue, ...] = ()
+    taken: int = 0
+    waiting: tuple[WaitingSplits, ...] = ()
 
     def to_json(self, source: Source[Any, Any, Any]) -> JsonObject:
         """Return the state as JSON, its splits through the source's own serializer.
 
         Raises:
-            ContractError: it is larger than `MOST_STATE_BYTES`.
+            ContractError: it is larger than `MOST_STATE_BYTES`, or what belongs into objects of its own is
+                still in it.
         """
-        splits = [p.split for p in self.progress] + [f.split for f in self.found]
-        small: JsonObject = {
+        if self.found or any(held.rows for held in self.in_flight):
+            raise ContractError("a state is written without its found splits and rows, which are put aside")
+        whole: JsonObject = {
             "version": _VERSION,
-            "splits": source.serialize_splits(splits),
+            "splits": source.serialize_splits([entry.split for entry in self.progress]),
             "progress": [
                 [list(p.split.path), p.position, p.status.value, p.not_before_ms] for p in self.progress
             ],
-            "found": [[list(f.split.path), f.start] for f in self.found],
+            "in_flight": [
+                {
+                    "path": list(held.path),
+                    "start": held.start,
+                    "rows": [held.stored.name, held.stored.first, held.stored.stop] if held.stored else None,
+                    "requests": list(held.requests),
+                }
+                for held in self.in_flight
+            ],
             "events": list(self.events),
+            "taken": self.taken,
+            "waiting": [waiting_to_json(piece) for piece in self.waiting],
         }
-        size_bytes = len(dumps(small)) + sum(
-            len(held.rows) + len(dumps(list(held.requests))) for held in self.in_flight
-        )
+        stored = (held.stored for held in self.in_flight if held.stored is not None)
+        size_bytes = len(dumps(whole)) + sum(rows.stop - rows.first for rows in stored)
         if size_bytes > MOST_STATE_BYTES:
             raise ContractError(
                 f"the state of one task of source {source.name} has {size_bytes} bytes: "
                 "smaller splits, events or epochs are needed"
             )
-        return {
-            **small,
-            "in_flight": [
-                {
-                    "path": list(held.path),
-                    "start": held.start,
-                    "rows": base64.b64encode(held.rows).decode(),
-                    "requests": list(held.requests),
-                }
-                for held in self.in_flight
-            ],
-        }
+        return whole
 
     @classmethod
     def from_json(cls, source: Source[Any, Any, Any], value: JsonValue) -> EpochState:
@@ -235,9 +280,10 @@ class EpochState:
         """
         with _reading("the state of an epoch"):
             whole = cast("dict[str, Any]", value)
-            if whole["version"] != _VERSION:
+            version = whole["version"]
+            if version not in (1, _VERSION):
                 raise OffsetError(
-                    f"the state of an epoch has version {whole['version']}, and this headwater reads "
+                    f"the state of an epoch has version {version}, and this headwater reads up to "
                     f"{_VERSION}: install a later one"
                 )
 
@@ -245,25 +291,40 @@ class EpochState:
                 # Requests in flight belong to no split.
                 return source.path_of(tuple(names)) if names else ()
 
-            paths = [path_of(entry[0]) for entry in [*whole["progress"], *whole["found"]]]
+            logged_found = whole["found"] if version == 1 else []
+            paths = [path_of(entry[0]) for entry in [*whole["progress"], *logged_found]]
             splits = source.deserialize_splits(paths, whole["splits"])
             return cls(
                 tuple(
                     SplitProgress(splits[path_of(names)], position, SplitStatus(status), not_before_ms)
                     for names, position, status, not_before_ms in whole["progress"]
                 ),
-                tuple(FoundSplit(splits[path_of(names)], start) for names, start in whole["found"]),
-                tuple(
-                    InFlight(
-                        path_of(entry["path"]),
-                        entry["start"],
-                        base64.b64decode(entry["rows"], validate=True),
-                        tuple(entry["requests"]),
-                    )
-                    for entry in whole["in_flight"]
-                ),
+                tuple(FoundSplit(splits[path_of(names)], start) for names, start in logged_found),
+                tuple(_in_flight(path_of(entry["path"]), entry) for entry in whole["in_flight"]),
                 tuple(whole["events"]),
+                whole["taken"] if version > 1 else 0,
+                tuple(waiting_from_json(piece) for piece in (whole["waiting"] if version > 1 else ())),
             )
+
+
+def waiting_to_json(piece: WaitingSplits) -> JsonValue:
+    """Return how manifests and offsets name splits that wait."""
+    return [piece.segment, piece.first, piece.stop]
+
+
+def waiting_from_json(value: Any) -> WaitingSplits:
+    """Return what `waiting_to_json` wrote."""
+    segment, first, stop = value
+    return WaitingSplits(segment, first, stop)
+
+
+def _in_flight(path: SplitPath, entry: dict[str, Any]) -> InFlight:
+    rows = entry["rows"]
+    requests = tuple(entry["requests"])
+    if isinstance(rows, str):  # version 1
+        return InFlight(path, entry["start"], base64.b64decode(rows, validate=True), requests)
+    stored = None if rows is None else StoredRows(*rows)
+    return InFlight(path, entry["start"], b"", requests, stored)
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from headwater.core.epoch import (
     InFlight,
     SplitProgress,
     SplitStatus,
+    StoredRows,
+    WaitingSplits,
 )
 from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.jsons import JsonValue, dumps
@@ -25,10 +27,22 @@ STATE = EpochState(
         SplitProgress(NumberSplit("a"), 7),
         SplitProgress(NumberSplit("b", 3), {"page": "x"}, SplitStatus.CAUGHT_UP, 500),
     ),
-    (FoundSplit(NumberSplit("c"), None),),
-    (InFlight(("a",), 5, b"\x00\xff"), InFlight((), None, b"", ({"id": 1}, "x"))),
+    (),
+    (InFlight(("a",), 5, stored=StoredRows("rows", 3, 5)), InFlight((), None, b"", ({"id": 1}, "x"))),
     ({"seen": 1},),
+    7,
+    (WaitingSplits("0000000001-00000-aa", 2, 9),),
 )
+
+EARLIER: JsonValue = {
+    "version": 1,
+    "splits": {"a": 0, "b": 3, "c": 0},
+    "progress": [[["a"], 7, "more", None], [["b"], {"page": "x"}, "caught-up", 500]],
+    "found": [[["c"], None]],
+    "in_flight": [{"path": ["a"], "start": 5, "rows": "AP8=", "requests": []}],
+    "events": [],
+}
+"""What version 1 wrote: found splits and rows in the state itself."""
 
 
 def test_a_state_is_the_same_after_a_round_through_text() -> None:
@@ -41,7 +55,9 @@ def test_a_barrier_is_the_same_after_a_round_through_text(barrier: Barrier) -> N
     assert Barrier.from_json(json.loads(dumps(barrier.to_json()))) == barrier
 
 
-@pytest.mark.parametrize("missing", ["version", "splits", "progress", "found", "in_flight", "events"])
+@pytest.mark.parametrize(
+    "missing", ["version", "splits", "progress", "in_flight", "events", "taken", "waiting"]
+)
 def test_a_state_that_lacks_something_is_refused(missing: str) -> None:
     source = PageSource()
     value = STATE.to_json(source)
@@ -52,8 +68,25 @@ def test_a_state_that_lacks_something_is_refused(missing: str) -> None:
 
 def test_a_state_of_a_later_version_is_refused() -> None:
     source = PageSource()
-    with pytest.raises(OffsetError, match="version 2"):
-        EpochState.from_json(source, {**STATE.to_json(source), "version": 2})
+    with pytest.raises(OffsetError, match="version 3"):
+        EpochState.from_json(source, {**STATE.to_json(source), "version": 3})
+
+
+def test_a_state_of_the_earlier_version_is_read() -> None:
+    state = EpochState.from_json(PageSource(), EARLIER)
+    assert [entry.split.path for entry in state.progress] == [("a",), ("b",)]
+    assert state.found == (FoundSplit(NumberSplit("c"), None),)
+    assert state.in_flight == (InFlight(("a",), 5, b"\x00\xff"),)
+    assert (state.taken, state.waiting) == (0, ())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [EpochState(found=(FoundSplit(NumberSplit("c"), 0),)), EpochState(in_flight=(InFlight((), 0, b"x"),))],
+)
+def test_a_state_is_not_written_with_parts_that_belong_beside_it(state: EpochState) -> None:
+    with pytest.raises(ContractError, match="put aside"):
+        state.to_json(PageSource())
 
 
 @pytest.mark.parametrize("value", [None, [], "x", {"rows": 1, "colour": 2}, {"rows": "many"}])
@@ -71,4 +104,6 @@ def test_a_state_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_STATE_BYTES > 1 << 20
     monkeypatch.setattr("headwater.core.epoch.MOST_STATE_BYTES", 1_000)
     with pytest.raises(ContractError, match="the state of one task of source pages"):
-        EpochState(in_flight=(InFlight(("a",), 0, bytes(2_000)),)).to_json(PageSource())
+        EpochState(in_flight=(InFlight(("a",), 0, stored=StoredRows("rows", 0, 2_000)),)).to_json(
+            PageSource()
+        )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from headwater.connector.barrier.offsets import EpochId
 from headwater.core.clock import Clock
@@ -17,6 +18,7 @@ from headwater.core.source import Source
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import ClaimWatch
 from headwater.readers.runtime.epoch.manifests import SEALED, Manifest, decode_manifest
+from headwater.readers.runtime.epoch.state_parts import SPLITS_FOLDER, epoch_of
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
 
 _FIRST_POLL_MS: Final = 10
@@ -106,7 +108,7 @@ class CheckpointCoordinator:
         """Statistics of the last completed checkpoint."""
         return self._completed.stats if self._completed else None
 
-    def trigger(self, epoch: EpochId, tasks: int, starts: JsonObject) -> None:
+    def trigger(self, epoch: EpochId, tasks: int, starts: JsonObject, segments: Iterable[str] = ()) -> None:
         """Open an epoch, before its offset is logged.
 
         An epoch that was opened before it and never came to be logged is subsumed: thrown away.
@@ -115,12 +117,14 @@ class CheckpointCoordinator:
             epoch: which.
             tasks: how many it has.
             starts: where its splits begin; `oldest_starts` returns it once all older epochs are deleted.
+            segments: of found splits that it names; they stay as long as the epoch does.
         """
         if self._pending is not None and self._pending != epoch:
             self._store.delete_folder(self._pending.folder)
         # The record tells an epoch that no task has begun from one whose folder was lost (`_check_opened`).
         self._store.put_if_absent(
-            f"{epoch.folder}/{_OPENED}", dumps({"places": tasks, "starts": starts}).encode()
+            f"{epoch.folder}/{_OPENED}",
+            dumps({"places": tasks, "starts": starts, "segments": [*sorted(segments)]}).encode(),
         )
         self._pending = epoch
 
@@ -158,13 +162,34 @@ class CheckpointCoordinator:
         old = [found for found in self.epochs(epoch.query) if found.number < keep_from]
         for found in old:
             self._store.delete_folder(found.folder)
+        if old:
+            self._prune_segments(epoch.query)
         return old
 
     def oldest_starts(self, query: str) -> JsonObject:
         """Return where the splits of the oldest epoch begin that is kept."""
-        opened = self._store.get(f"{self.epochs(query)[0].folder}/{_OPENED}")
-        starts: JsonObject = json.loads(opened)["starts"] if opened is not None else {}
+        starts: JsonObject = self._record_of(self.epochs(query)[0]).get("starts", {})
         return starts
+
+    def _prune_segments(self, query: str) -> None:
+        """Delete the segments of found splits that no kept epoch names.
+
+        What waited before the oldest kept epoch is named by it; what was found in it or later stays.
+        """
+        folder = f"{query}/{SPLITS_FOLDER}"
+        kept = self.epochs(query)
+        oldest = kept[0].number
+        # After a checkpoint was rolled back there are two epochs of one number: both are needed.
+        records = [self._record_of(epoch) for epoch in kept if epoch.number == oldest]
+        named = {segment for record in records for segment in record.get("segments", ())}
+        for segment in self._store.list(folder):
+            if epoch_of(segment) < oldest and segment not in named:
+                self._store.delete(f"{folder}/{segment}")
+
+    def _record_of(self, epoch: EpochId) -> dict[str, Any]:
+        """Return what was written when an epoch was opened; nothing if that is gone."""
+        opened = self._store.get(f"{epoch.folder}/{_OPENED}")
+        return {} if opened is None else cast("dict[str, Any]", json.loads(opened))
 
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""

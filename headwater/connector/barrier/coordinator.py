@@ -6,6 +6,8 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
@@ -22,14 +24,24 @@ from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator
-from headwater.core.epoch import Barrier
+from headwater.core.epoch import Barrier, EpochState, WaitingSplits
 from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_location import check_state_store
+from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts
 from headwater.readers.runtime.epoch.task import EpochTask
 
 _ID_BYTES: Final = 8
+_LEAST_READY: Final = 100
+"""So many splits are ready in an epoch, as far as there are found ones that wait. Those that are begun and
+not finished are in the next offset, with their positions: more would make it large."""
+_SMALL_PIECE: Final = 1_000
+_MOST_SMALL_PIECES: Final = 64
+"""Of pieces with fewer splits than the one, no more than the other are named by an offset."""
+_MERGED: Final = 99_999
+"""Stands for the driver in the names of segments, where others have the number of their task."""
+_READERS: Final = 8
 
 
 class BarrierCoordinator(SourceCoordinator[EpochTask]):
@@ -155,6 +167,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         if self._settled is None or self._settled[0] != before.epoch:
             completed = checkpoints.complete(before.epoch, len(before.tasks))
             settled = settle(self._source, before, completed, self._wall_ms())
+            settled = replace(settled, waiting=self._merged(before.epoch, settled.waiting))
             self._due.take_up(settled, opened_here=before.epoch == self._opened)
             self._driver.notify_complete(
                 before.epoch, settled.checkpoint(), lambda enumerator: _give_back(enumerator, settled)
@@ -162,6 +175,24 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._settled = before.epoch, settled
             self._prune(checkpoints, before, settled)
         return self._settled[1]
+
+    def _merged(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
+        """Return the found splits that wait, those of many small pieces in a new segment.
+
+        Each task leaves a piece in each epoch: they are merged before the offset has too many names. A crash
+        changes nothing: the same splits are the same segment.
+        """
+        small = [piece for piece in waiting if len(piece) < _SMALL_PIECE]
+        if len(small) <= max(_MOST_SMALL_PIECES, 2 * self._epochs.parallelism):
+            return waiting
+        assert self._epochs.store is not None
+        segments = SplitSegments(self._source, epoch.query, self._epochs.store)
+        # Several at once: object stores answer late.
+        with ThreadPoolExecutor(_READERS, "headwater-segments") as pool:
+            found = [split for splits in pool.map(segments.read, small) for split in splits]
+        parts = StateParts(self._source, epoch.folder, _MERGED)
+        merged = parts.put_aside(EpochState(found=tuple(found)), self._epochs.store)
+        return (*(piece for piece in waiting if len(piece) >= _SMALL_PIECE), *merged.waiting)
 
     def _prune(self, checkpoints: CheckpointCoordinator, before: EpochOffset, settled: Settlement) -> None:
         """Delete old epochs, and what the source staged for them only."""
@@ -199,14 +230,14 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         """Return the next epoch; None if nothing is due. On the coordinator thread."""
         splits, positions = self._context.live(settled.checkpoint() if settled else None)
         due = self._due.due(splits, settled)
-        restored = settled.restored if settled else ()
-        if before is not None and not due and not (restored and not self._due.is_over):
+        restored = settled.restored if settled and not self._due.is_over else ()
+        waiting = settled.waiting if settled and not self._due.is_over else ()
+        if before is not None and not due and not restored and not waiting:
             return None
-        tasks = deal(due, self._epochs.parallelism)
-        if not tasks and restored:
-            # Rows in flight need a task that emits them, also where no split is due.
-            tasks = [()]
-        waiting = settled.due_ms if settled else {}
+        # Rows in flight need one task that emits them, also where there is no split to read.
+        wanted = len(due) + sum(map(len, waiting)) or min(1, len(restored))
+        tasks = deal(due, min(self._epochs.parallelism, wanted))
+        due_ms = settled.due_ms if settled else {}
         return EpochOffset(
             epoch=EpochId(
                 query=before.epoch.query if before else secrets.token_hex(_ID_BYTES),
@@ -218,8 +249,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             starts=positions,
             tasks=tasks,
             restored=[tuple(restored[number :: len(tasks)]) for number in range(len(tasks))],
+            waiting=deal_waiting(waiting, len(tasks)),
             events=[self._context.events_for(paths) for paths in tasks],
-            due_ms={path: at_ms for path, at_ms in waiting.items() if path in splits and path not in due},
+            due_ms={path: at_ms for path, at_ms in due_ms.items() if path in splits and path not in due},
             state=enumerator.snapshot_state(),
             schema=self._source.logged_schema,
         )
@@ -229,7 +261,8 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         # Encoded first: what the source cannot write is refused before anything is opened.
         encoded = self._codec.encode(plan)
         # Opened before the offset is returned, so before Spark logs it: the tasks of a logged epoch find it.
-        self._coordinator().trigger(plan.epoch, len(plan.tasks), nest(plan.starts))
+        waiting = {piece.segment for pieces in plan.waiting for piece in pieces}
+        self._coordinator().trigger(plan.epoch, len(plan.tasks), nest(plan.starts), waiting)
         self._opened = plan.epoch
         known = before.splits if before else {}
         self._driver.record_plan(
@@ -246,15 +279,30 @@ def _give_back(enumerator: BarrierSplitEnumerator[Any, Any], settled: Settlement
         enumerator.handle_source_event(event)
 
 
-def deal(due: Sequence[SplitPath], most: int) -> list[tuple[SplitPath, ...]]:
-    """Deal splits to tasks, as evenly as may be: their numbers differ by one at the most.
-
-    Args:
-        due: the splits, in order.
-        most: the most tasks.
-    """
-    tasks = min(most, len(due))
+def deal(due: Sequence[SplitPath], tasks: int) -> list[tuple[SplitPath, ...]]:
+    """Deal splits, in order, to tasks, as evenly as may be: their numbers differ by one at the most."""
     return [tuple(due[number::tasks]) for number in range(tasks)]
+
+
+def deal_waiting(pieces: Sequence[WaitingSplits], tasks: int) -> list[tuple[WaitingSplits, ...]]:
+    """Deal found splits that wait to tasks: whole pieces, cut only if there are fewer than tasks.
+
+    So pieces do not get more and smaller from epoch to epoch.
+    """
+    dealt: list[list[WaitingSplits]] = [[] for _ in range(tasks)]
+    if not pieces:
+        return [() for _ in dealt]
+    whole = sorted(pieces, key=len, reverse=True)
+    while len(whole) < tasks and len(whole[0]) > 1:
+        largest = whole.pop(0)
+        middle = (largest.first + largest.stop) // 2
+        whole += [replace(largest, stop=middle), replace(largest, first=middle)]
+        whole.sort(key=len, reverse=True)
+    for piece in whole:
+        # The largest first, each to the task that has the least.
+        min(dealt, key=lambda has: sum(map(len, has))).append(piece)
+    # What was found first comes first.
+    return [tuple(sorted(has, key=lambda piece: (piece.segment, piece.first))) for has in dealt]
 
 
 def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]:
@@ -269,6 +317,8 @@ def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]
             alignment_timeout_ms=settings.alignment_timeout_ms,
             budget_bytes=settings.budget_bytes,
             restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
+            waiting=tuple(offset.waiting[number]),
+            least_ready=max(1, _LEAST_READY // len(offset.tasks)),
             events=offset.events[number],
             share_scans=settings.share_scans,
             tasks=len(offset.tasks),

@@ -5,13 +5,16 @@
     {"barrier": {"rows": 100000}, "due": {...}, "epoch": 7, "nonce": "5b0c...",
      "places": [[["items"]], [["items/1"]]], "query": "9f3e...",
      "restored": [[], [["9f3e.../epoch-0000000006-...", 1]]], "source": "http", "splits": {...},
-     "starts": {"items": {...}, ...}, "version": 1}
+     "starts": {"items": {...}, ...}, "version": 2, "waiting": [[["0000000006-00001-...", 100, 5000]], []]}
 
 * ``query``: drawn once in the life of a checkpoint, the first folder below stateLocation;
 * ``epoch`` and ``nonce``: the folder in that one. The nonce is drawn for each planned epoch, so that an epoch
   of the same number in another timeline (a checkpoint that was rolled back, two sinks on one frame) has
   another folder;
-* ``starts``: of every live split, the position BEFORE this epoch: where it came to is in the manifests;
+* ``starts``: of every live split, the position BEFORE this epoch: where it came to is in the manifests. A
+  split that was found is live once a task has begun with it;
+* ``waiting``: for each task, the found splits that no task has begun with, as parts of segments in the state
+  location. So the offset stays small, however many are found;
 * ``places``: for each task, the splits that it reads. A live split that no task reads is not due;
 * ``due``: of splits that must not be asked yet, the driver's wall-clock time in ms at which they may;
 * ``restored``: for each task, the manifests whose rows in flight it emits first;
@@ -25,10 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from headwater.connector.coordination.offset_codec import OffsetCodec, flatten, nest
-from headwater.core.epoch import Barrier
+from headwater.core.epoch import Barrier, WaitingSplits, waiting_from_json, waiting_to_json
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
@@ -71,13 +74,19 @@ class EpochOffset:
     tasks: Sequence[tuple[SplitPath, ...]]
     restored: Sequence[tuple[ManifestRef, ...]]
     events: Sequence[tuple[JsonValue, ...]]
+    waiting: Sequence[tuple[WaitingSplits, ...]]
     due_ms: Mapping[SplitPath, int] = field(default_factory=dict)
     state: JsonValue = None
     schema: JsonValue = None
 
 
 class EpochOffsetCodec(OffsetCodec[EpochOffset]):
-    """Offsets of one source in barrier mode to Spark's JSON and back."""
+    """Offsets of one source in barrier mode to Spark's JSON and back.
+
+    Version 1 had no ``waiting``: every split that was found was live.
+    """
+
+    version: ClassVar[int] = 2
 
     def _to_json(self, offset: EpochOffset) -> JsonObject:
         fields: JsonObject = {
@@ -90,6 +99,8 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
         }
         if any(offset.restored):
             fields["restored"] = [[[ref.folder, ref.task] for ref in refs] for refs in offset.restored]
+        if any(offset.waiting):
+            fields["waiting"] = [[waiting_to_json(piece) for piece in pieces] for pieces in offset.waiting]
         if any(offset.events):
             fields["events"] = [list(events) for events in offset.events]
         if offset.due_ms:
@@ -111,6 +122,9 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             restored=[
                 tuple(ManifestRef(folder, task) for folder, task in refs)
                 for refs in raw.get("restored", none)
+            ],
+            waiting=[
+                tuple(waiting_from_json(piece) for piece in pieces) for pieces in raw.get("waiting", none)
             ],
             events=[tuple(events) for events in raw.get("events", none)],
             due_ms=flatten(raw.get("due", {}), self._source),

@@ -10,10 +10,11 @@ from headwater.connector.barrier.checkpoints import CompletedCheckpoint
 from headwater.connector.barrier.offsets import EpochOffset, ManifestRef
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
-from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus, WaitingSplits
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
+from headwater.readers.runtime.epoch.state_parts import without_taken
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Settlement:
         due_ms: of those that must not be asked yet, when they may: wall-clock time in ms.
         not_run: splits whose task was not run: they begin again where they began.
         restored: manifests with rows in flight, to be emitted in the next epoch.
+        waiting: found splits that no task has begun with.
         events: of the readers, in the order of their tasks.
         ran: whether any task was run.
         state: of the enumerator, as it was when the epoch was planned.
@@ -38,6 +40,7 @@ class Settlement:
     due_ms: Mapping[SplitPath, int]
     not_run: tuple[Split, ...]
     restored: tuple[ManifestRef, ...]
+    waiting: tuple[WaitingSplits, ...]
     events: tuple[JsonValue, ...]
     ran: bool
     state: JsonValue
@@ -68,10 +71,13 @@ def settle(
             # Nothing of it came to the sink: its splits and the rows that it was to restore wait as before.
             after.not_run += [offset.splits[path] for path in offset.tasks[number]]
             after.restored += offset.restored[number]
+            after.waiting += offset.waiting[number]
         else:
             written_ms = manifest.metrics.get("written_ms", now_ms)
             assert isinstance(written_ms, int)
-            after.take(manifest.state, written_ms)
+            after.take(manifest.state, frozenset(offset.tasks[number]), written_ms)
+            after.waiting += without_taken(offset.waiting[number], manifest.state.taken)
+            after.waiting += manifest.state.waiting
             if manifest.state.in_flight:
                 after.restored.append(ManifestRef(completed.epoch.folder, number))
     return Settlement(
@@ -81,6 +87,7 @@ def settle(
         due_ms=after.due_ms,
         not_run=tuple(after.not_run),
         restored=tuple(sorted(after.restored)),
+        waiting=tuple(after.waiting),
         events=tuple(after.events),
         ran=any(manifest.state is not None for manifest in completed.manifests),
         state=offset.state,
@@ -99,15 +106,18 @@ class _StateAfter:
         self.caught_up: set[SplitPath] = set()
         self.not_run: list[Split] = []
         self.restored: list[ManifestRef] = []
+        self.waiting: list[WaitingSplits] = []
         self.events: list[JsonValue] = []
 
-    def take(self, state: EpochState, written_ms: int) -> None:
-        """Take the state of a task that was run.
+    def take(self, state: EpochState, given: frozenset[SplitPath], written_ms: int) -> None:
+        """Take the state of a task that was run, and that was given some splits.
 
         Progress comes before found splits: a split that is in both keeps the position that its progress says.
         """
         for entry in state.progress:
-            self._advance(entry, written_ms)
+            # A live split that the task was not given was found again there: it goes on where it is read.
+            if entry.split.path in given or entry.split.path not in self.positions:
+                self._advance(entry, written_ms)
         for found in state.found:
             self._add(found)
         self.events += state.events

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headwater.core.errors import OffsetError
+from headwater.core.segments import get_segment, put_segment, segment_name
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.split import FileStatus
 
@@ -98,15 +99,13 @@ def segment_of(query: str, data: bytes) -> NameSegment:
     """Return the segment of packed names: the same names of one query are the same segment."""
     # They are sorted by time.
     newest_ms = int.from_bytes(data[-_TIME_BYTES:], "big") + NOTHING_SEEN_MS
-    name = hashlib.blake2b(data, digest_size=12).hexdigest()
-    return NameSegment(f"{query}/{name}", newest_ms, data)
+    return NameSegment(segment_name(f"{query}/", data), newest_ms, data)
 
 
 class NameStore:
-    """Segments of names at ``stateLocation``, as objects that are named after their content.
+    """Segments of names at ``stateLocation``.
 
-    So a segment that is written twice is the same object, and a replayed batch never reads another one. Each
-    query has a folder of its own: two queries that read the same files do not delete each other's names.
+    Each query has a folder of its own: two queries that read the same files do not delete each other's names.
 
     Every method blocks, and is called on the coordinator's worker thread, one call at a time.
     """
@@ -118,14 +117,12 @@ class NameStore:
     def write(self, query: str, data: bytes) -> NameSegment:
         """Keep packed names; return once they are durable.
 
-        The batch is logged after this: no checkpoint ever names a segment that is not there.
-
         Args:
             query: the name of the query's folder.
             data: what `pack` returned.
         """
         segment = segment_of(query, data)
-        self._store.put_if_absent(f"{_FOLDER}/{segment.name}", data)
+        put_segment(self._store, _FOLDER, segment.name, data)
         self._known.add(segment.name)
         return segment
 
@@ -135,7 +132,7 @@ class NameStore:
         Raises:
             OffsetError: it is not there: without it files would be read twice.
         """
-        data = self._store.get(f"{_FOLDER}/{name}")
+        data = get_segment(self._store, _FOLDER, name)
         if data is None:
             raise OffsetError(
                 f"the checkpoint needs {_FOLDER}/{name} at the stateLocation, and it is not there: give the "

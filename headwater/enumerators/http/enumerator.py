@@ -18,7 +18,7 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
     Args:
         context: the coordinator.
         urls: of the first pages.
-        left_out: how many pages were left out so far.
+        left_out: how many pages or lists were left out so far.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
         self._context.retire_splits(gone, "not named any more")
 
     def handle_source_event(self, event: JsonValue) -> None:
-        """Count a page that a reader left out; the event says which and why."""
+        """Count a page or list that a reader left out; the event says which and why."""
         self._left_out += 1
-        log.warning("%d pages were left out so far, now %s", self._left_out, event)
+        log.warning("%d pages or lists were left out so far, now %s", self._left_out, event)
 
     def snapshot_state(self) -> JsonValue:
         return self._left_out or None

@@ -43,8 +43,15 @@ class HttpSplit(Split):
     def split_id(self) -> str:
         return self.url
 
-    def child(self, url: str, page: int, row: int) -> HttpSplit:
-        """Return the list that an item of this one names."""
+    def child(self, url: str, page: int, row: int) -> HttpSplit | None:
+        """Return the list that an item of this one names.
+
+        None if that is this list, or one of those in which this one was found: read again it would name the
+        same, for ever.
+        """
+        # No URL has blanks, so those in the name of where this list was found are words of their own.
+        if url in (self.url, *self.found_in.split(" ")):
+            return None
         list_name = self.url if self.is_root else f"{self.url} in {self.found_in}"
         return HttpSplit(url, f"{page}.{row} of {list_name}")
 

@@ -198,11 +198,12 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
             place = current.behind(link, taken.stop)
         after = replace(place, skipped=current.left_out)
         records = {}
+        circular: tuple[JsonValue, ...] = ()
         if after != current.at:
             rows = self._rows(current, page, taken)
-            found = self._found(current, page, taken)
+            found, circular = self._found(current, page, taken)
             records[current.split.path] = [EpochRecord(rows, after.to_json(), found)]
-        events = self._events(current)
+        events = (*self._events(current), *circular)
         current.empty_pages = 0 if page.items else current.empty_pages + 1
         current.at = after
         current.pending = []
@@ -294,11 +295,13 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
             return url
         return without_parameters(url, self._settings.credentials.parameters)
 
-    def _found(self, current: OpenList, page: HttpPage, taken: range) -> tuple[FoundSplit, ...]:
-        """Return the lists that the items of a page name."""
+    def _found(
+        self, current: OpenList, page: HttpPage, taken: range
+    ) -> tuple[tuple[FoundSplit, ...], tuple[JsonValue, ...]]:
+        """Return the lists that the items of a page name, and what the driver is told of those left out."""
         paging = self._settings.paging
         if not paging.has_children:
-            return ()
+            return (), ()
         # Links are relative to the page that was asked for: where a redirect leads may change.
         at = current.ask
         children = [
@@ -306,4 +309,13 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
             for row in taken
             for url in page.links(row - current.first_row, paging, at.url)
         ]
-        return tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in children)
+        found = [child for child in children if child is not None]
+        starts = tuple(FoundSplit(child, PagePosition.first_of(child).to_json()) for child in found)
+        if len(found) == len(children):
+            return starts, ()
+        reason = (
+            f"{at.url}: {len(children) - len(found)} items name this list itself, or one in which it was "
+            "found; it is not read again from there"
+        )
+        log.warning("left out a list: %s", reason)
+        return starts, (reason,) if current.stop is None else ()

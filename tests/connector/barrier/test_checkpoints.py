@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
-from headwater.connector.barrier.coordinator import deal
+from headwater.connector.barrier.coordinator import deal, deal_waiting
 from headwater.connector.barrier.offsets import EpochId
-from headwater.core.epoch import EpochState
+from headwater.core.epoch import EpochState, WaitingSplits
 from headwater.core.errors import StateLocationError
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.claims import STALE_MS, Claim, ClaimProtocol
@@ -225,10 +227,27 @@ def test_restore_without_the_checkpoint_is_an_error(desk: Desk) -> None:
 
 
 @given(st.integers(0, 60), st.integers(1, 9))
-def test_partitionable_state_repartitioning(splits: int, most: int) -> None:
+def test_partitionable_state_repartitioning(splits: int, tasks: int) -> None:
     """Every split is dealt once, and no two tasks differ by more than one."""
     due = [(f"{number:03d}",) for number in range(splits)]
-    dealt = deal(due, most)
+    dealt = deal(due, tasks)
     assert sorted(path for paths in dealt for path in paths) == due
-    assert not dealt or max(map(len, dealt)) - min(map(len, dealt)) <= 1
-    assert len(dealt) == min(splits, most)
+    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
+    assert len(dealt) == tasks
+
+
+@given(st.lists(st.integers(1, 50), max_size=12), st.integers(1, 9))
+def test_found_splits_that_wait_are_dealt_once_and_a_piece_is_cut_only_for_a_task_without_one(
+    sizes: list[int], tasks: int
+) -> None:
+    pieces = [WaitingSplits(f"{number:010d}-00000-aa", 5, 5 + size) for number, size in enumerate(sizes)]
+    dealt = deal_waiting(pieces, tasks)
+
+    def splits(of: Iterable[WaitingSplits]) -> list[tuple[str, int]]:
+        return sorted((piece.segment, at) for piece in of for at in range(piece.first, piece.stop))
+
+    flat = [piece for has in dealt for piece in has]
+    assert splits(flat) == splits(pieces)
+    assert len(dealt) == tasks
+    assert len(flat) <= max(len(pieces), tasks)
+    assert all(dealt) or sum(sizes) < tasks

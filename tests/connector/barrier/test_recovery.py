@@ -5,6 +5,7 @@ And what cannot be restored is an error.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from headwater.core.errors import ContractError, OffsetError, StateLocationError
 from headwater.core.jsons import JsonObject
 from headwater.core.state_location import LocalStateStore
 from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from headwater.readers.runtime.epoch.state_parts import epoch_of
 from tests.connector.barrier.epoch_queries import Query
 from tests.doubles import NumberSplit
 from tests.epoch_doubles import Logs, open_plain_reader
@@ -72,8 +74,13 @@ def test_old_epochs_are_pruned_and_the_retained_ones_can_be_rolled_back_to() -> 
     for _ in range(6):
         query.batch()
     query.plan()
-    numbers = [int(name.split("-")[1]) for name in query.store.list(str(query.log[0]["query"]))]
+    folder = str(query.log[0]["query"])
+    numbers = [int(name.split("-")[1]) for name in query.store.list(folder) if name.startswith("epoch-")]
     assert numbers == [4, 5, 6, 7]
+    # Of the segments of found splits, those that were written since or that the oldest epoch names.
+    opened = json.loads(query.store._objects[f"{folder}/epoch-0000000004-{query.log[3]['nonce']}/opened"])
+    kept = query.store.list(f"{folder}/found")
+    assert [name for name in kept if epoch_of(name) < 4] == opened["segments"]
 
 
 def test_a_pruned_or_lost_epoch_is_an_error_and_nothing_is_read_twice() -> None:

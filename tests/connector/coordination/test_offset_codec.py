@@ -10,7 +10,7 @@ import pytest
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.coordination.offset_codec import OffsetCodec
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
-from headwater.core.epoch import Barrier
+from headwater.core.epoch import Barrier, WaitingSplits
 from headwater.core.errors import ContractError, OffsetError
 from tests.doubles import NumberSource, NumberSplit
 
@@ -24,6 +24,7 @@ EPOCH = EpochOffset(
     tasks=[(("a",),)],
     restored=[()],
     events=[()],
+    waiting=[(WaitingSplits("0000000001-00000-aa", 3, 9),)],
 )
 CASES = [(PlannedOffsetCodec, PLANNED), (EpochOffsetCodec, EPOCH)]
 each_mode = pytest.mark.parametrize(("codec", "offset"), CASES, ids=["planned", "barrier"])

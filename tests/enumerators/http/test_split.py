@@ -20,8 +20,15 @@ def test_the_path_says_where_a_list_was_found_and_its_url() -> None:
 def test_lists_that_were_found_on_different_ways_are_different_splits() -> None:
     url = "https://api.example/parts"
     others = [ITEMS.child(LINES.url, 0, 8), ITEMS.child(f"{LINES.url}/more", 0, 7)]
-    found = [parent.child(url, page, 3) for parent in (ITEMS, LINES, *others) for page in (0, 1)]
-    assert len({split.path for split in found}) == len(found)
+    found = [parent.child(url, page, 3) for parent in (ITEMS, LINES, *others) if parent for page in (0, 1)]
+    assert len({split.path for split in found if split}) == len(found)
+
+
+def test_a_list_is_no_child_of_itself_nor_of_one_that_was_found_in_it() -> None:
+    parts = LINES.child("https://api.example/parts", 0, 1)
+    assert parts is not None
+    assert [parts.child(split.url, 0, 0) for split in (ITEMS, LINES, parts)] == [None, None, None]
+    assert parts.child(f"{LINES.url}/more", 0, 0) is not None
 
 
 @pytest.mark.parametrize("split", [ITEMS, LINES, LINES.child("https://api.example/parts", 2, 0)])

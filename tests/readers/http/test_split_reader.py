@@ -176,6 +176,23 @@ def test_a_list_that_two_items_name_is_read_for_each_of_them(server: Scripted) -
     assert len(rows) == 2
 
 
+def test_a_list_that_names_itself_or_one_above_it_is_noticed_and_not_read_for_ever(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.say("/a", {"items": [{"more": "/a"}, {"more": "/b"}]})
+    server.say("/b", {"items": [{"more": "/a"}, {"more": "/b"}, {"more": "/c"}]})
+    server.say("/c", {"items": [{"more": ["/b", "/a", "/d"]}]})
+    server.say("/d", {"items": ["d"]})
+    made = source(f"{server.origin}/a", childrenField="more")
+    rows, state = run(made, Barrier(), start(f"{server.origin}/a"))
+    assert len(rows) == 2 + 3 + 1 + 1
+    assert [str(event).partition(": ")[2] for event in state.events] == [
+        f"{count} items name this list itself, or one in which it was found; it is not read again from there"
+        for count in (1, 2, 2)
+    ]
+    assert caplog.text.count("left out a list") == 3
+
+
 def test_headers_go_to_the_users_own_hosts_only(server: Scripted) -> None:
     elsewhere = f"http://localhost:{server.server_address[1]}"
     server.say("/a", {"items": [1], "next": f"{elsewhere}/b"})

@@ -70,7 +70,7 @@ class EmitterNode:
                 check_schema(self._source, self._schema, batch, fetched.path)
         self._check(before, state.position, fetched.path, has_rows=bool(batches))
         for found in record.found:
-            self._add_found(found)
+            self.add_found(found)
         return _whole(batches)
 
     def take(self, event: PartitionEvent) -> None:
@@ -85,7 +85,8 @@ class EmitterNode:
         elif isinstance(event, SourceEvents):
             self.progress.add_events(event.events)
 
-    def _add_found(self, found: FoundSplit) -> None:
+    def add_found(self, found: FoundSplit) -> None:
+        """Send a found split to the fetchers. One that is known already changes nothing."""
         piece = self.progress.add_found(found)
         if piece is not None:
             self._loop.put(piece)
@@ -138,7 +139,7 @@ class ReplayNode(EmitterNode):
             self.stopped.append(fetched.path)
         return batch
 
-    def _add_found(self, found: FoundSplit) -> None:
+    def add_found(self, found: FoundSplit) -> None:
         is_read, stop = self._replay.stop_of(found)
         piece = self.progress.add_found(found, stop)
         if piece is None:

@@ -22,7 +22,10 @@ from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionBuffer
 
 MOST_FOUND = 10_000
-"""So many splits that were found and not begun end an epoch that has a limit: its state must stay small."""
+"""So many splits that were found and not begun end an epoch that has a limit: memory must stay small."""
+
+_LET_IN = 16
+"""So many of the splits that wait are sent to the fetchers at once."""
 
 
 class FirstReading(EpochReader):
@@ -36,12 +39,17 @@ class FirstReading(EpochReader):
 
     def __init__(self, source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext) -> None:
         starts = [SplitRange(piece.split, piece.start, None) for piece in task.ranges]
-        flow = Dataflow(source, task, ranges=starts, barrier=task.barrier, clock=context.clock)
+        waited = context.waiting.take(max(0, task.least_ready - len(starts)))
+        ready = [SplitRange(found.split, found.start, None) for found in waited]
+        flow = Dataflow(source, task, ranges=[*starts, *ready], barrier=task.barrier, clock=context.clock)
         calls = calls_of(source)
         schema = source.schema() if calls is None else None
         node = EmitterNode(source, starts=starts, loop=flow.loop, clock=context.clock, schema=schema)
+        for found in waited:
+            node.progress.add_found(found)
         super().__init__(source, context, flow=flow, node=node, calls=calls)
         self._clock = context.clock
+        self._waiting = context.waiting
         self._on_snapshot = context.on_snapshot
         self._has_limit = task.barrier != Barrier()
         self._alignment_timeout_ms = task.alignment_timeout_ms
@@ -67,6 +75,7 @@ class FirstReading(EpochReader):
         while cut is not Cut.COMPLETE and cut is not Cut.OVERTAKE:
             # Between `prepare` and `poll`: a trigger that fires after this look ends the next wait at once.
             self._flow.prepare()
+            self._let_in()
             cut = self._look()
             if cut is Cut.NOTHING:
                 cut = yield from self._step()
@@ -78,6 +87,20 @@ class FirstReading(EpochReader):
             yield from self._calls.drain(self._aligning_ms())
         self._state = self._snapshot()
         self._report(self._state)
+
+    def _let_in(self) -> None:
+        """Send some of the splits that wait to the fetchers, if these have taken all that was sent before.
+
+        So the task's memory holds few of them. What was let in and not begun when the epoch is cut is found
+        in this epoch, as if a record had named it.
+        """
+        if self._flow.trigger.is_reached or len(self._flow.loop):
+            return
+        let_in = self._waiting.take(_LET_IN)
+        for found in let_in:
+            self._node.add_found(found)
+        if let_in:
+            self._flow.manager.notify_found()
 
     def _step(self) -> Generator[pa.RecordBatch, None, Cut]:
         """Take one element, or wait for one. Returns what a barrier makes of the epoch."""
@@ -160,7 +183,7 @@ class FirstReading(EpochReader):
     def _copy(self, loop_log: list[SplitPath]) -> EpochState:
         """Return the state as it is now."""
         began_ms = self._clock.monotonic_ms()
-        state = self._node.progress.snapshot(loop_log, list(self._in_flight()))
+        state = self._node.progress.snapshot(loop_log, list(self._in_flight()), self._waiting.taken)
         self.metrics.snapshot_ms += self._clock.monotonic_ms() - began_ms
         return state
 

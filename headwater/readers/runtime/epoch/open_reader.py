@@ -26,6 +26,7 @@ from headwater.core.source import Source
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
+from headwater.readers.runtime.epoch.state_parts import StateParts
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, read_file
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
@@ -69,6 +70,7 @@ class SharedScans:
     """
 
     def __init__(self, epoch: str, number: int) -> None:
+        self._epoch = epoch
         self._number = number
         self._root = Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}"
         query, _, name = epoch.rpartition("/")
@@ -95,7 +97,8 @@ class SharedScans:
 
     def file(self, source: Source[Any, Any, Any], state: EpochState) -> Path:
         """Return the name of the file with the rows that led to a state."""
-        digest = hashlib.sha256(dumps(state.to_json(source)).encode()).hexdigest()
+        named = StateParts(source, self._epoch, self._number).named(state)
+        digest = hashlib.sha256(dumps(named.to_json(source)).encode()).hexdigest()
         return self.folder / f"{self._number}-{digest}.arrow"
 
     def find(

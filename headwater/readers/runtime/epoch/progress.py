@@ -89,12 +89,15 @@ class EpochProgress:
         """Note events for the enumerator."""
         self._events += events
 
-    def snapshot(self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight]) -> EpochState:
+    def snapshot(
+        self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight], taken: int
+    ) -> EpochState:
         """Return the state as it is now, immutable.
 
         Args:
             loop_log: the found splits that no fetcher has begun with.
             in_flight: what is to be stored beside the positions.
+            taken: how many of the splits that waited for the task were taken.
         """
         waiting = [self._found[path] for path in loop_log]
         not_begun = {found.split.path for found in waiting}
@@ -105,6 +108,7 @@ class EpochProgress:
             tuple(waiting),
             tuple(in_flight),
             tuple(self._events),
+            taken,
         )
 
     def _add(self, piece: SplitRange[Any, Any]) -> None:

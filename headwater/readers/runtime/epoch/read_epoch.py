@@ -20,6 +20,7 @@ from headwater.core.jsons import JsonValue
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.epoch.claims import Claim, ClaimProtocol
 from headwater.readers.runtime.epoch.manifests import Manifest, decode_manifest, encode_manifest
+from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts, WaitingQueue
 from headwater.readers.runtime.epoch.task import (
     EpochMetrics,
     EpochReading,
@@ -89,7 +90,12 @@ class _Attempt:
         """
         state = decode_manifest(manifest, self.source, str(slot)).state
         if state is not None:
-            context = ReadingContext(clock=self.clock, stop_at=state, restored=self._restored(slot.store))
+            context = ReadingContext(
+                clock=self.clock,
+                stop_at=self._parts(slot).bring_in(state, slot.store),
+                restored=self._restored(slot.store),
+                waiting=self._waiting(slot.store, state.taken),
+            )
             with closing(self._open(context)) as reading:
                 yield from reading
 
@@ -109,10 +115,11 @@ class _Attempt:
 
     def _read_and_publish(self, claim: Claim) -> Iterator[pa.RecordBatch]:
         metrics = EpochMetrics()
-        publisher = _Publisher(self.source, claim, metrics)
+        publisher = _Publisher(self._parts(claim.slot), claim, metrics)
         context = ReadingContext(
             clock=self.clock,
             restored=self._restored(claim.slot.store),
+            waiting=self._waiting(claim.slot.store, None),
             on_snapshot=publisher.write_early if self.task.mode is AlignmentMode.AT_LEAST_ONCE else None,
             metrics=metrics,
         )
@@ -145,8 +152,15 @@ class _Attempt:
                     "from its backup"
                 )
             state = decode_manifest(data, self.source, where).state
-            found += state.in_flight if state else ()
+            found += self._parts(slot).rows(state, store) if state else ()
         return tuple(found)
+
+    def _waiting(self, store: StateStore, most: int | None) -> WaitingQueue:
+        """Return the found splits that wait for this task; no more than an earlier attempt took."""
+        return WaitingQueue(self.task.waiting, SplitSegments(self.source, self.task.query, store).read, most)
+
+    def _parts(self, slot: TaskSlot) -> StateParts:
+        return StateParts(self.source, slot.epoch, slot.number)
 
 
 class _Publisher:
@@ -156,8 +170,8 @@ class _Publisher:
     that takes over if this one dies.
     """
 
-    def __init__(self, source: BarrierSource[Any, Any], claim: Claim, metrics: EpochMetrics) -> None:
-        self._source = source
+    def __init__(self, parts: StateParts, claim: Claim, metrics: EpochMetrics) -> None:
+        self._parts = parts
         self._claim = claim
         self._metrics = metrics
         self._thread: threading.Thread | None = None
@@ -167,7 +181,7 @@ class _Publisher:
 
         If that fails, an attempt that takes over has to read from the beginning.
         """
-        snapshot = self._encode(state)
+        snapshot = self._encode(self._put_aside(state))
         self._thread = threading.Thread(
             target=self._claim.slot.put_snapshot, args=(snapshot,), name="headwater-snapshot", daemon=True
         )
@@ -183,13 +197,18 @@ class _Publisher:
         if self._thread is not None:
             self._thread.join()
         slot = self._claim.slot
-        ours = self._encode(state)
+        # The parts first: what a manifest names is there.
+        named = self._put_aside(state)
+        ours = self._encode(named)
         counts = slot.publish(ours)
         if counts == ours:
             return
         # Another attempt was first. Its metrics differ from ours, its state need not.
-        if decode_manifest(counts, self._source, str(slot)).state != state:
+        if decode_manifest(counts, self._parts.source, str(slot)).state != named:
             raise FencedError(f"another attempt published {slot} first, with other positions")
+
+    def _put_aside(self, state: EpochState) -> EpochState:
+        return self._parts.put_aside(state, self._claim.slot.store)
 
     def _encode(self, state: EpochState) -> bytes:
         metrics: dict[str, JsonValue] = {
@@ -197,4 +216,4 @@ class _Publisher:
             "attempt": self._claim.number,
             "written_ms": time.time_ns() // 1_000_000,
         }
-        return encode_manifest(Manifest(state, metrics), self._source)
+        return encode_manifest(Manifest(state, metrics), self._parts.source)

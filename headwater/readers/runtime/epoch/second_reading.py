@@ -19,6 +19,8 @@ from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
 
+_TAKEN_AT_ONCE = 1_000
+
 
 class SecondReading(EpochReader):
     """Reads each split up to where it stands in a known state, wherever the task's barrier is.
@@ -48,10 +50,15 @@ class SecondReading(EpochReader):
         )
         super().__init__(source, context, flow=flow, node=self._replay_node, calls=calls)
         self._requests = [request for held in context.restored for request in held.requests]
+        self._waiting = context.waiting
 
     def _rows(self) -> Generator[pa.RecordBatch, None, None]:
         yield from self._replay.restored_batches()
         yield from self._ask(self._requests)
+        # What the first reading took of those that waited; the replay knows which of them it read.
+        while waited := self._waiting.take(_TAKEN_AT_ONCE):
+            for split in waited:
+                self._node.add_found(split)
         self._flow.start()
         while self._node.progress.open:
             self._flow.prepare()

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight
+from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, WaitingSplits
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
+from headwater.readers.runtime.epoch.state_parts import WaitingQueue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,9 @@ class EpochTask:
         budget_bytes: how much may lie in the channels. What each fetcher has just fetched, and the record
             that the emitter is at, come on top.
         restored: manifests, as (folder, number of the task), whose rows in flight are emitted first.
+        waiting: found splits that no task has begun with, for this task.
+        least_ready: if the task was given fewer splits than this, so many of those that wait are ready from
+            the beginning as make up for it. The others are let in as there is room.
         events: of the enumerator, for the readers.
         share_scans: keep the rows on this host for other scans of the same epoch.
         tasks: how many the epoch has.
@@ -42,6 +46,8 @@ class EpochTask:
     alignment_timeout_ms: int | None
     budget_bytes: int
     restored: tuple[tuple[str, int], ...] = ()
+    waiting: tuple[WaitingSplits, ...] = ()
+    least_ready: int = 0
     events: tuple[JsonValue, ...] = ()
     share_scans: bool = False
     tasks: int = 1
@@ -86,6 +92,7 @@ class ReadingContext:
         clock: time.
         stop_at: the state to which an earlier attempt has read; None to read up to the barrier.
         restored: what earlier epochs left in flight, emitted first.
+        waiting: found splits that wait for the task; with ``stop_at`` those that the earlier attempt took.
         on_snapshot: called with the state at the barrier, on the task's thread, at most once: early in
             AT_LEAST_ONCE, where rows follow that this state does not count, at the end in the other modes.
             Not called for a reader that is left early, nor when an epoch is read again.
@@ -95,6 +102,7 @@ class ReadingContext:
     clock: Clock = field(default_factory=SystemClock)
     stop_at: EpochState | None = None
     restored: tuple[InFlight, ...] = ()
+    waiting: WaitingQueue = field(default_factory=WaitingQueue)
     on_snapshot: Callable[[EpochState], None] | None = None
     metrics: EpochMetrics = field(default_factory=EpochMetrics)
 
@@ -122,4 +130,4 @@ class EpochReading(Protocol):
 
 
 OpenReader: TypeAlias = Callable[[BarrierSource[Any, Any], EpochTask, ReadingContext], EpochReading]
-"""Makes a reading of a task. Opens nothing: that comes with the first batch."""
+"""Makes a reading of a task. Asks the outside nothing: that comes with the first batch."""

@@ -7,20 +7,28 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
 
-from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus
+from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus, WaitingSplits
 from headwater.core.split import SplitRange
+from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.readers.async_io.settings import AsyncSettings
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.state_parts import (
+    SplitSegments,
+    StateParts,
+    WaitingQueue,
+    without_taken,
+)
 from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
 from tests.readings import epoch_task, read_task
 
 Rows = list[tuple[str, int]]
+FOLDER = "query/epoch-1"
 
 
 @dataclass
@@ -30,16 +38,21 @@ class Driver:
     source: PageSource
     starts: list[SplitRange[Any, Any]]
     restored: tuple[InFlight, ...] = ()
+    waiting: tuple[WaitingSplits, ...] = ()
+    store: StateStore = field(default_factory=MemoryStateStore)
 
     def complete(self, state: EpochState) -> None:
-        state = EpochState.from_json(self.source, state.to_json(self.source))
-        going_on = [(p.split, p.position) for p in state.progress if p.status is SplitStatus.MORE]
-        self.starts = as_starts([*going_on, *((found.split, found.start) for found in state.found)])
-        self.restored = state.in_flight
+        parts = StateParts(self.source, FOLDER, 0)
+        written = parts.put_aside(state, self.store).to_json(self.source)
+        read = EpochState.from_json(self.source, written)
+        assert parts.bring_in(read, self.store) == state
+        self.starts = as_starts((p.split, p.position) for p in read.progress if p.status is SplitStatus.MORE)
+        self.restored = parts.rows(read, self.store)
+        self.waiting = (*without_taken(self.waiting, read.taken), *read.waiting)
 
     @property
     def is_over(self) -> bool:
-        return not self.starts and not self.restored
+        return not self.starts and not self.restored and not self.waiting
 
     def reader(
         self,
@@ -51,10 +64,12 @@ class Driver:
         on_snapshot: Callable[[EpochState], None] | None = None,
         **settings: Any,
     ) -> EpochReader:
+        segments = SplitSegments(self.source, FOLDER.partition("/")[0], self.store)
         return read_task(
             replace(self.source, threads=threads, function=function),
-            epoch_task(self.starts, barrier, **settings),
+            epoch_task(self.starts, barrier, folder=FOLDER, **settings),
             restored=self.restored,
+            waiting=WaitingQueue(self.waiting, segments.read, stop_at.taken if stop_at else None),
             stop_at=stop_at,
             on_snapshot=on_snapshot,
         )
@@ -111,7 +126,14 @@ def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_rea
         mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
         leave = rng.choice([None, None, None, 1, 2, 3])
         budget = rng.choice([1, 100, 1 << 20])
-        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.randint(1, 3), budget_bytes=budget)
+        rows, state = driver.read(
+            barrier,
+            leave,
+            mode=mode,
+            threads=rng.randint(1, 3),
+            budget_bytes=budget,
+            least_ready=rng.choice([0, 1, 4]),
+        )
         again, same = driver.read(barrier, threads=rng.randint(1, 3), stop_at=state)
         assert sorted(again) == sorted(rows)
         assert same == state

@@ -1,0 +1,218 @@
+"""The large parts of a task's state: rows in flight, and found splits that were not begun.
+
+They lie in segments beside the manifest, which names them. A driver passes the names on; only tasks read the
+segments.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from headwater.core.epoch import EpochState, FoundSplit, InFlight, StoredRows, WaitingSplits
+from headwater.core.errors import StateLocationError
+from headwater.core.jsons import JsonObject, dumps
+from headwater.core.segments import get_segment, put_segment, segment_name
+from headwater.core.source import Source
+from headwater.core.state_store import StateStore
+
+SPLITS_FOLDER: Final = "found"
+"""Below the query's folder: segments of found splits, which may be needed for longer than any epoch."""
+
+_SEGMENT_SPLITS: Final = 10_000
+_COMPRESSION: Final = 1
+"""Paths of found splits repeat each other: this makes them ten times smaller at 100 MB/s."""
+
+
+@dataclass(frozen=True)
+class StateParts:
+    """Puts the parts of one epoch's states aside, and brings them in again.
+
+    Attributes:
+        source: writes splits.
+        epoch: the epoch's folder in the state location, ``query/epoch-0000000007-nonce``.
+        task: the number of the task whose states they are.
+    """
+
+    source: Source[Any, Any, Any]
+    epoch: str
+    task: int
+
+    def put_aside(self, state: EpochState, store: StateStore) -> EpochState:
+        """Write the parts of a state, durably; return the state that names them."""
+        named, parts = self._divided(state)
+        for (folder, name), data in parts.items():
+            put_segment(store, folder, name, data)
+        return named
+
+    def named(self, state: EpochState) -> EpochState:
+        """Return the state as `put_aside` does, and write nothing."""
+        return self._divided(state)[0]
+
+    def bring_in(self, state: EpochState, store: StateStore) -> EpochState:
+        """Return a state with the parts that it names.
+
+        Raises:
+            StateLocationError: a part is not there, or was changed.
+        """
+        splits = SplitSegments(self.source, self._query, store)
+        found = [split for piece in state.waiting for split in splits.read(piece)]
+        return replace(state, found=(*state.found, *found), in_flight=self.rows(state, store), waiting=())
+
+    def rows(self, state: EpochState, store: StateStore) -> tuple[InFlight, ...]:
+        """Return what is in flight in a state, with the rows.
+
+        Raises:
+            StateLocationError: they are not there, or were changed.
+        """
+        names = {held.stored.name for held in state.in_flight if held.stored is not None}
+        objects = {name: _present(store, self.epoch, name) for name in names}
+
+        def filled(held: InFlight) -> InFlight:
+            if held.stored is None:
+                return held
+            rows = objects[held.stored.name][held.stored.first : held.stored.stop]
+            return replace(held, rows=rows, stored=None)
+
+        return tuple(filled(held) for held in state.in_flight)
+
+    def _divided(self, state: EpochState) -> tuple[EpochState, dict[tuple[str, str], bytes]]:
+        in_flight, parts = self._rows_aside(state.in_flight)
+        waiting = list(state.waiting)
+        for first in range(0, len(state.found), _SEGMENT_SPLITS):
+            found = state.found[first : first + _SEGMENT_SPLITS]
+            data = _encoded(self.source, found)
+            # The epoch in the name tells when a segment may be deleted that no checkpoint names.
+            name = segment_name(f"{_number(self.epoch)}-{self.task:05d}-", data)
+            parts[f"{self._query}/{SPLITS_FOLDER}", name] = data
+            waiting.append(WaitingSplits(name, 0, len(found)))
+        return replace(state, found=(), in_flight=in_flight, waiting=tuple(waiting)), parts
+
+    def _rows_aside(
+        self, in_flight: Iterable[InFlight]
+    ) -> tuple[tuple[InFlight, ...], dict[tuple[str, str], bytes]]:
+        """Return what is in flight without its rows, and the one object that they are in."""
+        held = list(in_flight)
+        data = b"".join(entry.rows for entry in held)
+        if not data:
+            return tuple(held), {}
+        name = segment_name(f"{self.task:05d}.rows-", data)
+        stops = itertools.accumulate(len(entry.rows) for entry in held)
+        aside = tuple(
+            replace(entry, rows=b"", stored=StoredRows(name, stop - len(entry.rows), stop))
+            if entry.rows
+            else entry
+            for entry, stop in zip(held, stops, strict=True)
+        )
+        return aside, {(self.epoch, name): data}
+
+    @property
+    def _query(self) -> str:
+        return self.epoch.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class SplitSegments:
+    """Reads segments of found splits of one query.
+
+    Attributes:
+        source: reads splits.
+        query: its folder.
+        store: the state location.
+    """
+
+    source: Source[Any, Any, Any]
+    query: str
+    store: StateStore
+
+    def read(self, piece: WaitingSplits) -> list[FoundSplit]:
+        """Return the splits of a part of a segment, in order.
+
+        Raises:
+            StateLocationError: the segment is not there, or was changed.
+        """
+        data = _present(self.store, f"{self.query}/{SPLITS_FOLDER}", piece.segment)
+        whole = json.loads(zlib.decompress(data))
+        entries = [(self.source.path_of(tuple(path)), start) for path, start in whole["found"]]
+        splits = self.source.deserialize_splits([path for path, _ in entries], whole["splits"])
+        return [FoundSplit(splits[path], start) for path, start in entries[piece.first : piece.stop]]
+
+
+class WaitingQueue:
+    """The splits that wait for one task, in order. Reads a segment when its first split is taken.
+
+    Belongs to the task's thread.
+
+    Attributes:
+        taken: how many were taken.
+
+    Args:
+        pieces: of segments.
+        read: returns the splits of a piece.
+        most: no more than so many are taken; None for all.
+    """
+
+    def __init__(
+        self,
+        pieces: Iterable[WaitingSplits] = (),
+        read: Callable[[WaitingSplits], list[FoundSplit]] = lambda _: [],
+        most: int | None = None,
+    ) -> None:
+        self.taken = 0
+        self._splits: Iterator[FoundSplit] = itertools.islice(
+            itertools.chain.from_iterable(map(read, pieces)), most
+        )
+
+    def take(self, most: int) -> list[FoundSplit]:
+        """Return the next splits: ``most``, or as many as there are.
+
+        Raises:
+            StateLocationError: a segment is not there, or was changed.
+        """
+        taken = list(itertools.islice(self._splits, most))
+        self.taken += len(taken)
+        return taken
+
+
+def without_taken(pieces: Iterable[WaitingSplits], taken: int) -> list[WaitingSplits]:
+    """Return what is left of pieces of which so many splits were taken, from the first one on."""
+    left = []
+    for piece in pieces:
+        first = piece.first + min(taken, len(piece))
+        taken -= first - piece.first
+        if first < piece.stop:
+            left.append(replace(piece, first=first))
+    return left
+
+
+def epoch_of(segment: str) -> int:
+    """Return the number of the epoch in which a segment of found splits was written."""
+    return int(segment.partition("-")[0])
+
+
+def _number(epoch: str) -> str:
+    return epoch.rpartition("/")[2].split("-")[1]
+
+
+def _encoded(source: Source[Any, Any, Any], found: Iterable[FoundSplit]) -> bytes:
+    entries = list(found)
+    whole: JsonObject = {
+        "splits": source.serialize_splits([entry.split for entry in entries]),
+        "found": [[list(entry.split.path), entry.start] for entry in entries],
+    }
+    return zlib.compress(dumps(whole).encode(), _COMPRESSION)
+
+
+def _present(store: StateStore, folder: str, name: str) -> bytes:
+    data = get_segment(store, folder, name)
+    if data is None:
+        raise StateLocationError(
+            f"{folder}/{name} is gone, and with it what was found or read and not handed over: restore "
+            "stateLocation from the backup that was taken with the checkpoint",
+            location=str(store),
+        )
+    return data
