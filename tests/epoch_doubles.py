@@ -15,7 +15,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import ManualClock
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
-from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.epoch import EpochState, Failing, FoundSplit, SplitProgress, SplitStatus
 from headwater.core.jsons import JsonValue
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
@@ -53,10 +53,14 @@ class Logs:
     """The outside: for each root a log that grows.
 
     A number that divides by five has a child log of three numbers, found with it.
+
+    Attributes:
+        away: logs that bring nothing, each with how many ms of an epoch its task asks in vain.
     """
 
     lengths: dict[str, int] = field(default_factory=dict)
     not_before_ms: dict[str, int] = field(default_factory=dict)
+    away: dict[str, int] = field(default_factory=dict)
     completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
     returned: list[NumberSplit] = field(default_factory=list)
     events: list[JsonValue] = field(default_factory=list)
@@ -216,6 +220,9 @@ class PlainReading:
             if position >= self._end(split):
                 self._leave(split, position)
                 continue
+            if split.label in self._outside.away:
+                self._fail(split, position)
+                continue
             found = self._outside.found_at(split.label, position)
             self._work[0] = (split, position + 1)
             self._work += [
@@ -254,6 +261,13 @@ class PlainReading:
     def _end(self, split: NumberSplit) -> int:
         ends = self._stops or {}
         return ends.get(split.path, self._outside.length(split.label))
+
+    def _fail(self, split: NumberSplit, position: int) -> None:
+        self._work.popleft()
+        before = self._task.failing.get(split.path, Failing(0, 0))
+        lasting_ms = before.lasting_ms + self._outside.away[split.label]
+        failing = Failing(before.failures + 1, lasting_ms, "away")
+        self._progress[split.path] = SplitProgress(split, position, failing=failing)
 
     def _leave(self, split: NumberSplit, position: int) -> None:
         self._work.popleft()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headwater.core.barrier_source import BarrierSource
-from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.epoch import AlignmentMode, Barrier, Failing
 from headwater.core.jsons import JsonValue
-from headwater.core.split import SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
@@ -26,6 +26,8 @@ def epoch_task(
     folder: str = "query/epoch-1",
     share_scans: bool = False,
     least_ready: int = 0,
+    failing: Mapping[SplitPath, Failing] | None = None,
+    retry_deadline_ms: int | None = None,
 ) -> EpochTask:
     return EpochTask(
         folder=folder,
@@ -38,6 +40,8 @@ def epoch_task(
         events=tuple(events),
         share_scans=share_scans,
         least_ready=least_ready,
+        failing=failing or {},
+        retry_deadline_ms=retry_deadline_ms,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.epoch import FoundSplit
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import PositionT, SplitPath, SplitT
@@ -46,7 +46,7 @@ class EpochRecord:
 class EpochRecords(RecordsWithSplitIds[EpochRecord]):
     """What one fetch brought, in barrier mode.
 
-    A split is named in at most one of ``finished`` and ``caught_up``. Both take effect after all of
+    A split is named in at most one of ``finished``, ``caught_up`` and ``failed``. All take effect after
     ``records`` were emitted. The reader gives nothing more of a split that it called finished or caught up,
     until the split is added again.
 
@@ -54,11 +54,16 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
         caught_up: splits that have nothing now and may have more later, each with the time in ms for which
             asking again is useless or impolite (rate limits, ``Retry-After``, a poll interval), or None if it
             may be asked at any time.
+        failed: splits for which the outside was asked in vain, each with a failure that passes. The reader
+            asks again in a later fetch, later and later. How often and for how long a split has failed since
+            its last progress is part of its state, from epoch to epoch: past the query's ``retryDeadline``
+            the query ends with a `DeadlineError`.
         events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch is
             complete, once each, in order.
     """
 
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
+    failed: Mapping[SplitPath, TransientSourceError] = field(default_factory=dict)
     events: tuple[JsonValue, ...] = ()
 
 

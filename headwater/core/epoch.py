@@ -26,7 +26,7 @@ import base64
 import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from headwater.core.errors import ContractError, OffsetError, OptionError
@@ -122,6 +122,22 @@ class SplitStatus(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Failing:
+    """The outside was asked for a split in vain since its last progress.
+
+    Attributes:
+        failures: how often.
+        lasting_ms: since the first of these failures, as long as the query was running. Time in which it was
+            down does not count.
+        reason: what the last failure said. Not in offsets.
+    """
+
+    failures: int
+    lasting_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SplitProgress:
     """How far a split was read.
 
@@ -131,12 +147,15 @@ class SplitProgress:
         status: what is to be expected.
         not_before_ms: of a split that is caught up: for so long after the snapshot asking is useless or
             impolite. A duration, since clocks differ.
+        failing: of a split that made no progress since it failed. Two attempts that read the same may differ
+            in it.
     """
 
     split: Split
     position: JsonValue
     status: SplitStatus = SplitStatus.MORE
     not_before_ms: int | None = None
+    failing: Failing | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +266,8 @@ class EpochState:
             "version": _VERSION,
             "splits": source.serialize_splits([entry.split for entry in self.progress]),
             "progress": [
-                [list(p.split.path), p.position, p.status.value, p.not_before_ms] for p in self.progress
+                [list(p.split.path), p.position, p.status.value, p.not_before_ms, _failing_to_json(p.failing)]
+                for p in self.progress
             ],
             "in_flight": [
                 {
@@ -295,16 +315,24 @@ class EpochState:
             paths = [path_of(entry[0]) for entry in [*whole["progress"], *logged_found]]
             splits = source.deserialize_splits(paths, whole["splits"])
             return cls(
-                tuple(
-                    SplitProgress(splits[path_of(names)], position, SplitStatus(status), not_before_ms)
-                    for names, position, status, not_before_ms in whole["progress"]
-                ),
+                tuple(_progress(splits[path_of(entry[0])], *entry[1:]) for entry in whole["progress"]),
                 tuple(FoundSplit(splits[path_of(names)], start) for names, start in logged_found),
                 tuple(_in_flight(path_of(entry["path"]), entry) for entry in whole["in_flight"]),
                 tuple(whole["events"]),
                 whole["taken"] if version > 1 else 0,
                 tuple(waiting_from_json(piece) for piece in (whole["waiting"] if version > 1 else ())),
             )
+
+
+def _progress(
+    split: Split, position: JsonValue, status: str, not_before_ms: int | None, failing: Any = None
+) -> SplitProgress:
+    trouble = None if failing is None else Failing(*failing)
+    return SplitProgress(split, position, SplitStatus(status), not_before_ms, trouble)
+
+
+def _failing_to_json(failing: Failing | None) -> JsonValue:
+    return None if failing is None else [failing.failures, failing.lasting_ms, failing.reason]
 
 
 def waiting_to_json(piece: WaitingSplits) -> JsonValue:

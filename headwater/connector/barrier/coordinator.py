@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
@@ -31,6 +32,8 @@ from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_location import check_state_store
 from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts
 from headwater.readers.runtime.epoch.task import EpochTask
+
+log = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 8
 _LEAST_READY: Final = 100
@@ -89,6 +92,8 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         self._checkpoints: CheckpointCoordinator | None = None
         self._settled: tuple[EpochId, Settlement] | None = None
         self._opened: EpochId | None = None
+        self._opened_ms = 0
+        self._retry_deadline_ms = backoff.deadline_ms
         # Set by `close`, on another thread than the one that waits in `plan_next`.
         self._closing = threading.Event()
 
@@ -129,11 +134,13 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         assert plan is not None
         if self._epochs.store is not None:
             self._open(plan, None)
-        return epoch_tasks(plan, self._epochs)
+        return epoch_tasks(plan, self._epochs, self._retry_deadline_ms)
 
     def tasks(self, start: JsonObject, end: JsonObject) -> list[EpochTask]:
         offset = self._decoded(end)
-        return epoch_tasks(offset, self._epochs) if offset is not None else []
+        if offset is None:
+            return []
+        return epoch_tasks(offset, self._epochs, self._retry_deadline_ms)
 
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset."""
@@ -166,7 +173,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             return None
         if self._settled is None or self._settled[0] != before.epoch:
             completed = checkpoints.complete(before.epoch, len(before.tasks))
-            settled = settle(self._source, before, completed, self._wall_ms())
+            running_ms = self._clock.monotonic_ms() - self._opened_ms if before.epoch == self._opened else 0
+            settled = settle(self._source, before, completed, self._wall_ms(), running_ms)
+            self._report(before.epoch, settled)
             settled = replace(settled, waiting=self._merged(before.epoch, settled.waiting))
             self._due.take_up(settled, opened_here=before.epoch == self._opened)
             self._driver.notify_complete(
@@ -175,6 +184,24 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._settled = before.epoch, settled
             self._prune(checkpoints, before, settled)
         return self._settled[1]
+
+    def _report(self, epoch: EpochId, settled: Settlement) -> None:
+        """Log once an epoch which splits fail."""
+        failing = {path: trouble for path, trouble in settled.failing.items() if trouble.reason}
+        if not failing:
+            return
+        path, longest = max(failing.items(), key=lambda item: item[1].lasting_ms)
+        log.warning(
+            "epoch %d: %d splits failed and made no progress; split %s for %d s now, in %d attempts: %s. "
+            "The query ends after %d s of that (option retryDeadline)",
+            epoch.number,
+            len(failing),
+            "-".join(path),
+            longest.lasting_ms // 1000,
+            longest.failures,
+            longest.reason,
+            self._retry_deadline_ms // 1000,
+        )
 
     def _merged(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
         """Return the found splits that wait, those of many small pieces in a new segment.
@@ -238,6 +265,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         wanted = len(due) + sum(map(len, waiting)) or min(1, len(restored))
         tasks = deal(due, min(self._epochs.parallelism, wanted))
         due_ms = settled.due_ms if settled else {}
+        failed = settled.failing if settled else {}
         return EpochOffset(
             epoch=EpochId(
                 query=before.epoch.query if before else secrets.token_hex(_ID_BYTES),
@@ -251,6 +279,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             restored=[tuple(restored[number :: len(tasks)]) for number in range(len(tasks))],
             waiting=deal_waiting(waiting, len(tasks)),
             events=[self._context.events_for(paths) for paths in tasks],
+            failing={path: replace(failing, reason="") for path, failing in failed.items() if path in splits},
             due_ms={path: at_ms for path, at_ms in due_ms.items() if path in splits and path not in due},
             state=enumerator.snapshot_state(),
             schema=self._source.logged_schema,
@@ -264,6 +293,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         waiting = {piece.segment for pieces in plan.waiting for piece in pieces}
         self._coordinator().trigger(plan.epoch, len(plan.tasks), nest(plan.starts), waiting)
         self._opened = plan.epoch
+        self._opened_ms = self._clock.monotonic_ms()
         known = before.splits if before else {}
         self._driver.record_plan(
             plan.epoch, [split for path, split in plan.splits.items() if path not in known]
@@ -305,7 +335,7 @@ def deal_waiting(pieces: Sequence[WaitingSplits], tasks: int) -> list[tuple[Wait
     return [tuple(sorted(has, key=lambda piece: (piece.segment, piece.first))) for has in dealt]
 
 
-def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]:
+def epoch_tasks(offset: EpochOffset, settings: EpochSettings, retry_deadline_ms: int) -> list[EpochTask]:
     """Return the tasks of an epoch: a pure function of its offset and the options. No I/O."""
     return [
         EpochTask(
@@ -319,6 +349,8 @@ def epoch_tasks(offset: EpochOffset, settings: EpochSettings) -> list[EpochTask]
             restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
             waiting=tuple(offset.waiting[number]),
             least_ready=max(1, _LEAST_READY // len(offset.tasks)),
+            failing={path: offset.failing[path] for path in paths if path in offset.failing},
+            retry_deadline_ms=retry_deadline_ms,
             events=offset.events[number],
             share_scans=settings.share_scans,
             tasks=len(offset.tasks),

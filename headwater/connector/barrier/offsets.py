@@ -17,6 +17,8 @@
   location. So the offset stays small, however many are found;
 * ``places``: for each task, the splits that it reads. A live split that no task reads is not due;
 * ``due``: of splits that must not be asked yet, the driver's wall-clock time in ms at which they may;
+* ``failing``: of splits that made no progress since the outside failed: how often they were asked in vain,
+  and for how many ms of running time;
 * ``restored``: for each task, the manifests whose rows in flight it emits first;
 * ``events``: for each task, what the enumerator sent to its reader;
 * ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if it says
@@ -31,7 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headwater.connector.coordination.offset_codec import OffsetCodec, flatten, nest
-from headwater.core.epoch import Barrier, WaitingSplits, waiting_from_json, waiting_to_json
+from headwater.core.epoch import Barrier, Failing, WaitingSplits, waiting_from_json, waiting_to_json
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
@@ -76,6 +78,7 @@ class EpochOffset:
     events: Sequence[tuple[JsonValue, ...]]
     waiting: Sequence[tuple[WaitingSplits, ...]]
     due_ms: Mapping[SplitPath, int] = field(default_factory=dict)
+    failing: Mapping[SplitPath, Failing] = field(default_factory=dict)
     state: JsonValue = None
     schema: JsonValue = None
 
@@ -105,6 +108,11 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             fields["events"] = [list(events) for events in offset.events]
         if offset.due_ms:
             fields["due"] = nest(offset.due_ms)
+        if offset.failing:
+            failing: dict[SplitPath, JsonValue] = {
+                path: [failing.failures, failing.lasting_ms] for path, failing in offset.failing.items()
+            }
+            fields["failing"] = nest(failing)
         if offset.schema is not None:
             fields["schema"] = offset.schema
         return fields
@@ -128,6 +136,10 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             ],
             events=[tuple(events) for events in raw.get("events", none)],
             due_ms=flatten(raw.get("due", {}), self._source),
+            failing={
+                path: Failing(*failing)
+                for path, failing in flatten(raw.get("failing", {}), self._source).items()
+            },
             state=raw.get("state"),
             schema=raw.get("schema"),
         )

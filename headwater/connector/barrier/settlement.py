@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater.connector.barrier.checkpoints import CompletedCheckpoint
 from headwater.connector.barrier.offsets import EpochOffset, ManifestRef
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.enumerator import Checkpoint
-from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus, WaitingSplits
+from headwater.core.epoch import EpochState, Failing, FoundSplit, SplitProgress, SplitStatus, WaitingSplits
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
@@ -25,6 +25,7 @@ class Settlement:
         splits: every live split.
         positions: of each, the next record.
         caught_up: those that had nothing more.
+        failing: those that made no progress since the outside failed.
         due_ms: of those that must not be asked yet, when they may: wall-clock time in ms.
         not_run: splits whose task was not run: they begin again where they began.
         restored: manifests with rows in flight, to be emitted in the next epoch.
@@ -37,6 +38,7 @@ class Settlement:
     splits: Mapping[SplitPath, Split]
     positions: Mapping[SplitPath, Any]
     caught_up: frozenset[SplitPath]
+    failing: Mapping[SplitPath, Failing]
     due_ms: Mapping[SplitPath, int]
     not_run: tuple[Split, ...]
     restored: tuple[ManifestRef, ...]
@@ -51,7 +53,11 @@ class Settlement:
 
 
 def settle(
-    source: BarrierSource[Any, Any], offset: EpochOffset, completed: CompletedCheckpoint, now_ms: int
+    source: BarrierSource[Any, Any],
+    offset: EpochOffset,
+    completed: CompletedCheckpoint,
+    now_ms: int,
+    running_ms: int = 0,
 ) -> Settlement:
     """Return the state after an epoch.
 
@@ -61,11 +67,13 @@ def settle(
         completed: its manifests.
         now_ms: the driver's wall-clock time. Delays count from when a manifest was written, by the writer's
             clock; where clocks differ that can only make a delay shorter or, at most, begin now.
+        running_ms: how long ago this process opened the epoch; 0 if an earlier one did. Splits that failed
+            before the epoch and in it have failed in all of this time.
 
     Raises:
         ContractError: a split went backwards, or one was found under the name of another.
     """
-    after = _StateAfter(source, offset, now_ms)
+    after = _StateAfter(source, offset, now_ms, running_ms)
     for number, manifest in enumerate(completed.manifests):
         if manifest.state is None:
             # Nothing of it came to the sink: its splits and the rows that it was to restore wait as before.
@@ -84,6 +92,7 @@ def settle(
         splits=after.splits,
         positions=after.positions,
         caught_up=frozenset(after.caught_up),
+        failing=after.failing,
         due_ms=after.due_ms,
         not_run=tuple(after.not_run),
         restored=tuple(sorted(after.restored)),
@@ -97,12 +106,16 @@ def settle(
 class _StateAfter:
     """Begins as the state before an epoch, and takes the state of one task after the other."""
 
-    def __init__(self, source: BarrierSource[Any, Any], offset: EpochOffset, now_ms: int) -> None:
+    def __init__(
+        self, source: BarrierSource[Any, Any], offset: EpochOffset, now_ms: int, running_ms: int
+    ) -> None:
         self._source = source
         self._now_ms = now_ms
+        self._running_ms = running_ms
         self.splits = dict(offset.splits)
         self.positions = dict(offset.starts)
         self.due_ms = dict(offset.due_ms)
+        self.failing = dict(offset.failing)
         self.caught_up: set[SplitPath] = set()
         self.not_run: list[Split] = []
         self.restored: list[ManifestRef] = []
@@ -130,12 +143,15 @@ class _StateAfter:
                 f"from {self.positions[path]!r} and came to {entry.position!r}; nothing was changed"
             )
         self.due_ms.pop(path, None)
+        failed_before = self.failing.pop(path, None)
         if entry.status is SplitStatus.FINISHED:
             self.splits.pop(path, None)
             self.positions.pop(path, None)
             return
         self._add(FoundSplit(entry.split, entry.position))
         self.positions[path] = entry.position
+        if entry.failing is not None:
+            self.failing[path] = self._with_gaps(entry.failing, failed_before)
         if entry.not_before_ms is not None:
             # What is left of the delay. Two clocks are compared: so never more than the whole delay, and
             # never less than nothing.
@@ -143,6 +159,12 @@ class _StateAfter:
             self.due_ms[path] = self._now_ms + max(0, min(left_ms, entry.not_before_ms))
         elif entry.status is SplitStatus.CAUGHT_UP:
             self.caught_up.add(path)
+
+    def _with_gaps(self, failing: Failing, before: Failing | None) -> Failing:
+        """Return a failure with the time between its task's end and now, in which the query was running."""
+        if before is None or failing.lasting_ms < before.lasting_ms:
+            return failing  # it began in this epoch
+        return replace(failing, lasting_ms=max(failing.lasting_ms, before.lasting_ms + self._running_ms))
 
     def _add(self, found: FoundSplit) -> None:
         path = found.split.path

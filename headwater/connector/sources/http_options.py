@@ -212,7 +212,8 @@ RETRY_DEADLINE: Final = Option(
     "retryDeadline",
     duration_ms,
     120_000,
-    "How long to go on asking a server that is away or failing.",
+    "How long to go on asking a server that is away or failing: then the query ends. Running time without "
+    "progress of a list, over all micro-batches.",
     shown_default="`2m`",
 )
 CONNECTIONS: Final = Option("connections", integer(1), 1, "How many lists a task reads at once.")

@@ -100,9 +100,10 @@ class HttpSplitReader(BarrierSplitReader[HttpSplit, JsonValue]):
             return self._ask(current)
         except TransientSourceError as error:
             # After a wake-up the failure is our own: it has broken off the request.
-            if not self._woken.is_set():
-                self._hold_back(self._retry.failed(error))
-            return EpochRecords()
+            if self._woken.is_set():
+                return EpochRecords()
+            self._hold_back(self._retry.failed(error))
+            return EpochRecords(failed={current.split.path: error})
 
     def _wait_for_turn(self) -> bool:
         """Wait until a request may be made; return whether a wake-up came first.

@@ -155,7 +155,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
             taken = answer.result()
         except TransientSourceError as error:
             self._not_before_ms = self._clock.monotonic_ms() + self._retry.failed(error)
-            return EpochRecords()
+            return EpochRecords(failed={pages.split.path: error})
         self._retry.succeeded()
         if isinstance(taken, AskAgain) and (pages.is_second_reading or not self._settings.follows_growth):
             self._obey(pages, taken)

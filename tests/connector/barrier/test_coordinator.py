@@ -9,7 +9,7 @@ import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.barrier.options import EpochSettings
-from headwater.core.epoch import Barrier
+from headwater.core.epoch import Barrier, Failing
 from headwater.core.retry import Backoff
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.read_epoch import read_epoch
@@ -245,3 +245,38 @@ def test_splits_are_dealt_evenly_and_the_same_way_in_a_replay() -> None:
     assert splits_of(query.tasks()) == [["a", "c", "e"], ["b", "d"]]
     query.restart()
     assert splits_of(query.tasks()) == [["a", "c", "e"], ["b", "d"]]
+
+
+def test_failures_live_across_epochs_with_the_time_in_between_and_without_the_time_in_which_it_was_down(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    query = Query(Logs({"a": 3, "b": 3}, away={"a": 400}))
+    query.batch()
+    query.clock.advance(250)
+    query.batch()
+    # The first epoch is this process's own, but the split began to fail in it.
+    assert query.log[-1]["failing"] == {"a": [1, 400]}
+    query.clock.advance(5_000)
+    query.plan()
+    # Since the second epoch was opened: more than what its task has measured.
+    assert query.log[-1]["failing"] == {"a": [2, 5_400]}
+    query.log.pop()
+    query.restart()
+    query.clock.advance(3_600_000)
+    query.plan()
+    # Of an epoch that an earlier process opened only what its task has measured counts.
+    assert query.log[-1]["failing"] == {"a": [2, 800]}
+    [failing] = [task.failing for task in query.tasks() if task.failing]
+    assert failing == {("a",): Failing(2, 800)}
+    assert [message.split(";")[0] for message in caplog.messages if "made no progress" in message] == [
+        "epoch 1: 1 splits failed and made no progress",
+        "epoch 2: 1 splits failed and made no progress",
+        "epoch 2: 1 splits failed and made no progress",
+    ]
+    query.outside.away.clear()
+    query.rows += [row for task in query.tasks() for row in query.read(task)]
+    query.drain()
+    assert sorted(query.rows) == query.outside.everything()
+    query.restart()
+    query.batch()
+    assert "failing" not in query.log[-1]

@@ -14,10 +14,11 @@ from headwater.core.jsons import JsonValue, dumps
 from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batch_schema import check_schema
+from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.epoch.progress import EpochProgress
 from headwater.readers.runtime.epoch.replay import Replay
-from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone
+from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone, SplitsFailed
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 
@@ -28,6 +29,7 @@ class EmitterNode:
 
     Attributes:
         progress: the state of the splits.
+        failures: of the splits.
 
     Args:
         source: makes the emitter.
@@ -35,6 +37,7 @@ class EmitterNode:
         loop: takes what is found.
         clock: time.
         schema: of what the emitter yields; None if that is requests of asynchronous calls.
+        failures: of the splits, those of earlier epochs included.
     """
 
     def __init__(
@@ -45,8 +48,10 @@ class EmitterNode:
         loop: FeedbackLoop,
         clock: Clock,
         schema: pa.Schema | None,
+        failures: SplitFailures,
     ) -> None:
-        self.progress = EpochProgress(starts, clock)
+        self.failures = failures
+        self.progress = EpochProgress(starts, clock, failures)
         self._source = source
         self._loop = loop
         self._schema = schema
@@ -69,6 +74,8 @@ class EmitterNode:
             for batch in batches:
                 check_schema(self._source, self._schema, batch, fetched.path)
         self._check(before, state.position, fetched.path, has_rows=bool(batches))
+        if state.position != before:
+            self.failures.got_on(fetched.path)
         for found in record.found:
             self.add_found(found)
         return _whole(batches)
@@ -82,6 +89,11 @@ class EmitterNode:
                 self._done(path, SplitStatus.CAUGHT_UP, delay_ms)
             for path in event.removed:
                 self.progress.done(path, SplitStatus.MORE)
+        elif isinstance(event, SplitsFailed):
+            for path, error in event.failures.items():
+                state = self.progress.state(path)
+                if state is not None:
+                    self.failures.failed(path, state.position, error)
         elif isinstance(event, SourceEvents):
             self.progress.add_events(event.events)
 
@@ -116,6 +128,7 @@ class ReplayNode(EmitterNode):
         loop: takes what is found.
         clock: time.
         schema: see `EmitterNode`.
+        failures: of the splits.
     """
 
     def __init__(
@@ -126,8 +139,11 @@ class ReplayNode(EmitterNode):
         loop: FeedbackLoop,
         clock: Clock,
         schema: pa.Schema | None,
+        failures: SplitFailures,
     ) -> None:
-        super().__init__(source, starts=replay.ranges(), loop=loop, clock=clock, schema=schema)
+        super().__init__(
+            source, starts=replay.ranges(), loop=loop, clock=clock, schema=schema, failures=failures
+        )
         self.stopped: list[SplitPath] = []
         self._replay = replay
 

@@ -16,6 +16,7 @@ from headwater.readers.runtime.epoch.calls import calls_of
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
@@ -44,7 +45,14 @@ class FirstReading(EpochReader):
         flow = Dataflow(source, task, ranges=[*starts, *ready], barrier=task.barrier, clock=context.clock)
         calls = calls_of(source)
         schema = source.schema() if calls is None else None
-        node = EmitterNode(source, starts=starts, loop=flow.loop, clock=context.clock, schema=schema)
+        node = EmitterNode(
+            source,
+            starts=starts,
+            loop=flow.loop,
+            clock=context.clock,
+            schema=schema,
+            failures=SplitFailures(task.failing, task.retry_deadline_ms, context.clock),
+        )
         for found in waited:
             node.progress.add_found(found)
         super().__init__(source, context, flow=flow, node=node, calls=calls)

@@ -11,6 +11,7 @@ from headwater.core.epoch import EpochState, FoundSplit, InFlight, SplitProgress
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.failures import SplitFailures
 
 
 class EpochProgress:
@@ -22,13 +23,15 @@ class EpochProgress:
     Args:
         starts: the splits that the task was given.
         clock: time.
+        failures: of the splits; one that is done has made progress.
 
     Raises:
         ContractError: a split was given twice.
     """
 
-    def __init__(self, starts: Sequence[SplitRange[Any, Any]], clock: Clock) -> None:
+    def __init__(self, starts: Sequence[SplitRange[Any, Any]], clock: Clock, failures: SplitFailures) -> None:
         self._clock = clock
+        self._failures = failures
         self._states: dict[SplitPath, SplitState[Any, Any]] = {}
         self._found: dict[SplitPath, FoundSplit] = {}
         self._ended: set[SplitPath] = set()
@@ -76,6 +79,8 @@ class EpochProgress:
         if path in self._status or path in self._ended:
             return
         self.open -= 1
+        if status is not SplitStatus.MORE:
+            self._failures.got_on(path)
         if status is SplitStatus.FINISHED and path in self._found:
             # The driver has never heard of it, and never will.
             del self._states[path]
@@ -120,4 +125,4 @@ class EpochProgress:
     def _progress(self, path: SplitPath, state: SplitState[Any, Any]) -> SplitProgress:
         status, due_ms = self._status.get(path, (SplitStatus.MORE, None))
         left_ms = None if due_ms is None else max(0, due_ms - self._clock.monotonic_ms())
-        return SplitProgress(state.split, state.position, status, left_ms)
+        return SplitProgress(state.split, state.position, status, left_ms, self._failures.of(path))

@@ -15,6 +15,7 @@ from headwater.readers.runtime.epoch.calls import calls_of
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import ReplayNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
@@ -46,7 +47,12 @@ class SecondReading(EpochReader):
         calls = calls_of(source)
         schema = source.schema() if calls is None else None
         self._replay_node = ReplayNode(
-            source, self._replay, loop=flow.loop, clock=context.clock, schema=schema
+            source,
+            self._replay,
+            loop=flow.loop,
+            clock=context.clock,
+            schema=schema,
+            failures=SplitFailures({}, task.retry_deadline_ms, context.clock),
         )
         super().__init__(source, context, flow=flow, node=self._replay_node, calls=calls)
         self._requests = [request for held in context.restored for request in held.requests]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, WaitingSplits
+from headwater.core.epoch import AlignmentMode, Barrier, EpochState, Failing, InFlight, WaitingSplits
 from headwater.core.jsons import JsonValue
-from headwater.core.split import SplitRange
+from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.state_parts import WaitingQueue
 
 
@@ -33,6 +33,8 @@ class EpochTask:
         waiting: found splits that no task has begun with, for this task.
         least_ready: if the task was given fewer splits than this, so many of those that wait are ready from
             the beginning as make up for it. The others are let in as there is room.
+        failing: those of the splits that failed before and made no progress since.
+        retry_deadline_ms: how long a split may fail, in all epochs together; None for ever.
         events: of the enumerator, for the readers.
         share_scans: keep the rows on this host for other scans of the same epoch.
         tasks: how many the epoch has.
@@ -48,6 +50,8 @@ class EpochTask:
     restored: tuple[tuple[str, int], ...] = ()
     waiting: tuple[WaitingSplits, ...] = ()
     least_ready: int = 0
+    failing: Mapping[SplitPath, Failing] = field(default_factory=dict)
+    retry_deadline_ms: int | None = None
     events: tuple[JsonValue, ...] = ()
     share_scans: bool = False
     tasks: int = 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headwater.core.barrier_reader import EpochRecord, EpochRecords
+from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
@@ -40,6 +41,17 @@ class SplitsDone(PartitionEvent):
     finished: frozenset[SplitPath] = frozenset()
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
     removed: frozenset[SplitPath] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitsFailed(PartitionEvent):
+    """The outside was asked in vain.
+
+    Attributes:
+        failures: see `EpochRecords.failed`.
+    """
+
+    failures: Mapping[SplitPath, TransientSourceError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,8 @@ class PendingFetch:
                 pending.elements.append(Fetched(path, record, size_bytes))
         if fetched.finished or fetched.caught_up:
             pending.elements.append(SplitsDone(fetched.finished, fetched.caught_up))
+        if fetched.failed:
+            pending.elements.append(SplitsFailed(fetched.failed))
         if fetched.events:
             pending.elements.append(SourceEvents(fetched.events))
         return pending

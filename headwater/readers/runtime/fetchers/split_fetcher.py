@@ -219,7 +219,7 @@ class SplitFetcher:
         return True
 
     def _accept(self, fetched: EpochRecords) -> None:
-        named = {*fetched.records, *fetched.finished, *fetched.caught_up}
+        named = {*fetched.records, *fetched.finished, *fetched.caught_up, *fetched.failed}
         self._check(named, fetched)
         self._forget([*fetched.finished, *fetched.caught_up])
         # An empty answer is a turn of all splits: there was nothing. After a wake-up it says nothing.
