@@ -70,7 +70,7 @@ class GrowingList:
 
 @pytest.mark.parametrize("paging", ["page", "offset"])
 @given(data=st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_counted_pages_of_a_list_that_grows_come_once_and_again_the_same(
     paging: str, data: st.DataObject
 ) -> None:
