@@ -17,7 +17,6 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
-from pyspark.sql import SparkSession
 
 import headwater as hw
 
@@ -50,10 +49,7 @@ def is_worth_a_retry(error: BaseException) -> bool:
 
 def main() -> None:
     url = start_service()
-    builder = SparkSession.builder.master("local[2]").appName("async_io_enrich")
-    for key, value in hw.recommended_conf().items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = hw.session("async_io_enrich", master="local[2]")
     orders = spark.range(0, 2_000, 1, 2).selectExpr("id order_id", "id % 50 customer_id")
     metrics = hw.async_io.AsyncMetrics(spark)
     enriched = hw.unordered_wait(

@@ -16,7 +16,6 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
 from redis.asyncio import Redis
 
 import headwater as hw
@@ -73,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url", help="for example redis://localhost:6379")
     args = parser.parse_args()
-    spark = SparkSession.builder.master("local[2]").appName("async_io_redis_cache").getOrCreate()
+    spark = hw.session("async_io_redis_cache", master="local[2]")
     orders = spark.range(0, 2_000, 1, 2).selectExpr("id order_id", "id % 50 customer_id")
     cache = hw.async_io.CacheSettings(key=customer, shared=RedisCache(args.url, "customers", ttl_s=600))
     metrics = hw.async_io.AsyncMetrics(spark)

@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 import headwater as hw
 
 
@@ -25,10 +23,7 @@ def main() -> None:
     args = parser.parse_args()
     Path(args.inbox).mkdir(parents=True, exist_ok=True)
 
-    builder = SparkSession.builder.master("local[*]").appName("files_stream")
-    for key, value in hw.recommended_conf().items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = hw.session("files_stream", master="local[*]")
 
     events = (
         spark.readStream.format("headwater")

@@ -18,10 +18,7 @@ from examples.http_server import Api, serving
 
 
 def main() -> None:
-    builder = SparkSession.builder.master("local[2]").appName("http_stream")
-    for key, value in hw.recommended_conf().items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = hw.session("http_stream", master="local[2]")
 
     api = Api(0, items=2_000, page=100)
     serving(api)

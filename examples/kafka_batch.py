@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import sys
 
-from pyspark.sql import SparkSession
-
 import headwater as hw
 
 
 def main(bootstrap_servers: str, topic: str) -> None:
-    builder = SparkSession.builder.master("local[*]").appName("kafka_batch")
-    for key, value in hw.recommended_conf().items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = hw.session("kafka_batch", master="local[*]")
     records = (
         spark.read.format("headwater")
         .option("source", "kafka")

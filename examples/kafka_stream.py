@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 
-from pyspark.sql import SparkSession
-
 import headwater as hw
 
 
@@ -26,10 +24,7 @@ def main() -> None:
     parser.add_argument("--available-now", action="store_true")
     args = parser.parse_args()
 
-    builder = SparkSession.builder.master("local[*]").appName("kafka_stream")
-    for key, value in hw.recommended_conf().items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = hw.session("kafka_stream", master="local[*]")
     lag = hw.LagListener()
     spark.streams.addListener(lag)
 

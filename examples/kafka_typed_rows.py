@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from pyspark.sql import SparkSession
+import headwater as hw
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("folder")
     args = parser.parse_args()
 
-    spark = SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate()
+    spark = hw.session("kafka_typed_rows", master="local[2]", conf={"spark.log.level": "ERROR"})
     orders = (
         spark.readStream.format("headwater")
         .option("source", "kafka")

@@ -73,4 +73,4 @@ def main(spark: SparkSession) -> None:
 
 
 if __name__ == "__main__":
-    main(SparkSession.builder.master("local[2]").config("spark.log.level", "ERROR").getOrCreate())
+    main(hw.session("outbox_source", master="local[2]", conf={"spark.log.level": "ERROR"}))

@@ -114,4 +114,4 @@ def main(spark: SparkSession, conninfo: str) -> None:
 
 if __name__ == "__main__":
     master = sys.argv[2] if len(sys.argv) > 2 else "local[2]"
-    main(SparkSession.builder.master(master).config("spark.log.level", "ERROR").getOrCreate(), sys.argv[1])
+    main(hw.session("postgres_source", master=master, conf={"spark.log.level": "ERROR"}), sys.argv[1])

@@ -71,4 +71,4 @@ def main(spark: SparkSession) -> None:
 
 if __name__ == "__main__":
     master = sys.argv[1] if len(sys.argv) > 1 else "local[2]"
-    main(SparkSession.builder.master(master).config("spark.log.level", "ERROR").getOrCreate())
+    main(hw.session("sqlite_source", master=master, conf={"spark.log.level": "ERROR"}))

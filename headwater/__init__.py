@@ -18,6 +18,7 @@ and such a process must load only what its step needs (``tests/test_cold_start.p
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
     from headwater.connector.spark.register import register
+    from headwater.connector.spark.session import configure, session
     from headwater.core.abilities import (
         Acknowledges,
         EstimatesSizes,
@@ -62,6 +64,7 @@ __all__ = [
     "TransientSourceError",
     "__version__",
     "async_io",
+    "configure",
     "contracts",
     "decode",
     "errors",
@@ -72,6 +75,7 @@ __all__ = [
     "recommended_conf",
     "recommended_environment",
     "register",
+    "session",
     "split_failures",
     "testing",
     "unordered_wait",
@@ -86,6 +90,7 @@ _HOMES = {
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),
     "headwater.connector.spark.register": ("register",),
+    "headwater.connector.spark.session": ("configure", "session"),
     "headwater.core.abilities": (
         "Acknowledges",
         "EstimatesSizes",
@@ -111,8 +116,23 @@ if not TYPE_CHECKING:  # with it, type checkers would accept any name
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
         globals()[name] = value
+        _check_python()
         return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _check_python() -> None:
+    """Warn once if the Spark that runs here starts another Python than this one. Starts nothing itself.
+
+    When this package is imported, and when a name of it is first used: by then the session has been made. Not
+    in a worker, a planner or a source runner: none of them has a Spark of its own.
+    """
+    context = sys.modules.get("pyspark.core.context")
+    if context is not None and context.SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public one
+        importlib.import_module("headwater.connector.spark.pythons").warn_of_other_python()
+
+
+_check_python()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_json
 
 import headwater as hw
@@ -19,15 +18,8 @@ def main() -> None:
     parser.add_argument("folder")
     args = parser.parse_args()
 
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("headwater demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "ERROR")
-    )
-    for key, value in hw.recommended_conf().items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    conf = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+    spark = hw.session("headwater demo", master="local[2]", conf=conf)
 
     orders = (
         spark.readStream.format("headwater")

@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-import headwater as hw
 from local_kafka import LocalKafka
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,8 +112,7 @@ class Driver:
             str(folder),
         ]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        python = {"PYSPARK_PYTHON": sys.executable} | hw.recommended_environment()
-        environment = {**os.environ, **python, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment = {**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
         self._process = subprocess.Popen(
             command,
             env=environment,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from headwater.connector.commands.compile_kernels import add_compile
 from headwater.connector.commands.convert import add_convert
+from headwater.connector.commands.doctor import add_doctor
 from headwater.connector.commands.new_source import add_new_source
 from headwater.connector.commands.peek import add_peek
 
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("headwater", description="FLIP-27 sources for Apache Spark, in Python.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_compile(commands)
+    add_doctor(commands)
     add_new_source(commands)
     add_peek(commands)
     checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
