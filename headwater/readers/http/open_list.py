@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from headwater.core.errors import CorruptRecordError, DataLossError
+from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.pages import HttpPage
-from headwater.readers.http.paging import CircleGuard, NextPage, PageLink
+from headwater.readers.http.paging import CircleGuard, PageLink
 from headwater.readers.http.settings import Paging
 
 MOST_LEFT_OUT: Final = 10
@@ -58,6 +58,11 @@ class OpenList:
         return PageLink(self.ask.url, self.ask.cursor)
 
     @property
+    def is_second_reading(self) -> bool:
+        """Whether the epoch was read before."""
+        return self.stop is not None
+
+    @property
     def left_out(self) -> tuple[tuple[int, str], ...]:
         """The pages that were left out in this epoch."""
         return (*self.at.skipped, *self.pending)
@@ -100,26 +105,6 @@ class OpenList:
         self.ask = self.at.place
         self.is_confirming = True
         return True
-
-
-def checked(current: OpenList, page: HttpPage, following: NextPage) -> NextPage:
-    """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.
-
-    Raises:
-        CorruptRecordError: pages lead in a circle.
-    """
-    link = following.link
-    if link == current.asked:
-        if not page.items:
-            return NextPage(None)
-        raise CorruptRecordError(
-            "the page names itself as the next one: say with hasMoreField where the end is told",
-            source="http",
-            split=current.ask.url,
-        )
-    if current.kind == "link" and link is not None and not current.guard.passes(link):
-        raise CorruptRecordError("the pages lead in a circle", source="http", split=current.ask.url)
-    return following
 
 
 def rows_to_take(current: OpenList, page: HttpPage) -> range:

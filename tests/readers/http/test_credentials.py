@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,7 @@ import pytest
 from headwater.core.epoch import Barrier
 from headwater.core.errors import AuthenticationError, OptionError
 from headwater.enumerators.http.split import ROOT
-from tests.readers.http.scripted import Scripted, read, run, scripted_server, source, start
-
-
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    with scripted_server() as made:
-        yield made
+from tests.readers.http.scripted import Scripted, read, run, source, start
 
 
 @pytest.mark.parametrize(

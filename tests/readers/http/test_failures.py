@@ -37,12 +37,6 @@ from tests.readers.http.scripted import (
 )
 
 
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    with scripted_server() as made:
-        yield made
-
-
 def _reasons(rows: list[Any]) -> list[str]:
     return [row[4] for row in rows if row[4] is not None]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -26,12 +25,6 @@ from tests.readers.http.scripted import (
     source,
     start,
 )
-
-
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    with scripted_server() as made:
-        yield made
 
 
 def test_items_pass_as_they_were_sent(server: Scripted) -> None:

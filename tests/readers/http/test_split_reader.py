@@ -35,7 +35,7 @@ from headwater.readers.http.pace import Pace
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from local_kafka_tls import TlsFiles, make_certificates
-from tests.readers.http.scripted import Scripted, ScriptedHandler, read, run, scripted_server, source, start
+from tests.readers.http.scripted import Scripted, ScriptedHandler, read, run, source, start
 
 
 @pytest.fixture
@@ -45,12 +45,6 @@ def api() -> Iterator[Api]:
     yield made
     made.shutdown()
     made.server_close()
-
-
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    with scripted_server() as made:
-        yield made
 
 
 def one_fetch(url: str, clock: ManualClock | None = None, **settings: Any) -> Any:

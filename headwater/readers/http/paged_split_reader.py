@@ -1,0 +1,242 @@
+"""What all readers of a REST API share: turns, the rate, and what becomes of an answer."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Generic, Protocol, TypeVar
+
+from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
+from headwater.core.clock import Clock
+from headwater.core.errors import CorruptRecordError, TransientSourceError
+from headwater.core.jsons import JsonValue
+from headwater.core.retry import Backoff, Retry
+from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.http.split import HttpSplit
+from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.pace import Pace
+from headwater.readers.http.pages import HttpPage
+from headwater.readers.http.paging import CircleGuard, NextPage, PageLink, next_page
+from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.statuses import action_of, refusal, wait_ms
+from headwater.readers.http.urls import origin, without_parameters
+
+log = logging.getLogger(__name__)
+
+_IDLE_MS: Final = 100
+_MOST_WAIT_MS: Final = 5_000
+"""The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""
+_SHOWN: Final = 500
+
+
+class OpenPages(Protocol):
+    """A split while a task reads it."""
+
+    @property
+    def split(self) -> HttpSplit:
+        """Which."""
+
+    @property
+    def asked(self) -> PageLink:
+        """The page to ask for."""
+
+    @property
+    def guard(self) -> CircleGuard:
+        """Notices pages that lead in a circle."""
+
+    @property
+    def is_second_reading(self) -> bool:
+        """Whether pages were asked for before, in this epoch: they must be there, and bring the same."""
+
+
+OpenT = TypeVar("OpenT", bound=OpenPages)
+
+
+class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT]):
+    """The splits that it was given take turns, a page each.
+
+    It never asks faster than the rate, nor before the server says that it may. A wake-up ends every wait.
+
+    Args:
+        settings: what the user says.
+        clock: time.
+        pace: of the task.
+    """
+
+    def __init__(self, settings: HttpSettings, clock: Clock, pace: Pace) -> None:
+        self._settings = settings
+        self._open: dict[SplitPath, OpenT] = {}
+        self._clock = clock
+        self._client = HttpClient(settings)
+        self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
+        self._woken = threading.Event()
+        self._pace = pace
+        self._turn_ms: float | None = None
+        self._not_before_ms: float = clock.monotonic_ms()
+
+    @abstractmethod
+    def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenT:
+        """Begin with a split. Opens nothing outside."""
+
+    @abstractmethod
+    def _without_request(self, current: OpenT) -> EpochRecords | None:
+        """Return what comes next where no page is asked for; None if one is to be."""
+
+    @abstractmethod
+    def _read(self, current: OpenT, answer: HttpResponse) -> EpochRecords:
+        """Return what is in the page that was asked for.
+
+        Raises:
+            CorruptRecordError: it cannot be read.
+        """
+
+    @abstractmethod
+    def _leave_out(self, current: OpenT, reason: str) -> EpochRecords:
+        """Go on behind a page that cannot be read."""
+
+    @abstractmethod
+    def _end(self, current: OpenT) -> EpochRecords:
+        """End where no page says so, because a status does."""
+
+    def handle_splits_changes(self, added: Sequence[SplitRange[HttpSplit, JsonValue]]) -> None:
+        self._open.update((piece.split.path, self._opened(piece)) for piece in added)
+
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
+        for path in removed:
+            self._open.pop(path, None)
+
+    def fetch(self) -> EpochRecords:
+        try:
+            return self._fetch()
+        finally:
+            # A wake-up is for the fetch that it finds: the next one is a turn of its own.
+            self._woken.clear()
+
+    def wake_up(self) -> None:
+        # In this order: the fetch whose request is broken off sees why.
+        self._woken.set()
+        self._client.interrupt()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _fetch(self) -> EpochRecords:
+        if not self._open:
+            self._clock.wait(self._woken, _IDLE_MS)
+            return EpochRecords()
+        # The one that waited longest.
+        current = next(iter(self._open.values()))
+        known = self._without_request(current)
+        if known is None and self._wait_for_turn():
+            return EpochRecords()
+        path = current.split.path
+        if path in self._open:
+            # What goes on stands behind the others.
+            self._open[path] = self._open.pop(path)
+        if known is not None:
+            return known
+        self._turn_ms = None
+        try:
+            return self._ask(current)
+        except TransientSourceError as error:
+            # After a wake-up the failure is our own: it has broken off the request.
+            if self._woken.is_set():
+                return EpochRecords()
+            self._hold_back(self._retry.failed(error))
+            return EpochRecords(failed={current.split.path: error})
+
+    def _wait_for_turn(self) -> bool:
+        """Wait until a request may be made; return whether a wake-up came first."""
+        now_ms = self._clock.monotonic_ms()
+        # After a wake-up the turn is still this reader's.
+        self._turn_ms = self._pace.take(now_ms) if self._turn_ms is None else self._turn_ms
+        left_ms = math.ceil(max(self._turn_ms, self._not_before_ms) - now_ms)
+        return self._clock.wait(self._woken, left_ms) if left_ms > 0 else self._woken.is_set()
+
+    def _hold_back(self, wait_ms: float) -> None:
+        """Make no request for so long."""
+        self._not_before_ms = max(self._not_before_ms, self._clock.monotonic_ms() + wait_ms)
+
+    def _ask(self, current: OpenT) -> EpochRecords:
+        """Ask for a page, and do with the answer what its status says.
+
+        Raises:
+            TransientSourceError: it is to be asked again.
+        """
+        asked = current.asked
+        answer = self._client.ask(asked.url, asked.cursor)
+        action = action_of(answer, self._settings)
+        if action == "retry":
+            pause_ms = wait_ms(answer)
+            if pause_ms is not None:
+                return self._leave_alone(current, pause_ms)
+            raise TransientSourceError(refusal(answer).message, source="http", split=answer.url)
+        self._retry.succeeded()
+        if action == "fail":
+            raise refusal(answer)
+        if action == "read":
+            try:
+                return self._read(current, answer)
+            except CorruptRecordError as error:
+                if self._settings.bad_pages == "fail":
+                    raise CorruptRecordError(
+                        f"{error.message}; option badPages=skip or column lets a query go on",
+                        source="http",
+                        split=answer.url,
+                    ) from error
+                reason = error.message
+        else:
+            reason = f"HTTP {answer.status}"
+        if current.is_second_reading:
+            raise TransientSourceError(
+                f"the page was read when the epoch was read first, and now cannot: {reason}",
+                source="http",
+                split=answer.url,
+            )
+        if action == "finish":
+            return self._end(current)
+        shown = answer.body[:_SHOWN].decode(errors="replace")
+        reason = f"{answer.url}: {reason}: {shown}"
+        log.warning("left out a page: %s", reason)
+        return self._leave_out(current, reason)
+
+    def _leave_alone(self, current: OpenT, pause_ms: int) -> EpochRecords:
+        """Obey a server that asks to be left alone for so long."""
+        if pause_ms > _MOST_WAIT_MS and self._settings.follows_growth and not current.is_second_reading:
+            del self._open[current.split.path]
+            return EpochRecords(caught_up={current.split.path: pause_ms})
+        self._hold_back(pause_ms)
+        return EpochRecords()
+
+    def _following(self, current: OpenT, page: HttpPage, answer: HttpResponse) -> NextPage:
+        """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.
+
+        Raises:
+            CorruptRecordError: the link leads nowhere, or in a circle.
+        """
+        paging = self._settings.paging
+        following = next_page(current.asked, page, answer, paging)
+        if following.link is None:
+            return following
+        link = PageLink(self._without_secrets(following.link.url), following.link.cursor)
+        if link == current.asked:
+            if not page.items:
+                return NextPage(None)
+            raise CorruptRecordError(
+                "the page names itself as the next one: say with hasMoreField where the end is told",
+                source="http",
+                split=current.asked.url,
+            )
+        if paging.kind == "link" and not current.guard.passes(link):
+            raise CorruptRecordError("the pages lead in a circle", source="http", split=current.asked.url)
+        return replace(following, link=link)
+
+    def _without_secrets(self, url: str) -> str:
+        """Return a link as it may be kept: many APIs repeat in it what they were asked with."""
+        if origin(url) not in self._settings.origins:
+            return url
+        return without_parameters(url, self._settings.credentials.parameters)
