@@ -100,3 +100,25 @@ def sequence(at: int, end: int) -> int:
     if lead == 0xED and load_byte(at + 1) > 0x9F:
         return -3  # a surrogate
     return size
+
+
+@inlined
+def put_code_point(to: int, code: int) -> int:
+    """Write a character as UTF-8, and return the end."""
+    if code < 0x80:
+        store_byte(to, code)
+        return to + 1
+    if code < 0x800:
+        store_byte(to, 0xC0 | code >> 6)
+        store_byte(to + 1, 0x80 | code & 0x3F)
+        return to + 2
+    if code < 0x10000:
+        store_byte(to, 0xE0 | code >> 12)
+        store_byte(to + 1, 0x80 | code >> 6 & 0x3F)
+        store_byte(to + 2, 0x80 | code & 0x3F)
+        return to + 3
+    store_byte(to, 0xF0 | code >> 18)
+    store_byte(to + 1, 0x80 | code >> 12 & 0x3F)
+    store_byte(to + 2, 0x80 | code >> 6 & 0x3F)
+    store_byte(to + 3, 0x80 | code & 0x3F)
+    return to + 4

@@ -47,7 +47,7 @@ from headwater.readers.formats.csv.layout import (
 from headwater.readers.formats.kernel_columns import get, put
 from headwater.readers.formats.table_layout import STATE_STOP
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte, store_int64
-from headwater.readers.kernels.utf8 import sequence
+from headwater.readers.kernels.utf8 import put_code_point, sequence
 
 LINE_FEED = 10
 SPACE_CHARACTER = 32
@@ -130,23 +130,10 @@ def append(state: int, character: int) -> None:
 @called
 def put_character(to: int, character: int) -> int:
     """Write a character, and return its end."""
-    if character < 0x80 or character >= WRONG_BYTE:
+    if character >= WRONG_BYTE:
         store_byte(to, character)
         return to + 1
-    if character < 0x800:
-        store_byte(to, 0xC0 | character >> 6)
-        store_byte(to + 1, 0x80 | character & 0x3F)
-        return to + 2
-    if character < 0x10000:
-        store_byte(to, 0xE0 | character >> 12)
-        store_byte(to + 1, 0x80 | character >> 6 & 0x3F)
-        store_byte(to + 2, 0x80 | character & 0x3F)
-        return to + 3
-    store_byte(to, 0xF0 | character >> 18)
-    store_byte(to + 1, 0x80 | character >> 12 & 0x3F)
-    store_byte(to + 2, 0x80 | character >> 6 & 0x3F)
-    store_byte(to + 3, 0x80 | character & 0x3F)
-    return to + 4
+    return put_code_point(to, character)
 
 
 @called

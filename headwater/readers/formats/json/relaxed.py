@@ -39,8 +39,9 @@ from headwater.readers.formats.json.scanner import (
     peek,
     skip_special,
 )
-from headwater.readers.formats.json.text import put_code_point, put_escape
+from headwater.readers.formats.json.text import put_escape
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte
+from headwater.readers.kernels.utf8 import put_code_point
 
 _ERROR = 1
 """A control character: nowhere JSON."""

@@ -35,33 +35,11 @@ from headwater.readers.kernels.memory import (
     store_byte,
     trailing_zeros,
 )
-from headwater.readers.kernels.utf8 import is_utf8, put_utf8
+from headwater.readers.kernels.utf8 import is_utf8, put_code_point, put_utf8
 
 TEXT_GROWTH = 4
 """What `put_text` and `put_compact` write is at most so many times as long, and `TEXT_SPARE` longer."""
 TEXT_SPARE = 64
-
-
-@inlined
-def put_code_point(to: int, code: int) -> int:
-    """Write a character as UTF-8, and return the end."""
-    if code < 0x80:
-        store_byte(to, code)
-        return to + 1
-    if code < 0x800:
-        store_byte(to, 0xC0 | code >> 6)
-        store_byte(to + 1, 0x80 | code & 63)
-        return to + 2
-    if code < 0x10000:
-        store_byte(to, 0xE0 | code >> 12)
-        store_byte(to + 1, 0x80 | code >> 6 & 63)
-        store_byte(to + 2, 0x80 | code & 63)
-        return to + 3
-    store_byte(to, 0xF0 | code >> 18)
-    store_byte(to + 1, 0x80 | code >> 12 & 63)
-    store_byte(to + 2, 0x80 | code >> 6 & 63)
-    store_byte(to + 3, 0x80 | code & 63)
-    return to + 4
 
 
 @inlined
