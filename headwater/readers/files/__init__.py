@@ -9,7 +9,7 @@ In reading order:
 - ``values``, ``corrupt``: text to values, and lines that cannot be read.
 - ``text_format``, ``csv_format``, ``json_format``: formats of lines.
 - ``pruning``: filters that Spark pushes down.
-- ``columnar_formats``, ``avro_format``: formats that say what they hold.
+- ``columnar_formats``, ``orc_format``, ``avro_format``: formats that say what they hold.
 - ``rows``: columns of the file, of its path, and about it, put together.
 - ``split_reader``: the two halves of the reader: ranges to blocks, and blocks to rows.
 - ``inference``: a schema for files whose user gave none.

@@ -26,7 +26,7 @@ FORMATS = {
     "csv": ("csv_format", "CsvFormat"),
     "feather": ("columnar_formats", "ArrowFormat"),
     "json": ("json_format", "JsonFormat"),
-    "orc": ("columnar_formats", "OrcFormat"),
+    "orc": ("orc_format", "OrcFormat"),
     "parquet": ("parquet_format", "ParquetFormat"),
     "text": ("text_format", "TextFormat"),
 }

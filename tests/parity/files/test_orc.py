@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -59,3 +63,107 @@ def test_damaged_files_fail_or_are_skipped(parity: FilesParity, rng: random.Rand
         for each in parity.same(reading("orc", "c bigint"), files[1:], one_by_one=True)
     )
     parity.same(reading("orc", "c bigint", ignoreCorruptFiles="true"), files)
+
+
+TIMES = (
+    *(
+        "1970-01-01 00:00:00",
+        "2024-07-03 10:46:40.123456",
+        "1969-12-31 23:59:59.999999",
+        "1901-02-03 04:05:06",
+    ),
+    *("2014-12-31 23:30:00", "2015-01-01 00:00:00", "2024-03-10 07:30:00", "2262-01-01 00:00:00"),
+    # Fractions on both sides of the epoch, by UTC and by other clocks.
+    *("1969-12-31 23:59:58.5", "1969-12-31 20:00:00.25", "1970-01-01 04:59:59.5", "1969-12-31 18:30:00.0005"),
+    *(
+        "1970-01-01 00:00:00.5",
+        "1970-01-01 05:00:00.5",
+        "1969-12-31 18:29:59.5",
+        "1965-01-01 00:00:00.000001",
+    ),
+    # The hour that New York's clocks go through twice.
+    *("2024-11-03 05:30:00", "2024-11-03 06:30:00", "2024-11-03 05:59:59.5", "2024-11-03 07:00:00"),
+)
+
+
+@contextmanager
+def java_zone(parity: FilesParity, name: str) -> Iterator[None]:
+    """Let the JVM of Spark be in another time zone."""
+    jvm: Any = parity.spark._jvm
+    zones = jvm.java.util.TimeZone
+    before = zones.getDefault()
+    zones.setDefault(zones.getTimeZone(name))
+    try:
+        yield
+    finally:
+        zones.setDefault(before)
+
+
+def written_in(parity: FilesParity, zone: str, folder: Path, *, compression: str = "zstd") -> bytes:
+    """Return a file that Spark has written, by the clock of a zone."""
+    values = ", ".join(f"(timestamp'{time} UTC', array(timestamp'{time} UTC'))" for time in TIMES)
+    frame = parity.spark.sql(f"select * from values {values} t(c, l)").coalesce(1)
+    with java_zone(parity, zone):
+        frame.write.option("compression", compression).orc(str(folder / zone))
+    (file,) = (folder / zone).glob("*.orc")
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("zone", "compression"),
+    [
+        *(("UTC", "zstd"), ("America/New_York", "snappy")),
+        *(
+            pytest.param(zone, compression, marks=pytest.mark.long)
+            for zone in ("America/New_York", "Asia/Kolkata", "GMT+01:30", "Australia/Lord_Howe")
+            for compression in ("zlib", "lz4", "zstd", "none")
+        ),
+    ],
+)
+def test_times_are_those_that_were_written_where_sparks_clock_is_the_writers(
+    parity: FilesParity, zone: str, compression: str, tmp_path: Path
+) -> None:
+    content = written_in(parity, zone, tmp_path, compression=compression)
+    with java_zone(parity, zone):
+        (rows,) = parity.same(reading("orc"), [content])
+    assert not isinstance(rows, Failed)
+    assert len(rows) == len(TIMES)
+
+
+def test_times_of_another_zone_differ(parity: FilesParity, tmp_path: Path) -> None:
+    content = written_in(parity, "America/New_York", tmp_path)
+    with java_zone(parity, "UTC"):
+        sparks, ours = parity.differs("ORC timestamps of another zone", reading("orc"), content)
+    with java_zone(parity, "America/New_York"):
+        (written,) = parity.same(reading("orc"), [content])
+    assert ours == written
+    assert not isinstance(sparks, Failed)
+    assert sparks[0] == (-5 * 3_600_000_000, [-5 * 3_600_000_000])
+
+
+@pytest.mark.parametrize("time", ["9999-12-31 00:00:00", "1582-10-20 00:00:00"])
+def test_times_that_nanoseconds_do_not_reach_differ(parity: FilesParity, time: str, tmp_path: Path) -> None:
+    parity.spark.sql(f"select timestamp'{time} UTC' c").write.orc(str(tmp_path / "t"))
+    (file,) = (tmp_path / "t").glob("*.orc")
+    _, ours = parity.differs("ORC timestamps outside of 1677 to 2262", reading("orc"), file.read_bytes())
+    assert isinstance(ours, Failed)
+    assert re.search("timestamps from 1677 to 2262 only .stripe 1 of 1.*leave the column out", ours.said)
+
+
+def test_files_compressed_by_lzo_differ(parity: FilesParity, tmp_path: Path) -> None:
+    columns = [f"id column_{at}" for at in range(50)]
+    parity.spark.range(0, 9, 1, 1).selectExpr(*columns).write.option("compression", "lzo").orc(
+        str(tmp_path / "t")
+    )
+    (file,) = (tmp_path / "t").glob("*.orc")
+    _, ours = parity.differs("ORC compressed by LZO", reading("orc"), file.read_bytes())
+    assert isinstance(ours, Failed)
+    assert "compressed by lzo" in ours.said
+
+
+def test_times_with_and_without_a_zone_are_read_as_in_spark(parity: FilesParity, tmp_path: Path) -> None:
+    content = written_in(parity, "America/New_York", tmp_path)
+    with java_zone(parity, "America/New_York"):
+        parity.same(reading("orc", "c timestamp_ntz"), [content])
+    parity.same(reading("orc", "c timestamp_ntz"), [file_of(c=pa.array([0, 1_500_000], pa.timestamp("us")))])
+    parity.same(reading("orc"), [file_of(c=pa.array([0, 1_500_000], pa.timestamp("us", "UTC")))])

@@ -21,7 +21,7 @@ from headwater.readers.files.file_format import make_format
 from headwater.readers.files.settings import ReadSettings
 from headwater.readers.files.split_reader import FilesRecordEmitter, FilesSplitReader
 
-__all__ = ["infer", "read", "settings"]
+__all__ = ["infer", "read", "read_batches", "settings"]
 
 
 def settings(
@@ -38,13 +38,18 @@ def settings(
 
 def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dict[str, Any]]:
     """Return the rows of a file that is read in ranges with these borders, if it can be split."""
+    return [row for batch in read_batches(path, how, borders) for row in batch.to_pylist()]
+
+
+def read_batches(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[pa.RecordBatch]:
+    """Return the same as it comes."""
     (page,) = LocalLister(SelectedPath(str(path)), str(path)).pages()
     if not page:
         return []
     split = FileSplit("0", page[0])
     size = page[0].size_bytes
     inner = borders if make_format(how).is_splittable(page[0].url) else ()
-    rows: list[dict[str, Any]] = []
+    found: list[pa.RecordBatch] = []
     for start, stop in pairwise(sorted({0, size, *(at for at in inner if at < size)})):
         emitter = FilesRecordEmitter(how)
         piece = SplitRange(split, start, stop)
@@ -54,11 +59,10 @@ def read(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> list[dic
             reader.handle_splits_changes([piece])
             while not finished:
                 fetched = reader.fetch()
-                blocks = [block for found in fetched.records.values() for block in found]
-                batches = [batch for block in blocks for batch in emitter.emit(block, state)]
-                rows += [row for batch in batches for row in batch.to_pylist()]
+                blocks = [block for records in fetched.records.values() for block in records]
+                found += [batch for block in blocks for batch in emitter.emit(block, state)]
                 finished = fetched.finished
-    return rows
+    return found
 
 
 def infer(path: Path, how: ReadSettings) -> pa.Schema:

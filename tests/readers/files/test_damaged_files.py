@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import random
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pyarrow as pa
@@ -13,7 +15,7 @@ import pytest
 from pyarrow import orc
 
 from headwater.core.errors import CorruptRecordError
-from tests.readers.files.reading import infer, read, settings
+from tests.readers.files.reading import infer, read, read_batches, settings
 
 ROWS = pa.table({"a": pa.array(range(500)), "b": [i / 7 for i in range(500)], "c": [[i] for i in range(500)]})
 MUTATIONS = 60
@@ -73,3 +75,47 @@ def test_a_mutated_file_is_skipped_from_the_damage_on(kind: str, tmp_path: Path)
     for _ in range(MUTATIONS // 3):
         path.write_bytes(mutated(good, rng))
         assert len(read(path, settings(kind, schema, ignore_corrupt=True))) >= 0
+
+
+def orc_content(rng: random.Random) -> bytes:
+    """Return a file of ORC with all of its encodings."""
+    rows = 60
+    texts = [f"x{at % 7}" for at in range(rows)]
+    columns: dict[str, Any] = {
+        "long": pa.array(range(rows)),
+        "double": [at / 7 for at in range(rows)],
+        "list": [[at] for at in range(rows)],
+        "text": texts,
+        "time": pa.array([at * 1_000_000 for at in range(rows)], pa.timestamp("us")),
+        "day": pa.array(range(rows), pa.date32()),
+        "decimal": pa.array([Decimal(at) for at in range(rows)], pa.decimal128(30, 2)),
+        "map": pa.array([[(text, 1)] for text in texts], pa.map_(pa.string(), pa.int32())),
+        "struct": [{"x": at, "y": str(at) if at % 3 else None} for at in range(rows)],
+        "boolean": [at % 3 == 0 for at in range(rows)],
+        "byte": pa.array([at % 100 for at in range(rows)], pa.int8()),
+    }
+    compression: Any = rng.choice(["uncompressed", "zlib", "snappy", "zstd", "lz4"])
+    out = io.BytesIO()
+    orc.write_table(
+        pa.table(columns), out, compression=compression, dictionary_key_size_threshold=rng.choice([0.0, 1.0])
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "count", [100, pytest.param(20_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+)
+def test_no_mutated_file_of_orc_ends_this_process(count: int, tmp_path: Path, rng: random.Random) -> None:
+    path = tmp_path / "f"
+    read_whole = 0
+    named: set[str | None] = set()
+    for _ in range(count):
+        path.write_bytes(mutated(orc_content(rng), rng))
+        try:
+            schema = infer(path, settings("orc", pa.schema([])))
+            batches = read_batches(path, settings("orc", schema))
+            read_whole += sum(batch.num_rows for batch in batches) == 60
+        except CorruptRecordError as error:
+            named.add(error.split)
+    assert named == {f"file://{path}"}
+    assert read_whole

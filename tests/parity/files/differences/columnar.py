@@ -31,6 +31,24 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the file",
         Reason.JVM,
     ),
+    "ORC timestamps of another zone": Difference(
+        "A timestamp in ORC was written where the clock was in another time zone than that of Spark's JVM.",
+        "takes the zone of its JVM: the time is as much later or earlier as the clocks differ",
+        "the time that was written, wherever it is read",
+        Reason.JVM,
+    ),
+    "ORC timestamps outside of 1677 to 2262": Difference(
+        "A timestamp in ORC lies before 1677 or behind 2262.",
+        "reads it",
+        "fails, and names file and stripe",
+        Reason.REFUSED,
+    ),
+    "ORC compressed by LZO": Difference(
+        "An ORC file is compressed by LZO.",
+        "reads it",
+        "fails, and names file and compression",
+        Reason.REFUSED,
+    ),
     "times of Avro as days": Difference(
         "A timestamp of Avro is read as `date`.",
         "divides it by the milliseconds of a day, whatever its unit is",

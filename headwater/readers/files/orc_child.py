@@ -1,0 +1,97 @@
+"""The process that decodes ORC: pyarrow's C++ library ends a process that gives it certain damaged files.
+
+``python -m headwater.readers.files.orc_child FOLDER``, started by `orc_process`. It knows no file system:
+bytes of the file come through the pipe on which it is asked. It ends when that is closed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import IO, Any, Final
+
+import pyarrow as pa
+from pyarrow import orc
+
+from headwater.readers.files.orc_messages import NUMBER, RANGE, OrcMessage, receive, send
+
+_BATCH_ROWS: Final = 32_768
+
+
+class _AskedFile(io.RawIOBase):
+    """A file whose bytes the reader has. One owner, one thread."""
+
+    def __init__(self, size: int, asked: IO[bytes], answers: IO[bytes]) -> None:
+        self._size = size
+        self._asked = asked
+        self._answers = answers
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = begin + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1) -> Any:
+        left = max(self._size - self._at, 0)
+        count = left if size is None or size < 0 else min(size, left)
+        if count == 0:
+            return b""
+        send(self._answers, OrcMessage.READ, RANGE.pack(self._at, count))
+        _, content = receive(self._asked)
+        self._at += content.size
+        return content
+
+
+def main() -> None:
+    """Answer until nobody asks any more. Then remove the folder of time zones that the reader has made."""
+    # Whatever a library prints must not get between the messages.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    asked = os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+    source: Any = None
+    while True:
+        try:
+            message, content = receive(asked)
+        except EOFError:
+            break
+        try:
+            if message is OrcMessage.OPEN:
+                (size,) = NUMBER.unpack(content)
+                source = orc.ORCFile(pa.PythonFile(_AskedFile(size, asked, answers), "r"))
+                assert all(source.schema.names)  # each is text
+                send(answers, OrcMessage.FILE, NUMBER.pack(source.nstripes) + source.schema.serialize())
+            else:
+                number, columns = json.loads(content.to_pybytes())
+                for rows in _parts(source.read_stripe(number, columns=columns)):
+                    send(answers, OrcMessage.ROWS, rows)
+                send(answers, OrcMessage.END)
+        except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+            if isinstance(error, BrokenPipeError):
+                break
+            send(answers, OrcMessage.FAILED, str(error).encode())
+    # The reader is gone, and cannot remove it.
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
+    """Yield a stripe in slices, so that the reader has one of them in memory at a time."""
+    for offset in range(0, batch.num_rows, _BATCH_ROWS):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch.slice(offset, _BATCH_ROWS))
+        yield sink.getvalue()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""ORC: stripes as batches, decoded by a process that a damaged file may end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
+from headwater.core.imports import importing
+from headwater.enumerators.files.split import FileStatus
+from headwater.readers.files.arrow_types import orc_conversion, spark_type
+from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
+from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors, shares
+from headwater.readers.files.file_format import FileBlock
+from headwater.readers.files.orc_messages import NUMBER, OrcMessage
+from headwater.readers.files.orc_process import OrcProcess, OrcProcessEndedError, orc_process
+from headwater.readers.files.orc_tail import OrcTail
+from headwater.readers.files.rebase import Rebase
+from headwater.readers.files.rebase_modes import RebaseModes
+
+_MODES: Final = RebaseModes("LEGACY")
+"""ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
+_COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
+_UTC: Final = frozenset({"", "GMT", "UTC", "Etc/UTC", "Z"})
+
+
+class OrcFormat(ColumnarFormat):
+    """A range reads the stripes that it has a share in, by their number."""
+
+    def blocks(
+        self, file: Any, status: FileStatus, start: int, stop: int, columns: pa.Schema
+    ) -> Iterator[FileBlock]:
+        with orc_process() as process:
+            source = _OrcFile(process, file, status)
+            stripes = list(shares(source.stripes, status.size_bytes, start, stop))
+            if not stripes:
+                return
+            with named_errors(status, "orc"):
+                found = _named(source.schema, columns)
+                rebase = Rebase.of(status.url, source.schema.metadata, _MODES)
+
+            @cache
+            def plan_of(zone: str) -> ColumnPlan:
+                offset = _offset_of(zone)
+
+                def convert(kind: Any, wanted: Any, _at: int) -> ColumnConversion:
+                    return orc_conversion(kind, wanted, rebase, offset)
+
+                return ColumnPlan(found, columns, lambda _name: convert)
+
+            spelled = dict(zip(source.schema.names, found.names, strict=True))
+            for at, number in stripes:
+                with named_errors(status, "orc"):
+                    plan = plan_of(source.zone_of(number))
+                # With no column one is read all the same, so that the number of rows is known.
+                read = [name for name in spelled if spelled[name] in plan.names] or source.schema.names[:1]
+                for part in source.rows(number, read):
+                    with named_errors(status, "orc"):
+                        batch = plan.converted(
+                            part.rename_columns([spelled[name] for name in part.schema.names])
+                        )
+                    yield FileBlock(batch, at, at)
+
+    def infer(self, file: Any, status: FileStatus) -> pa.Schema:
+        with orc_process() as process:
+            schema = _OrcFile(process, file, status).schema
+            return pa.schema([pa.field(field.name, _spark_type(field)) for field in schema])
+
+
+class _OrcFile:
+    """An ORC file that a process has opened. It ends before the process is lent to somebody else.
+
+    Attributes:
+        schema: the columns of the file.
+        stripes: how many there are.
+
+    Raises:
+        CorruptRecordError: this is no ORC file, or a damaged one.
+    """
+
+    def __init__(self, process: OrcProcess, file: Any, status: FileStatus) -> None:
+        self._process = process
+        self._file = file
+        self._status = status
+        with self._damage("its end"):
+            process.ask(OrcMessage.OPEN, NUMBER.pack(status.size_bytes))
+            ((_, content),) = process.answers(file)
+            self._tail = OrcTail(file, status.size_bytes)
+        (self.stripes,) = NUMBER.unpack(content[: NUMBER.size])
+        self.schema = pa.ipc.read_schema(content[NUMBER.size :])
+
+    def zone_of(self, stripe: int) -> str:
+        """Return the time zone of a stripe's writer, which the process knows from now on."""
+        with self._damage(self._name(stripe)):
+            zone = self._tail.writer_zone(stripe)
+            self._process.know_zone(zone or "GMT")
+        return zone
+
+    def rows(self, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of a stripe, a part of it at a time."""
+        with self._damage(self._name(stripe)):
+            self._process.ask(OrcMessage.STRIPE, json.dumps([stripe, columns]).encode())
+            for message, content in self._process.answers(self._file):
+                if message is OrcMessage.ROWS:
+                    yield from pa.ipc.open_stream(content)
+
+    def _name(self, stripe: int) -> str:
+        return f"stripe {stripe + 1} of {self.stripes}"
+
+    @contextmanager
+    def _damage(self, where: str) -> Iterator[None]:
+        """Name file, part and byte in what is wrong with it."""
+        try:
+            yield
+        except OrcProcessEndedError as error:
+            raise self._error(error, where, self._kind_of(error)) from error
+        except ValueError as error:
+            raise self._error(error, where, CorruptRecordError) from error
+
+    def _kind_of(self, error: OrcProcessEndedError) -> type[SourceError]:
+        if error.is_of_the_file:
+            return CorruptRecordError
+        return TransientSourceError if error.is_by_signal else SourceError
+
+    def _error(self, error: Exception, where: str, kind: type[SourceError]) -> SourceError:
+        said = str(error)
+        if kind is not CorruptRecordError:
+            message = f"{where} was not read: {said}"
+        elif "out of range for nanosecond" in said:
+            message = (
+                f"ORC is read with timestamps from 1677 to 2262 only ({where}): {said}; leave the column "
+                "out, or write Parquet or Avro"
+            )
+        else:
+            message = f"this is no orc file, or a damaged one ({where}): {said}"
+        return kind(message, source="files", split=self._status.url, position=self._process.last_read)
+
+
+def _named(found: pa.Schema, columns: pa.Schema) -> pa.Schema:
+    """Return a file's columns with names: those of the schema at their places, if it has none.
+
+    Old versions of Hive wrote none; then columns go by their places, as in Spark.
+
+    Raises:
+        UnfitTypeError: a file without names has more columns than the schema.
+    """
+    both = (found.names, columns.names)
+    without = [bool(names) and all(name.startswith("_col") for name in names) for names in both]
+    if without != [True, False]:
+        return found
+    if len(found.names) > len(columns.names):
+        raise UnfitTypeError(
+            f"the file has {len(found.names)} columns without names, and the schema {len(columns.names)}"
+        )
+    names = columns.names[: len(found.names)]
+    return pa.schema([field.with_name(name) for field, name in zip(found, names, strict=True)])
+
+
+def _spark_type(field: pa.Field[Any]) -> pa.DataType:
+    """Return the type that Spark infers. It notes which longs are times without a zone."""
+    note = (field.metadata or {}).get(b"spark.sql.catalyst.type")
+    return pa.timestamp("us") if note == b"timestamp_ntz" else spark_type(field.type)
+
+
+def _offset_of(zone: str) -> int:
+    """Return how many microseconds a zone was ahead of UTC where timestamps are counted from.
+
+    Raises:
+        UnfitTypeError: there is no such zone.
+        MissingDependencyError: a library that knows zones is not installed.
+    """
+    if zone in _UTC:
+        return 0
+    with importing("ORC that was written by the clock of a time zone", extra="formats"):
+        from headwater.readers.formats.json.zones import zone_of
+    known = zone_of(zone)
+    if known is None:
+        raise UnfitTypeError(f"its writer's time zone is {zone!r}, which is not known here")
+    offset = _COUNTED_FROM.replace(tzinfo=known).utcoffset() or timedelta()
+    return offset // timedelta(microseconds=1)

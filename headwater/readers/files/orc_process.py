@@ -1,0 +1,193 @@
+"""ORC files decoded by another process, so that a damaged file ends that one and not the worker."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+import pyarrow as pa
+
+from headwater.readers.files.orc_messages import RANGE, OrcMessage, receive, send
+
+_OF_THE_FILE: Final = frozenset(
+    {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
+)
+"""By these a decoder ends itself. Others come from outside, as SIGKILL does where memory is short."""
+_PIPE_BYTES: Final = 1 << 20
+_ZONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_+-]*(/[A-Za-z0-9][A-Za-z0-9:_+-]*)*")
+_MOST_ZONE_NAME: Final = 100
+
+
+def _zone_of_utc() -> bytes:
+    """Return a file of a time zone that is UTC, in the layout of RFC 8536, version 2."""
+    head = b"TZif2" + bytes(15) + struct.pack(">6l", 0, 0, 0, 0, 1, 4)
+    data = struct.pack(">lbb", 0, 0, 0) + b"UTC\0"
+    return head + data + head + data + b"\nUTC0\n"
+
+
+class OrcProcess:
+    """A process that decodes one file after the other. One owner at a time, one thread.
+
+    To its C++ library every time zone is UTC. So it counts a timestamp from the beginning of 2015 in UTC,
+    where the writer did by its own clock, and makes no other change: its own would lose an hour of a year.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        """The process that has started it: in a copy of that one it is somebody else's."""
+        # Removed by whichever of the two processes ends the other.
+        self._zones = Path(tempfile.mkdtemp(prefix="headwater-orc-"))
+        # A worker's modules may come from places that Spark has added.
+        modules = os.pathsep.join(path for path in sys.path if path)
+        self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
+            [sys.executable, "-m", "headwater.readers.files.orc_child", str(self._zones)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            # What Spark sends to all processes of a worker would end it before it has removed the folder.
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": modules, "TZDIR": str(self._zones)},
+        )
+        self._questions: IO[bytes] = _pipe(self._process.stdin)
+        self._answers: IO[bytes] = _pipe(self._process.stdout)
+        set_size = getattr(fcntl, "F_SETPIPE_SZ", None)
+        if set_size is not None:
+            with suppress(OSError):  # more than this user may have
+                fcntl.fcntl(self._answers, set_size, _PIPE_BYTES)
+        self.is_idle = True
+        """Whether all of the last answer was taken."""
+        self.last_read = 0
+        """Where the bytes of the file begin that it has read last."""
+        self.know_zone("GMT")
+
+    def know_zone(self, name: str) -> None:
+        """Let the process know a time zone, before it reads a stripe with times of it.
+
+        Raises:
+            ValueError: this is no name of one.
+        """
+        if len(name) > _MOST_ZONE_NAME or not _ZONE_NAME.fullmatch(name):
+            raise ValueError(f"there is no time zone {name!r}")
+        file = self._zones / name
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(_zone_of_utc())
+
+    def ask(self, question: OrcMessage, content: bytes) -> None:
+        """Ask for a file or a stripe. All of `answers` has to be taken before the next question.
+
+        Raises:
+            OrcProcessEndedError: the process has ended.
+        """
+        self.is_idle = False
+        self._send(question, content)
+
+    def answers(self, file: Any) -> Iterator[tuple[OrcMessage, pa.Buffer]]:
+        """Yield what answers the question, up to its end. The process reads the file through this one.
+
+        Raises:
+            OrcProcessEndedError: the process has ended.
+            pa.ArrowInvalid: the file cannot be read.
+            OSError: what the file system says.
+        """
+        while not self.is_idle:
+            try:
+                message, content = receive(self._answers)
+            except EOFError:
+                raise OrcProcessEndedError(self._process.wait()) from None
+            if message is OrcMessage.READ:
+                self.last_read, size = RANGE.unpack(content)
+                file.seek(self.last_read)
+                self._send(OrcMessage.BYTES, file.read(size))
+                continue
+            self.is_idle = message is not OrcMessage.ROWS
+            if message is OrcMessage.FAILED:
+                raise pa.ArrowInvalid(content.to_pybytes().decode())
+            yield message, content
+
+    def _send(self, message: OrcMessage, content: bytes) -> None:
+        try:
+            send(self._questions, message, content)
+        except BrokenPipeError:
+            raise OrcProcessEndedError(self._process.wait()) from None
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        self._questions.close()
+        self._answers.close()
+        shutil.rmtree(self._zones, ignore_errors=True)
+
+
+class OrcProcessEndedError(Exception):
+    """The process has ended while it was asked.
+
+    Args:
+        code: the signal that has ended it, below 0; otherwise its exit code.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"the process that decodes ORC ended with {_ending(code)}")
+        self.is_of_the_file = -code in _OF_THE_FILE
+        """Whether what it decoded has ended it."""
+        self.is_by_signal = code < 0
+
+
+def _ending(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None, "both are pipes"
+    return pipe
+
+
+_idle: list[OrcProcess] = []
+_lock = threading.Lock()
+"""Threads of one worker may take a process, and give one back, at once."""
+
+
+@contextmanager
+def orc_process() -> Iterator[OrcProcess]:
+    """Lend a process, which is kept for the next file if nobody waits for an answer of it any more.
+
+    Raises:
+        OSError: none can be started.
+    """
+    with _lock:
+        # A process that was copied by fork does not own those of the first one.
+        _idle[:] = [process for process in _idle if process.owner == os.getpid()]
+        found = _idle.pop() if _idle else None
+    process = found or OrcProcess()
+    try:
+        yield process
+    finally:
+        with _lock:
+            kept = process.is_idle and not _idle
+            if kept:
+                _idle.append(process)
+        if not kept:
+            process.close()
+
+
+@atexit.register
+def _close_idle() -> None:
+    while _idle:
+        _idle.pop().close()
