@@ -62,7 +62,6 @@ from headwater.readers.formats.csv.reader import (
     length,
     option,
     skip_blanks,
-    skip_until,
 )
 from headwater.readers.formats.kernel_columns import get, put
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte
@@ -90,7 +89,7 @@ def exact_record(state: int) -> int:
         if get(reader, CHARACTER) == option(state, OPTION_COMMENT):
             if get(state, STREAM) == 0:
                 return int64(NOTHING)
-            skip_until(state, int64(LINE_FEED), int64(LINE_FEED))
+            _skip_line(state)
             # What stands in a comment says nothing about how the input ends.
             put(reader, CHARACTER, option(state, OPTION_COMMENT))
             continue
@@ -159,6 +158,17 @@ def _is_line_end(state: int, character: int, following: int, end: int) -> bool:
         return False
     two = option(state, OPTION_LINE_END_TWO)
     return two == 0 or (following < end and character_at(following, end)[0] == two)
+
+
+@called
+def _skip_line(state: int) -> None:
+    """Pass by everything up to a line separator, or the end. A line feed that is none ends no comment."""
+    reader = get(state, READER)
+    end = get(state, END)
+    while advance(state):
+        character, size = character_at(get(reader, HERE), end)
+        if _is_line_end(state, character, get(reader, HERE) + size, end):
+            return
 
 
 @inlined

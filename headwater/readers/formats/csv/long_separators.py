@@ -14,6 +14,8 @@ from __future__ import annotations
 from headwater.readers.formats.csv.layout import (
     AT,
     CHARACTER,
+    CHARACTERS,
+    FATAL,
     HANDLING_RAISE_ERROR,
     MATCHED,
     NORMALIZE,
@@ -28,7 +30,7 @@ from headwater.readers.formats.csv.layout import (
     OPTION_TRAILING,
     PREVIOUS,
     READER,
-    SPACE,
+    TEXT_END,
     TRIM,
     UNESCAPED,
     VALUE_AT,
@@ -36,7 +38,7 @@ from headwater.readers.formats.csv.layout import (
 from headwater.readers.formats.csv.quoted import (
     AGAIN,
     DONE,
-    more_behind_quotes,
+    more_behind_blanks,
     quote_or_escape,
     quoted_value,
     unescaped_quote,
@@ -242,22 +244,35 @@ def _quoted(state: int) -> bool:
 
 @called
 def _behind_quotes(state: int) -> bool:
+    """Read on behind the closing quote: white space is left out, unless more than that follows.
+
+    Parts of a separator in it are not white space, even if they consist of it: they come behind the value.
+    """
     reader = get(state, READER)
     if get(reader, CHARACTER) == LINE_FEED or get(reader, CHARACTER) > SPACE_CHARACTER:
         return True
     found = _separator(state, int64(1))
     if found != NO:
         return found == YES
-    put(reader, SPACE, get(state, AT) - 1)
-    while get(reader, CHARACTER) <= SPACE_CHARACTER:
-        if not advance(state):
-            return False
-        if get(reader, CHARACTER) == LINE_FEED:
-            return True
-        found = _separator(state, int64(1))
-        if found != NO:
-            return found == YES
-    if option(state, OPTION_HANDLING) == HANDLING_RAISE_ERROR:
-        return True
-    more_behind_quotes(state)
+    end = get(reader, TEXT_END)
+    count = get(reader, CHARACTERS)
+    fatal = get(state, FATAL)
+    append(state, option(state, OPTION_QUOTE))
+    going = True
+    ended = False
+    while going and not ended and get(reader, CHARACTER) <= SPACE_CHARACTER:
+        append(state, get(reader, CHARACTER))
+        going = advance(state)
+        if going and get(reader, CHARACTER) != LINE_FEED:
+            found = _separator(state, int64(1))
+            going = found != ENDED
+            ended = found == YES
+        else:
+            ended = True
+    if ended or not going or option(state, OPTION_HANDLING) == HANDLING_RAISE_ERROR:
+        put(reader, TEXT_END, end)
+        put(reader, CHARACTERS, count)
+        put(state, FATAL, fatal)
+        return going
+    more_behind_blanks(state)
     return quoted_value(state)

@@ -167,13 +167,20 @@ def _behind_quotes(state: int, separator: int) -> int:
 def more_behind_quotes(state: int) -> int:
     """Take back the closing quote and the white space behind it: they belong to the value."""
     reader = get(state, READER)
-    character = get(reader, CHARACTER)
     append(state, option(state, OPTION_QUOTE))
     at = get(reader, SPACE)
     end = get(state, AT)
     while at < end and load_byte(at) <= SPACE_CHARACTER:
         append(state, load_byte(at))
         at += 1
+    return more_behind_blanks(state)
+
+
+@inlined
+def more_behind_blanks(state: int) -> int:
+    """Take the character in hand for a part of the value, which goes on behind its closing quote."""
+    reader = get(state, READER)
+    character = get(reader, CHARACTER)
     quote_like = character == option(state, OPTION_QUOTE) or character == option(state, OPTION_ESCAPE)
     if until_separator(state) or not quote_like:
         append(state, character)
