@@ -63,6 +63,7 @@ class Logs:
     away: dict[str, int] = field(default_factory=dict)
     completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
     returned: list[NumberSplit] = field(default_factory=list)
+    released: list[Mapping[SplitPath, int]] = field(default_factory=list)
     events: list[JsonValue] = field(default_factory=list)
     to_send: list[tuple[SplitPath, JsonValue]] = field(default_factory=list)
     backwards: bool = False
@@ -176,6 +177,9 @@ class LogSource(BarrierSource[NumberSplit, int]):
 
     def is_before(self, position: int, other: int) -> bool:
         return position < other
+
+    def release_before(self, folder: str, positions: Mapping[SplitPath, int]) -> None:
+        self.outside.released.append(dict(positions))
 
 
 class PlainReading:

@@ -70,7 +70,7 @@ FOR_USERS = {
     "send_event_to_source_reader",
 }
 AT_EXIT = {"close_shared_functions"}
-OF_THE_RUNTIME = {"on_end_of_partition", "view_after"}
+OF_THE_RUNTIME = {"on_end_of_partition"}
 """Halves of contracts: a partition that ends counts as aligned; a segment log is read after a checkpoint."""
 
 

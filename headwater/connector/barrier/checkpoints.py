@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from headwater.connector.barrier.offsets import EpochId
 from headwater.core.clock import Clock
@@ -166,10 +166,12 @@ class CheckpointCoordinator:
             self._prune_segments(epoch.query)
         return old
 
-    def oldest_starts(self, query: str) -> JsonObject:
-        """Return where the splits of the oldest epoch begin that is kept."""
-        starts: JsonObject = self._record_of(self.epochs(query)[0]).get("starts", {})
-        return starts
+    def oldest_starts(self, query: str) -> list[JsonObject]:
+        """Return where the splits of the oldest epoch begin that is kept.
+
+        After a checkpoint was rolled back there are two epochs of one number, and both count.
+        """
+        return [record.get("starts", {}) for record in self._oldest(query)]
 
     def _prune_segments(self, query: str) -> None:
         """Delete the segments of found splits that no kept epoch names.
@@ -177,19 +179,19 @@ class CheckpointCoordinator:
         What waited before the oldest kept epoch is named by it; what was found in it or later stays.
         """
         folder = f"{query}/{SPLITS_FOLDER}"
-        kept = self.epochs(query)
-        oldest = kept[0].number
-        # After a checkpoint was rolled back there are two epochs of one number: both are needed.
-        records = [self._record_of(epoch) for epoch in kept if epoch.number == oldest]
-        named = {segment for record in records for segment in record.get("segments", ())}
+        oldest = self.epochs(query)[0].number
+        named = {segment for record in self._oldest(query) for segment in record.get("segments", ())}
         for segment in self._store.list(folder):
             if epoch_of(segment) < oldest and segment not in named:
                 self._store.delete(f"{folder}/{segment}")
 
-    def _record_of(self, epoch: EpochId) -> dict[str, Any]:
-        """Return what was written when an epoch was opened; nothing if that is gone."""
-        opened = self._store.get(f"{epoch.folder}/{_OPENED}")
-        return {} if opened is None else cast("dict[str, Any]", json.loads(opened))
+    def _oldest(self, query: str) -> list[dict[str, Any]]:
+        """Return what was written when the epochs were opened that have the smallest number."""
+        kept = self.epochs(query)
+        opened = (
+            self._store.get(f"{epoch.folder}/{_OPENED}") for epoch in kept if epoch.number == kept[0].number
+        )
+        return [json.loads(record) for record in opened if record is not None]
 
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""

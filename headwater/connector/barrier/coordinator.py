@@ -226,8 +226,12 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         oldest_needed = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
         if checkpoints.prune(before.epoch, oldest_needed):
             query = before.epoch.query
-            kept = flatten(checkpoints.oldest_starts(query), self._source)
-            self._source.release_before(query, kept)
+            oldest: dict[SplitPath, Any] = {}
+            for starts in checkpoints.oldest_starts(query):
+                for path, start in flatten(starts, self._source).items():
+                    if path not in oldest or self._source.is_before(start, oldest[path]):
+                        oldest[path] = start
+            self._source.release_before(query, oldest)
 
     def _coordinator(self) -> CheckpointCoordinator:
         if self._checkpoints is None:

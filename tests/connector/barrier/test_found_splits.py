@@ -12,14 +12,14 @@ import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.sources.http import configure_http
-from headwater.core.epoch import EpochState, FoundSplit, SplitProgress, SplitStatus
+from headwater.core.epoch import EpochState, FoundSplit, InFlight, SplitProgress, SplitStatus
 from headwater.core.errors import StateLocationError
 from headwater.core.jsons import JsonObject, dumps
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.split import HttpSplit, PagePosition
-from headwater.readers.runtime.epoch.manifests import Manifest, encode_manifest
+from headwater.readers.runtime.epoch.manifests import Manifest, decode_manifest, encode_manifest
 from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts, WaitingQueue
 from headwater.readers.runtime.epoch.task import EpochTask
 from headwater.readers.runtime.epoch.task_slot import TaskSlot
@@ -129,6 +129,30 @@ def test_small_pieces_are_merged_and_each_of_their_splits_stays_once() -> None:
     assert sum(len(task.waiting) for task in crawl.tasks()) < 100
     waiting = [split for task in crawl.tasks() for split in crawl.queue(task).take(10_000)]
     assert sorted(split.split.path for split in waiting) == sorted(child(at).split.path for at in found)
+
+
+def test_the_driver_names_rows_in_flight_and_found_splits_and_reads_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crawl = Crawl()
+    crawl.plan()
+    [task] = crawl.tasks()
+    [root] = task.ranges
+    held = InFlight(root.split.path, root.start, b"rows of the epoch")
+    crawl.publish(task, EpochState((SplitProgress(root.split, root.start),), (child(1),), (held,)))
+    read: list[str] = []
+    get = crawl.store.get
+    monkeypatch.setattr(crawl.store, "get", lambda name: read.append(name) or get(name))  # type: ignore[func-returns-value]
+    crawl.plan()
+    assert sum(name.endswith(".manifest") for name in read) == 1
+    assert [name for name in read if ".rows-" in name or "/found/" in name] == []
+    # A task of the next epoch finds the rows.
+    [slot] = [slot for task in crawl.tasks() for slot in task.restored]
+    manifest = TaskSlot(crawl.store, *slot).manifest()
+    assert manifest is not None
+    state = decode_manifest(manifest, crawl.source, "here").state
+    assert state is not None
+    assert StateParts(crawl.source, *slot).rows(state, crawl.store) == (held,)
 
 
 def test_a_segment_that_is_gone_is_an_error_that_says_what_to_restore() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,26 @@ def test_old_epochs_are_pruned_and_the_retained_ones_can_be_rolled_back_to() -> 
     opened = json.loads(query.store._objects[f"{folder}/epoch-0000000004-{query.log[3]['nonce']}/opened"])
     kept = query.store.list(f"{folder}/found")
     assert [name for name in kept if epoch_of(name) < 4] == opened["segments"]
+
+
+def test_what_is_staged_is_released_when_no_kept_epoch_of_any_timeline_begins_before_it() -> None:
+    query = Query(Logs({"a": 60}), retained_epochs=2)
+    for _ in range(4):
+        query.batch()
+    assert query.outside.released == []
+    query.batch()
+    assert query.outside.released == [{("a",): _start(query.log[1])}]
+    # A checkpoint was rolled back: the oldest number that is kept is that of two epochs.
+    opened = {"places": 1, "starts": {"a": 1}, "segments": []}
+    query.store.put(f"{query.log[0]['query']}/epoch-0000000003-zz/opened", json.dumps(opened).encode())
+    query.batch()
+    assert query.outside.released[1:] == [{("a",): 1}]
+    query.batch()
+    assert query.outside.released[2:] == [{("a",): _start(query.log[3])}]
+
+
+def _start(offset: Any) -> int:
+    return int(offset["starts"]["a"])
 
 
 def test_a_pruned_or_lost_epoch_is_an_error_and_nothing_is_read_twice() -> None:

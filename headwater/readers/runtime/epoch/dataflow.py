@@ -20,7 +20,7 @@ from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
-from headwater.readers.runtime.partitions.subpartition import Element
+from headwater.readers.runtime.partitions.subpartition import Element, ResultSubpartitionView
 
 
 class Dataflow:
@@ -61,9 +61,7 @@ class Dataflow:
         )
         # Set by channels, by the trigger and by a fetcher that failed: what the task's thread waits for.
         self._available = threading.Event()
-        self._views = [
-            self.partition.create_view(index, self._available.set) for index in range(len(self.partition))
-        ]
+        self._views: list[ResultSubpartitionView[Fetched]] = []
         self._turn = 0
         self.loop = FeedbackLoop()
         self.trigger = BarrierTrigger(
@@ -81,6 +79,10 @@ class Dataflow:
     def start(self) -> None:
         """Start the fetchers. Once."""
         PROCESS_PARTITIONS.register(self.partition)
+        self._views = [
+            PROCESS_PARTITIONS.create_view(self.partition.partition_id, index, self._available.set)
+            for index in range(len(self.partition))
+        ]
         self.manager.start()
 
     def prepare(self) -> None:

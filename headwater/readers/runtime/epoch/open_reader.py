@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,10 @@ from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
 from headwater.readers.runtime.epoch.state_parts import StateParts
 from headwater.readers.runtime.epoch.task import EpochReading, EpochTask, ReadingContext
-from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, read_file
+from headwater.readers.runtime.partitions.blocking import BlockingResultPartition, view_of_file
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
+from headwater.readers.runtime.partitions.subpartition import PartitionBuffer, ResultSubpartitionView
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,9 @@ def open_epoch_reader(
     if context.stop_at is None:
         reading = FirstReading(of_query, task, context)
         return reading if scans is None else SharingReader(reading, source, scans)
-    rows = None if scans is None else scans.find(source, context.stop_at)
-    if rows is not None:
-        return _SharedReading(rows, context.stop_at)
+    kept = None if scans is None else scans.find(source, context.stop_at)
+    if kept is not None:
+        return _SharedReading(kept, context.stop_at)
     return SecondReading(of_query, task, context)
 
 
@@ -103,14 +104,19 @@ class SharedScans:
 
     def find(
         self, source: Source[Any, Any, Any], state: EpochState
-    ) -> Generator[pa.RecordBatch, None, None] | None:
-        """Return the rows that led to a state, None if no scan on this host has kept them."""
-        file = self.file(source, state)
-        return read_file(file) if file.is_file() else None
+    ) -> ResultSubpartitionView[pa.RecordBatch] | None:
+        """Return a view of the rows that led to a state, None if no scan on this host has kept them."""
+        try:
+            return view_of_file(self.file(source, state))
+        except FileNotFoundError:
+            return None
 
 
 class SharingReader:
     """A reading whose rows are kept for other scans of the same epoch. Keeps the promises of `EpochReading`.
+
+    They are a blocking partition: another scan waits until it is finished, which is before the manifest is
+    published that it waits for (`headwater/readers/runtime/epoch/claims.py`).
 
     If rows cannot be kept (a full disk), they are not shared, and the reading goes on.
 
@@ -151,7 +157,11 @@ class SharingReader:
                 self._scans.prepare()
                 name = ResultPartitionId(f"rows-{self._attempt}", self._attempt)
                 self._partition = BlockingResultPartition(
-                    name, 1, BufferPool(_IN_MEMORY_BYTES), folder=self._scans.folder
+                    name,
+                    1,
+                    BufferPool(_IN_MEMORY_BYTES),
+                    folder=self._scans.folder,
+                    on_consumable=lambda _: self._show(),
                 )
                 PROCESS_PARTITIONS.register(self._partition)
             if self._partition is not None:
@@ -166,12 +176,15 @@ class SharingReader:
         partition = self._partition
         if partition is not None and self._is_whole:
             with suppress(Exception):  # a reader that failed has no state, and nothing to share
-                target = self._scans.file(self._source, self._reader.state())
                 partition.release_memory()
                 partition.finish()
-                # Last: under this name a file is whole.
-                partition.file(0).rename(target)
         self._give_up()
+
+    def _show(self) -> None:
+        """Give the finished partition the name under which other scans find it: then it is whole."""
+        assert self._partition is not None
+        target = self._scans.file(self._source, self._reader.state())
+        self._partition.file(0).rename(target)
 
     def _give_up(self) -> None:
         self._partition = None
@@ -182,15 +195,16 @@ class SharingReader:
 class _SharedReading:
     """Rows that another scan on this host has kept."""
 
-    def __init__(self, rows: Generator[pa.RecordBatch, None, None], state: EpochState) -> None:
-        self._rows = rows
+    def __init__(self, view: ResultSubpartitionView[pa.RecordBatch], state: EpochState) -> None:
+        self._view = view
         self._state = state
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self._rows
+        while isinstance(buffer := self._view.next(), PartitionBuffer):
+            yield buffer.payload
 
     def close(self) -> None:
-        self._rows.close()
+        self._view.release()
 
     def state(self) -> EpochState:
         return self._state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -158,13 +158,13 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
             if self.is_released or not self._is_finished:
                 state = "released" if self.is_released else "not finished"
                 raise ContractError(f"subpartition {self.index} is blocking and {state}: it cannot be read")
+            batch_of: Callable[[int], pa.RecordBatch]
             if self.is_spilled and self._count:
-                # A mapped batch is a view of the file: the rows are loaded when they are read.
-                batches = list(read_file(self.file))
+                batch_of = _mapped(self.file).get_batch
             else:
-                batches = [buffer.payload for buffer in self._buffers]
+                batch_of = [buffer.payload for buffer in self._buffers].__getitem__
         on_available()
-        return BlockingSubpartitionView(self, self._order, batches)
+        return BlockingSubpartitionView(self._order, batch_of, lambda: self.is_released)
 
     def release(self) -> None:
         with self._lock:
@@ -203,34 +203,52 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 
 
 class BlockingSubpartitionView(ResultSubpartitionView[pa.RecordBatch]):
-    """One reading from the first element to the last, in memory or from the mapped file."""
+    """One reading from the first element to the last, in memory or from the mapped file.
 
-    def __init__(self, parent: BlockingSubpartition, order: Order, batches: Sequence[pa.RecordBatch]) -> None:
-        self._parent = parent
+    Args:
+        order: the elements.
+        batch_of: returns a batch by its number.
+        is_released: whether the subpartition is.
+    """
+
+    def __init__(
+        self, order: Order, batch_of: Callable[[int], pa.RecordBatch], is_released: Callable[[], bool]
+    ) -> None:
         self._order = order
-        self._batches = batches
+        self._batch_of: Callable[[int], pa.RecordBatch] | None = batch_of
+        self._parent_is_released = is_released
         self._at = 0
-        self._is_released = False
 
     def next(self) -> Element[pa.RecordBatch] | None:
-        if self._is_released or self._parent.is_released or self._at >= len(self._order):
+        if self._batch_of is None or self._parent_is_released() or self._at >= len(self._order):
             return None
         element = self._order[self._at]
         self._at += 1
         if isinstance(element, PartitionEvent):
             return element
-        batch = self._batches[element]
+        batch = self._batch_of(element)
         # Without a pool: views count no bytes, since any number of them reads the same batch.
         return PartitionBuffer(batch, batch.nbytes, None)
 
     def release(self) -> None:
-        self._is_released = True
-        self._batches = ()
+        # With it the file that it maps.
+        self._batch_of = None
 
 
-def read_file(file: Path) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the batches of a spilled subpartition's file, mapped into memory. In any process of the host."""
-    with pa.memory_map(str(file)) as mapped:
-        reader = pa.ipc.open_file(mapped)
-        for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
+def view_of_file(file: Path) -> BlockingSubpartitionView:
+    """Return a view of a finished subpartition that another process of this host has written.
+
+    It has the buffers and the end; events between them are of the other process only. The file may be deleted
+    while it is read.
+
+    Raises:
+        FileNotFoundError: it was deleted.
+    """
+    reader = _mapped(file)
+    order: Order = [*range(reader.num_record_batches), EndOfPartition()]
+    return BlockingSubpartitionView(order, reader.get_batch, lambda: False)
+
+
+def _mapped(file: Path) -> pa.RecordBatchFileReader:
+    """Open a file whose batches are views of it: rows are loaded when they are read."""
+    return pa.ipc.open_file(pa.memory_map(str(file)))

@@ -17,7 +17,6 @@ from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 
 _TAKEN_OVER = "taken-over"
 _ROWS = "rows"
-_CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,6 @@ class _Record:
     kind: str
     attempt: str
     body: bytes = b""
-    checkpoint: int | None = None
 
     def encode(self) -> bytes:
         # The random id makes every record unlike every other one, also of the same attempt. So a writer that
@@ -35,7 +33,6 @@ class _Record:
         head: JsonObject = {
             "kind": self.kind,
             "attempt": self.attempt,
-            "checkpoint": self.checkpoint,
             "id": uuid.uuid4().hex,
             "bytes": len(self.body),
         }
@@ -46,7 +43,7 @@ class _Record:
         line, _, body = data.partition(b"\n")
         try:
             head: dict[str, Any] = json.loads(line)
-            record = cls(head["kind"], head["attempt"], body, head["checkpoint"])
+            record = cls(head["kind"], head["attempt"], body)
             whole = len(body) == head["bytes"]
         except (ValueError, KeyError, TypeError) as error:
             raise StateLocationError(f"{name} is not a segment that headwater wrote") from error
@@ -59,6 +56,11 @@ class SegmentLog:
     """Numbered segments of Arrow batches in a state store.
 
     Written by one attempt at a time, read by any process at any time.
+
+    A checkpoint marks the log with the number of the next segment, which is the position that its manifest
+    holds. So what came after checkpoint x is what `view_after` shows, the log itself need not know
+    checkpoints, and what lies before the mark of the oldest epoch that is kept is released when a later one
+    completes (`headwater/connector/barrier/coordinator.py`).
 
     Every record of the log is put under the next number, if that is absent. So a new attempt that begins with
     `take_over` fences the old one: the old one's next record finds its number taken, or, if that was released
@@ -105,65 +107,29 @@ class SegmentLog:
         """
         return self._put(_Record(_ROWS, self._attempt, write_batches(batches)))
 
-    def mark(self, checkpoint: int) -> int:
-        """Write that all before belongs to checkpoints up to this one, and return the number of the mark.
-
-        Raises:
-            FencedError: another attempt took over.
-        """
-        return self._put(_Record(_CHECKPOINT, self._attempt, checkpoint=checkpoint))
-
     def end(self) -> int:
         """Return the number behind the last record."""
         numbers = _numbers(self._store, self._folder)
         return numbers[-1] + 1 if numbers else 0
 
-    def view_after(self, checkpoint: int | None) -> SegmentLogView:
-        """Return a view of everything after the mark of a checkpoint.
+    def view_after(self, mark: int, until: int | None = None) -> SegmentLogView:
+        """Return a view of what came after a checkpoint.
 
         Args:
-            checkpoint: which; None for everything there is.
-
-        Raises:
-            ContractError: the checkpoint has no mark: it was never marked, or is released.
-        """
-        if checkpoint is None:
-            return self.view(0)
-        marked = self._number_of(checkpoint)
-        if marked is None:
-            raise ContractError(
-                f"segment log {self._folder} has nothing after checkpoint {checkpoint}: it was never marked, "
-                "or is released"
-            )
-        return self.view(marked + 1)
-
-    def view(self, first: int, stop: int | None = None) -> SegmentLogView:
-        """Return a view of segments.
-
-        Args:
-            first: the number of the first one.
-            stop: the number behind the last one, when all before it are known to be there; None for as far as
+            mark: of the checkpoint; 0 for all that there is.
+            until: the mark of a later checkpoint: all before it is known to be there. None for as far as
                 there are any.
         """
-        return SegmentLogView(self._store, self._folder, first, stop)
+        return SegmentLogView(self._store, self._folder, mark, until)
 
-    def notify_checkpoint_complete(self, checkpoint: int) -> None:
-        """Release what lies before the mark of a complete checkpoint. Idempotent.
+    def release_before(self, mark: int) -> None:
+        """Delete what came before the oldest checkpoint that is kept. Idempotent.
 
-        No view is opened after an earlier checkpoint again.
-        """
-        marked = self._number_of(checkpoint)
-        if marked is not None:
-            self.release_before(marked)
-
-    def release_before(self, number: int) -> None:
-        """Delete the records before a number. Idempotent.
-
-        The first ones go first, so that a crash in between leaves no gap. The very last record stays: from an
-        empty log a fenced attempt could go on writing.
+        The first records go first, so that a crash in between leaves no gap. The very last record stays: from
+        an empty log a fenced attempt could go on writing.
         """
         for released in _numbers(self._store, self._folder)[:-1]:
-            if released < number:
+            if released < mark:
                 self._store.delete(self._name(released))
 
     def _put(self, record: _Record) -> int:
@@ -186,13 +152,6 @@ class SegmentLog:
             )
         self._next = number + 1
         return number
-
-    def _number_of(self, checkpoint: int) -> int | None:
-        for number in reversed(_numbers(self._store, self._folder)):
-            data = self._store.get(self._name(number))
-            if data is not None and _Record.decode(data, self._name(number)).checkpoint == checkpoint:
-                return number
-        return None
 
     def _name(self, number: int) -> str:
         return _name(self._folder, number)

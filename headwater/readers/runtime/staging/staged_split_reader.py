@@ -114,7 +114,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
     def _read_log(self, piece: SplitRange[Any, int]) -> Iterator[EpochRecords]:
         """Yield what the log holds, up to where the first reading came."""
         path = piece.split.path
-        view = segment_log(self._staging, path, "reader").view(piece.start, piece.stop)
+        view = segment_log(self._staging, path, "reader").view_after(piece.start, piece.stop)
         for number, batches in view.segments():
             yield EpochRecords({path: [_record(batches, number + 1)]})
         yield EpochRecords(finished=frozenset([path]))
@@ -126,7 +126,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         end = log.take_over()
         known = RecentKeys(self._staging.remembered_keys)
         known.add(self._last_keys(log, path, end))
-        for number, batches in log.view(start, end).segments():
+        for number, batches in log.view_after(start, end).segments():
             yield EpochRecords({path: [_record(batches, number + 1)]})
         client = self._make_client()
         self._clients[path] = client
@@ -176,7 +176,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         step = _LOOK_BACK
         while end > begin and len(keys) < self._staging.remembered_keys:
             first = max(begin, end - step)
-            batches = log.view(first, end).batches()
+            batches = log.view_after(first, end).batches()
             keys = [
                 key for batch in batches for key in cast("list[bytes | None]", batch.column(_KEY).to_pylist())
             ] + keys

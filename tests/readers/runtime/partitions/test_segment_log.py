@@ -38,17 +38,17 @@ def numbers(batches: list[pa.RecordBatch]) -> list[int]:
 def test_a_consumer_in_another_process_finds_the_log_and_reads_it_in_order() -> None:
     store = MemoryStateStore()
     elsewhere = SegmentLog(store, "log", "reader")
-    assert not list(elsewhere.view_after(None).batches())
+    assert not list(elsewhere.view_after(0).batches())
     log = log_of(store)
     log.append([rows(1), rows(2, 3)])
     log.append([rows(4)])
-    assert numbers(list(elsewhere.view_after(None).batches())) == [1, 2, 3, 4]
+    assert numbers(list(elsewhere.view_after(0).batches())) == [1, 2, 3, 4]
 
 
 def test_a_view_goes_on_with_what_came_meanwhile() -> None:
     log = log_of(MemoryStateStore())
     log.append([rows(1)])
-    view = log.view(0)
+    view = log.view_after(0)
     assert numbers(list(view.batches())) == [1]
     log.append([rows(2)])
     assert numbers(list(view.batches())) == [2]
@@ -56,17 +56,16 @@ def test_a_view_goes_on_with_what_came_meanwhile() -> None:
 
 def test_a_view_opens_after_a_checkpoint_and_what_was_before_is_released_when_the_next_completes() -> None:
     log = log_of(MemoryStateStore())
-    log.append([rows(1)])
-    log.mark(7)
-    log.append([rows(2)])
-    log.mark(8)
+    seventh = log.append([rows(1)]) + 1
+    eighth = log.append([rows(2)]) + 1
     log.append([rows(3)])
-    assert numbers(list(log.view_after(7).batches())) == [2, 3]
-    log.notify_checkpoint_complete(8)
-    log.notify_checkpoint_complete(8)
-    assert numbers(list(log.view_after(8).batches())) == [3]
-    with pytest.raises(ContractError, match="after checkpoint 7"):
-        log.view_after(7)
+    assert numbers(list(log.view_after(seventh).batches())) == [2, 3]
+    assert numbers(list(log.view_after(seventh, eighth).batches())) == [2]
+    log.release_before(eighth)
+    log.release_before(eighth)
+    assert numbers(list(log.view_after(eighth).batches())) == [3]
+    with pytest.raises(StateLocationError, match=f"segment {seventh} of log is gone"):
+        list(log.view_after(seventh).batches())
 
 
 def test_taking_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> None:
@@ -79,7 +78,7 @@ def test_taking_over_fences_the_old_attempt_and_keeps_what_it_wrote() -> None:
     new.append([rows(3)])
     with pytest.raises(FencedError):
         old.append([rows(2)])
-    assert numbers(list(new.view(0).batches())) == [1, 3]
+    assert numbers(list(new.view_after(0).batches())) == [1, 3]
 
 
 def test_a_segment_put_just_before_a_take_over_stays_though_its_writer_is_fenced() -> None:
@@ -97,7 +96,7 @@ def test_a_segment_put_just_before_a_take_over_stays_though_its_writer_is_fenced
     old = log_of(store, "old")
     with pytest.raises(FencedError):
         old.append([rows(1)])
-    assert numbers(list(SegmentLog(store, "log", "reader").view(0, taken[0]).batches())) == [1]
+    assert numbers(list(SegmentLog(store, "log", "reader").view_after(0, taken[0]).batches())) == [1]
 
 
 def test_a_fenced_attempt_stays_fenced_when_all_is_released() -> None:
@@ -120,22 +119,22 @@ def test_a_segment_that_is_cut_short_or_gone_is_an_error() -> None:
     assert whole is not None
     store.put(f"log/{first:012d}", whole[:-1])
     with pytest.raises(StateLocationError, match="cut short"):
-        list(log.view(0).batches())
+        list(log.view_after(0).batches())
     store.put(f"log/{first:012d}", b"something else")
     with pytest.raises(StateLocationError, match="not a segment"):
-        list(log.view(0).batches())
+        list(log.view_after(0).batches())
     store.delete(f"log/{first:012d}")
     with pytest.raises(StateLocationError, match="is gone"):
-        list(log.view(first).batches())
+        list(log.view_after(first).batches())
 
 
 def test_a_range_that_is_not_all_there_is_an_error_and_not_fewer_rows() -> None:
     log = log_of(MemoryStateStore())
     first = log.append([rows(1)])
     log.append([rows(2)])
-    assert numbers(list(log.view(first, first + 2).batches())) == [1, 2]
+    assert numbers(list(log.view_after(first, first + 2).batches())) == [1, 2]
     with pytest.raises(StateLocationError, match=f"segment {first + 2} of log is gone"):
-        list(log.view(first, first + 3).batches())
+        list(log.view_after(first, first + 3).batches())
 
 
 def test_writing_without_having_taken_over_breaks_the_contract() -> None:
@@ -165,26 +164,26 @@ def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_
             except (FencedError, ContractError):
                 pass
         else:
-            gone = set(numbers(list(attempt.view(0).batches())))
+            gone = set(numbers(list(attempt.view_after(0).batches())))
             attempt.release_before(attempt.end())
-            left = set(numbers(list(attempt.view(0).batches())))
+            left = set(numbers(list(attempt.view_after(0).batches())))
             acknowledged = [number for number in acknowledged if number not in gone - left]
-    assert numbers(list(attempts[0].view(0).batches())) == acknowledged
+    assert numbers(list(attempts[0].view_after(0).batches())) == acknowledged
 
 
 def test_a_process_of_its_own_reads_the_log_after_a_checkpoint(tmp_path: Path) -> None:
     log = SegmentLog(LocalStateStore(tmp_path), "log", "writer")
     log.take_over()
-    log.mark(1)
+    mark = log.append([rows(0)]) + 1
     log.append([rows(1, 2), rows(3)])
     program = (
         "import sys; from pathlib import Path; from headwater.core.state_location import LocalStateStore;"
         "from headwater.readers.runtime.partitions.segment_log import SegmentLog;"
         "log = SegmentLog(LocalStateStore(Path(sys.argv[1])), 'log', 'reader');"
-        "print([b.to_pydict()['n'] for b in log.view_after(1).batches()])"
+        "print([b.to_pydict()['n'] for b in log.view_after(int(sys.argv[2])).batches()])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)],
+        [sys.executable, "-c", program, str(tmp_path), str(mark)],
         capture_output=True,
         text=True,
         check=True,
