@@ -79,7 +79,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("wait",),
     ],
     "headwater.connector.sources": [
-        ("configured", "http_options", "source_options"),
+        ("configured", "source_options"),
         ("files", "http", "kafka", "mqtt", "simple"),
         ("user_sources",),
         ("demo",),

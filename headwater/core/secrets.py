@@ -11,6 +11,11 @@ _ENVIRONMENT = "env:"
 _FILE = "file:"
 
 
+def is_elsewhere(written: str) -> bool:
+    """Whether a text says where a secret is, and is not the secret itself."""
+    return written.startswith((_ENVIRONMENT, _FILE))
+
+
 def resolved_secret(written: str, what: str) -> str:
     """Return a secret.
 

@@ -15,7 +15,7 @@ ENTRY_POINTS: Final = "headwater.sources"
 _BUILT_IN = {
     "demo": ("headwater.connector.sources.demo", "configure_demo"),
     "files": ("headwater.connector.sources.files.source", "configure_files"),
-    "http": ("headwater.connector.sources.http", "configure_http"),
+    "http": ("headwater.connector.sources.http.source", "configure_http"),
     "kafka": ("headwater.connector.sources.kafka.source", "configure_kafka"),
     "mqtt": ("headwater.connector.sources.mqtt", "configure_mqtt"),
 }

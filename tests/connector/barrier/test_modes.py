@@ -15,7 +15,7 @@ import pytest
 
 from examples.http_server import Api, serving
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.sources.http import HttpSource, configure_http
+from headwater.connector.sources.http.source import HttpSource, configure_http
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.connector.options import OptionTable
 from headwater.connector.sources.demo import DEMO_OPTIONS
-from headwater.connector.sources.http_options import HTTP_OPTIONS
+from headwater.connector.sources.http.options import HTTP_OPTIONS
 from headwater.connector.sources.mqtt import MQTT_OPTIONS
 
 PAGES = [("demo.md", DEMO_OPTIONS), ("http.md", HTTP_OPTIONS), ("mqtt.md", MQTT_OPTIONS)]

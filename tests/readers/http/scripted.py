@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from headwater.connector.sources.http import HttpSource, configure_http
+from headwater.connector.sources.http.source import HttpSource, configure_http
 from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange

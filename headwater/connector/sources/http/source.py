@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from headwater.connector.barrier.options import epoch_settings
 from headwater.connector.formats.row_decoding import row_decoding
 from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.connector.sources.http_options import (
+from headwater.connector.sources.http.options import (
     CONNECTIONS,
     HTTP_OPTIONS,
     ITEM,
     REQUESTS_PER_SECOND,
     RETRY_DEADLINE,
-    first_pages,
     http_settings,
 )
+from headwater.connector.sources.http.paging_options import first_pages
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock

@@ -1,0 +1,1 @@
+"""The HTTP source: its options, and how it is put together."""
