@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.failures import split_failures
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
     from headwater.connector.formats.row_decoding import decode
-    from headwater.connector.sources.user_sources import options_of
+    from headwater.connector.sources.registry import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
     from headwater.connector.spark.register import register
@@ -86,7 +86,7 @@ _HOMES = {
     "headwater.connector.async_io.failures": ("split_failures",),
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "unordered_wait"),
     "headwater.connector.formats.row_decoding": ("decode",),
-    "headwater.connector.sources.user_sources": ("options_of",),
+    "headwater.connector.sources.registry": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),
     "headwater.connector.spark.register": ("register",),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.patience import PATIENCE_S
 
-__all__ = ["Distributions", "build", "install"]
+__all__ = ["Distributions", "bare_python", "build", "install"]
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = """
@@ -43,17 +43,25 @@ def build(folder: Path) -> Distributions:
 def install(wheel: Path, folder: Path) -> Path:
     """Make a fresh Python with the wheel in it, and return its program.
 
-    It has the libraries of this Python, but not the editable headwater: a ``.pth`` file adds the folder where
-    they lie, and Python reads no further ``.pth`` files there. Nothing is downloaded.
+    Nothing is downloaded.
     """
-    _run(sys.executable, "-m", "venv", "--without-pip", str(folder), cwd=folder.parent)
-    python = folder / "bin" / "python"
-    packages = next(folder.glob("lib/python3.*/site-packages"))
-    (packages / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    python = bare_python(folder)
     pip = (sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check")
     offline = ("--quiet", "--no-index", "--no-deps", "--force-reinstall")
     _run(*pip, "install", *offline, str(wheel), cwd=folder)
     return python
+
+
+def bare_python(folder: Path) -> Path:
+    """Make a fresh Python without headwater, and return its program.
+
+    It has the libraries of this Python, but not the editable headwater: a ``.pth`` file adds the folder where
+    they lie, and Python reads no further ``.pth`` files there.
+    """
+    _run(sys.executable, "-m", "venv", "--without-pip", str(folder), cwd=folder.parent)
+    packages = next(folder.glob("lib/python3.*/site-packages"))
+    (packages / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return folder / "bin" / "python"
 
 
 def _run(*command: str, cwd: Path) -> str:

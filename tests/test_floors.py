@@ -64,7 +64,8 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("epoch",),
     ],
     "headwater.connector": [
-        ("cpus", "options"),
+        ("cpus", "option_display"),
+        ("options",),
         ("coordination", "async_io", "formats", "tls_options"),
         ("planned", "barrier"),
         ("sources",),

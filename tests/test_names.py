@@ -63,6 +63,7 @@ CALLED_BY_SPARK = {
     *("addInPlace", "handleExpiredTimer", "handleInputRows", "init", "zero"),
 }
 FOR_USERS = {
+    "_repr_html_",  # called by notebooks
     "advance",  # of the clock that tests of a source set
     "exponential",  # a way to make a RetryPolicy
     "fail_next",  # of the source in memory, for tests

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, cast
 
+from headwater.connector import option_display
+from headwater.connector.option_display import ShownOption
 from headwater.core.errors import OptionError, nearest
 from headwater.core.source import Boundedness
 
@@ -157,10 +159,14 @@ class OptionTable:
 
     def markdown(self) -> str:
         """Return the table as the docs show it."""
-        rows = [
-            f"| `{row.name}` | {_default(row)} | {_SHOWN_MODE[row.only]} | {row.help} |" for row in self.rows
-        ]
-        return "\n".join(["| option | default | for | meaning |", "|---|---|---|---|", *rows])
+        return option_display.markdown(map(_shown, self.rows))
+
+    def __repr__(self) -> str:
+        return option_display.plain_text(map(_shown, self.rows))
+
+    def _repr_html_(self) -> str:
+        """Return the table as a notebook shows it."""
+        return option_display.html_table(map(_shown, self.rows))
 
     def _row(self, key: str) -> Option[Any]:
         row = self._by_lower.get(key.lower())
@@ -185,6 +191,10 @@ def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
         )
     log.warning("option %r counts only in a stream (spark.readStream); ignored in this batch read", row.name)
     return False
+
+
+def _shown(row: Option[Any]) -> ShownOption:
+    return ShownOption(row.name, _default(row), _SHOWN_MODE[row.only], row.help)
 
 
 def _default(row: Option[Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.sources.registry import source_factory
-from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
+from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of_class
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitRange
@@ -160,7 +160,7 @@ class Subject:
         if isinstance(self.source, str):
             return []
         own = {row.name for row in getattr(self.source, "OPTIONS", ())}
-        return [row for row in options_of(self.source).rows if row.name in own]
+        return [row for row in options_of_class(self.source).rows if row.name in own]
 
     def ranges(self, configured: ConfiguredSource) -> list[SplitRange[Any, Any]]:
         """Return what a batch reads, split by split."""

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+import headwater as hw
 from headwater.connector.options import (
     Option,
     OptionTable,
@@ -67,6 +68,34 @@ def test_a_stream_option_in_a_batch_is_ignored_with_a_warning(caplog: pytest.Log
     with caplog.at_level(logging.WARNING):
         assert TABLE.parse({"minthings": "1"}, BATCH)[MIN_THINGS] is None
     assert "'minThings' counts only in a stream" in caplog.text
+
+
+def test_a_table_shows_itself_at_a_prompt_and_in_a_notebook() -> None:
+    table = hw.options_of("demo")
+    assert "rowsPerSecond (1000)\n    How many orders become visible in a second" in repr(table)
+    assert "maxRowsPerTrigger (stream only)\n" in repr(table)
+    shown = table._repr_html_()
+    assert shown.startswith("<table><tr><th>option</th>")
+    assert '<td style="text-align: left"><code>disorder</code></td>' in shown
+    assert "`" not in shown
+
+
+def test_a_help_text_is_no_html() -> None:
+    table = OptionTable([Option("a", text, None, "Less is `x < y` & <b>more</b>.", required=True)])
+    assert "Less is <code>x &lt; y</code> &amp; &lt;b&gt;more&lt;/b&gt;." in table._repr_html_()
+    assert repr(table).startswith("a (required)\n")
+
+
+@pytest.mark.parametrize("source", ["demo", "files", "http", "kafka", "mqtt"])
+def test_options_are_known_by_the_name_of_the_source(source: str) -> None:
+    table = hw.options_of(source.upper())
+    assert table.rows
+    assert table is hw.options_of(source)
+
+
+def test_options_of_what_is_no_source_are_an_error() -> None:
+    with pytest.raises(OptionError, match="did you mean 'kafka'"):
+        hw.options_of("kafak")
 
 
 def test_what_has_a_prefix_is_left_to_the_source() -> None:

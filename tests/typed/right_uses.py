@@ -115,12 +115,16 @@ class Tail(hw.SimpleSource):
 
 hw.register(spark, Lines)
 table: hw.options.OptionTable = hw.options_of(Lines)
+table = hw.options_of("kafka")
 page: str = table.markdown()
 
 
 # Settings and lag.
 
 conf: dict[str, str] = hw.recommended_conf()
+session: SparkSession = hw.session("app", master="local[2]", conf={"spark.ui.enabled": "false"})
+configured: SparkSession.Builder = hw.configure(SparkSession.builder, parallelism=48)
+hw.register(spark)
 environment: dict[str, str] = hw.recommended_environment(parallelism=48)
 lag: hw.LagListener = hw.LagListener()
 spark.streams.addListener(lag)

@@ -16,9 +16,9 @@ hw.errors.OptionErorr  # attr-defined
 hw.contracts.Sink  # attr-defined
 hw.options.number  # attr-defined
 
-hw.register(spark)  # call-arg
+hw.register()  # call-arg
 hw.register("spark", hw.SimpleSource)  # arg-type
-hw.options_of("kafka")  # arg-type
+hw.options_of(7)  # arg-type
 conf: dict[str, int] = hw.recommended_conf()  # assignment
 hw.recommended_environment("python")  # call-arg, arg-type
 hw.LagListener().queries().total()  # attr-defined

@@ -11,6 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from headwater.connector.sources.registry import is_built_in
+
 _PYPROJECT: Final = """\
 [build-system]
 requires = ["setuptools>=77"]
@@ -125,9 +127,12 @@ def new_source(name: str, parent: Path) -> Path:
         parent: where the folder is made, which gets the same name.
 
     Raises:
-        ValueError: the name is not small letters, digits and hyphens, or means something in Python.
+        ValueError: the name is not small letters, digits and hyphens, means something in Python, or is one of
+            headwater's own sources.
         FileExistsError: there is something of this name already.
     """
+    if is_built_in(name):
+        raise ValueError(f"{name!r} is one of headwater's own sources, which would be read in its place")
     module = name.replace("-", "_")
     if (
         not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from headwater.connector.options import Option, duration_ms, integer
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.connector.sources.user_sources import UserSource, options_of
+from headwater.connector.sources.user_sources import UserSource, options_of_class
 from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads
 from headwater.core.simple_source import NamedSplit, Page, SimpleSource
 from headwater.core.source import Boundedness
@@ -93,7 +93,7 @@ class DemoSource(SimpleSource, Heads, FindsTimestamps, EstimatesSizes):
             yield Page(rows, position)
 
 
-DEMO_OPTIONS: Final = options_of(DemoSource)
+DEMO_OPTIONS: Final = options_of_class(DemoSource)
 """All options of the demo source."""
 
 

@@ -1,23 +1,48 @@
-"""From the ``source`` option to the class that makes the source."""
+"""From the ``source`` option to the class that makes the source, and to its options."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headwater.connector.sources.configured import SourceFactory
 from headwater.core.errors import OptionError, nearest
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from headwater.connector.options import OptionTable
+    from headwater.connector.sources.user_sources import SourceClass, UserSource
+
 ENTRY_POINTS: Final = "headwater.sources"
 """The group of entry points under which packages offer sources."""
 
-_BUILT_IN = {
-    "demo": ("headwater.connector.sources.demo", "configure_demo"),
-    "files": ("headwater.connector.sources.files.source", "configure_files"),
-    "http": ("headwater.connector.sources.http.source", "configure_http"),
-    "kafka": ("headwater.connector.sources.kafka.source", "configure_kafka"),
-    "mqtt": ("headwater.connector.sources.mqtt", "configure_mqtt"),
+
+@dataclass(frozen=True)
+class _BuiltIn:
+    """One of headwater's own sources.
+
+    Attributes:
+        module: which has what makes the source; below this package.
+        factory: its name there.
+        options_module: which has the table of options; below this package.
+        options: its name there.
+    """
+
+    module: str
+    factory: str
+    options_module: str
+    options: str
+
+
+_BUILT_IN: Final = {
+    "demo": _BuiltIn("demo", "configure_demo", "demo", "DEMO_OPTIONS"),
+    "files": _BuiltIn("files.source", "configure_files", "files.options", "FILES_OPTIONS"),
+    "http": _BuiltIn("http.source", "configure_http", "http.options", "HTTP_OPTIONS"),
+    "kafka": _BuiltIn("kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS"),
+    "mqtt": _BuiltIn("mqtt", "configure_mqtt", "mqtt", "MQTT_OPTIONS"),
 }
 
 
@@ -34,19 +59,49 @@ def source_factory(name: str | None) -> SourceFactory:
             no source.
     """
     if not name:
-        raise OptionError(
-            f"is required: .option('source', ...) with one of {', '.join(sorted(_BUILT_IN))}", option="source"
-        )
-    if name.lower() in _BUILT_IN:
-        module, function = _BUILT_IN[name.lower()]
-        factory: SourceFactory = getattr(import_module(module), function)
+        known = ", ".join(_known(_offered()))
+        raise OptionError(f"is required: .option('source', ...) with one of {known}", option="source")
+    built_in = _BUILT_IN.get(name.lower())
+    if built_in is not None:
+        factory: SourceFactory = getattr(_module(built_in.module), built_in.factory)
         return factory
-    from importlib.metadata import entry_points
+    return _user_source(name)
 
-    offered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+
+def is_built_in(name: str) -> bool:
+    """Whether a name is that of one of headwater's own sources."""
+    return name.lower() in _BUILT_IN
+
+
+def options_of(source: SourceClass | str) -> OptionTable:
+    """Return all options of a source.
+
+    In a notebook it shows as a table; ``markdown()`` of it is the table for docs.
+
+    Args:
+        source: what ``.option("source", ...)`` takes, or the class of a source: then its own options, and
+            those that it has by its abilities.
+
+    Raises:
+        OptionError: there is no such source, or the class is none.
+        ContractError: its ``OPTIONS`` are wrong.
+    """
+    from headwater.connector.sources.user_sources import options_of_class
+
+    if not isinstance(source, str):
+        return options_of_class(source)
+    built_in = _BUILT_IN.get(source.lower())
+    if built_in is not None:
+        table: OptionTable = getattr(_module(built_in.options_module), built_in.options)
+        return table
+    return options_of_class(_user_source(source).source)
+
+
+def _user_source(name: str) -> UserSource:
+    offered = _offered()
     target = next((value for offer, value in offered.items() if offer.lower() == name.lower()), name)
     if ":" not in target:
-        known = sorted({*_BUILT_IN, *offered})
+        known = _known(offered)
         near = nearest(name, known)
         hint = (
             f"did you mean {near!r}?"
@@ -57,7 +112,18 @@ def source_factory(name: str | None) -> SourceFactory:
     return _imported(target)
 
 
-def _imported(target: str) -> SourceFactory:
+def _offered() -> dict[str, str]:
+    """Return what installed packages offer: the classes by the names that users write."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+
+
+def _known(offered: dict[str, str]) -> list[str]:
+    return sorted({*_BUILT_IN, *offered})
+
+
+def _imported(target: str) -> UserSource:
     from headwater.connector.sources.user_sources import UserSource
 
     module, _, attribute = target.partition(":")
@@ -70,3 +136,7 @@ def _imported(target: str) -> SourceFactory:
             option="source",
         ) from error
     return UserSource(found)
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"{__package__}.{name}")

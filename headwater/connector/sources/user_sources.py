@@ -49,10 +49,8 @@ SourceClass: TypeAlias = (
 """A class in the small form, or one in the full form (with `FromOptions`) of either mode."""
 
 
-def options_of(source: SourceClass) -> OptionTable:
+def options_of_class(source: SourceClass) -> OptionTable:
     """Return all options of a user's source: its own, and those that it has by its abilities.
-
-    ``markdown()`` of it is the table for its docs.
 
     Raises:
         OptionError: the class is no source.
@@ -91,7 +89,7 @@ class UserSource:
         """
         from headwater.connector.sources.source_options import PUSH_FILTERS, RETRY_DEADLINE
 
-        parsed = options_of(self.source).parse(options, boundedness)
+        parsed = options_of_class(self.source).parse(options, boundedness)
         made = self._make(parsed, boundedness)
         backoff = Backoff(deadline_ms=parsed[RETRY_DEADLINE])
         # A source that takes no filters does not have this option.

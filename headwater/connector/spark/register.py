@@ -1,21 +1,22 @@
-"""``hw.register``: a class of the user as a format of Spark's."""
+"""``hw.register``: formats for one session, headwater's own or a class of the user."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from headwater.connector.sources.configured import SourceFactory
-from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of
+from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of_class
 from headwater.connector.spark.datasource import HeadwaterDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def register(spark: SparkSession, source: SourceClass) -> None:
+def register(spark: SparkSession, source: SourceClass | None = None) -> None:
     """Make a source known to a session: ``format(source.name)`` then reads it, in batches and streams.
 
-    Also over Spark Connect.
+    Also over Spark Connect. Without a source, ``format("headwater")`` itself: where headwater is not
+    installed but comes with the application, so that Spark does not find it by itself (docs/clusters.md).
 
     A class of ``__main__`` or of a notebook's cell is pickled by value: nothing needs to be installed but
     headwater. A class of a module is pickled by its name, so executors must be able to import that module.
@@ -23,20 +24,25 @@ def register(spark: SparkSession, source: SourceClass) -> None:
 
     Args:
         spark: the session.
-        source: a subclass of `SimpleSource`, or of `Source` with ``OPTIONS`` and ``from_options``.
+        source: a subclass of `SimpleSource`, or of `Source` with ``OPTIONS`` and ``from_options``; None for
+            all that ``option("source", ...)`` names.
 
     Raises:
         OptionError: the class is no source.
         ContractError: its ``OPTIONS`` are wrong.
     """
-    options_of(source)
+    if source is None:
+        spark.dataSource.register(HeadwaterDataSource)
+        return
+    options_of_class(source)
+    registered = source
 
     class Registered(HeadwaterDataSource):
         @classmethod
         def name(cls) -> str:
-            return source.name
+            return registered.name
 
         def _factory(self, options: dict[str, Any]) -> SourceFactory:
-            return UserSource(source)
+            return UserSource(registered)
 
     spark.dataSource.register(Registered)

@@ -16,7 +16,7 @@ from headwater.connector.options import Option, integer, text
 from headwater.connector.sources.configured import ConfiguredBarrierSource, ConfiguredPlannedSource
 from headwater.connector.sources.registry import source_factory
 from headwater.connector.sources.simple import BarrierSimpleSource, PlannedSimpleSource
-from headwater.connector.sources.user_sources import UserSource, options_of
+from headwater.connector.sources.user_sources import UserSource, options_of_class
 from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, InfersSchema, PushesFilters
 from headwater.core.errors import ContractError, OptionError
 from headwater.core.jsons import JsonValue
@@ -95,7 +95,7 @@ def test_an_installed_package_offers_sources_by_name(tmp_path: Path, monkeypatch
 
 
 def test_options_are_one_table_with_nearest_names() -> None:
-    table = options_of(LogSource)
+    table = options_of_class(LogSource)
     assert [row.name for row in table.rows][:2] == ["system", "startingTimestamp"]
     assert "| `system` | required | both | The name of a MemorySystem. |" in table.markdown()
     with pytest.raises(OptionError, match=r"option 'sistem'.*did you mean 'system'"):
@@ -116,14 +116,14 @@ def test_options_of_a_source_must_be_options_with_names_of_their_own() -> None:
         (["database"], "must be hw.options.Option, not 'database'"),
     ):
         with pytest.raises(ContractError, match=said):
-            options_of(type("Mine", (LogSource,), {"OPTIONS": options}))
+            options_of_class(type("Mine", (LogSource,), {"OPTIONS": options}))
 
 
 def test_a_class_without_name_or_methods_is_told_so() -> None:
     with pytest.raises(OptionError, match="needs a name"):
-        options_of(type("Mine", (SimpleSource,), {}))
+        options_of_class(type("Mine", (SimpleSource,), {}))
     with pytest.raises(OptionError, match="discover, read is missing"):
-        options_of(type("Mine", (SimpleSource,), {"name": "mine"}))
+        options_of_class(type("Mine", (SimpleSource,), {"name": "mine"}))
 
 
 class FullSource(NumberSource):
