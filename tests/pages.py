@@ -77,6 +77,7 @@ class PageReader(BarrierSplitReader[NumberSplit, JsonValue]):
         self._on_thread()
         for path in removed:
             del self.open[path]
+            self.paused.discard(path)
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         self._on_thread()

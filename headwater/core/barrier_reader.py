@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.epoch import FoundSplit
-from headwater.core.errors import ContractError, TransientSourceError
+from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.reader import RecordsWithSplitIds, SplitReader
 from headwater.core.split import PositionT, SplitPath, SplitT
@@ -92,20 +92,19 @@ class BarrierSplitReader(SplitReader[EpochRecord, SplitT, PositionT]):
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         """Forget splits that are not finished (FLIP-27 ``SplitsRemoval``); does not block.
 
-        Later fetches give nothing of them. When the barrier is due, splits that were fetched from are
-        removed, so that the others get their turn. They may be added again, at another position.
+        Later fetches give nothing of them. They may be added again, at another position, and are not paused
+        then.
         """
 
+    @abstractmethod
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         """Give nothing of the paused splits until they are resumed, where they stopped (FLIP-217).
 
-        Does not block. A path that is not assigned, or just finished, is ignored. A reader need not be able
-        to; one that is not refuses, as the default does.
-
-        Raises:
-            ContractError: this reader cannot pause.
+        Called before each turn: a reader has all splits of its fetcher that are begun, and all but one of
+        them are paused. So both must be cheap, and what a split holds open (a connection, a generator) stays.
+        Does not block. An added split is not paused. A path that is not assigned, or just finished, is
+        ignored.
         """
-        raise ContractError(f"{type(self).__name__} does not implement pause_or_resume_splits")
 
     def handle_source_event(self, event: JsonValue) -> None:
         """Take an event of the enumerator (FLIP-27 ``SourceEvent``).

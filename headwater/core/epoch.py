@@ -73,8 +73,9 @@ class AlignmentMode(enum.Enum):
 class Barrier:
     """Where a task cuts its epoch: at the limit that is reached first.
 
-    Never before every split that is ready was fetched from once. Without any limit the epoch ends when all
-    its splits are caught up or finished, those that were found in it included.
+    Then no further fetch begins, and those that are a split's first in the epoch finish; there is one at
+    least. Splits that had no turn come first in the next epoch. Without any limit the epoch ends when all its
+    splits are caught up or finished, those that were found in it included.
 
     Attributes:
         rows: so many rows were fetched by the task.
@@ -236,7 +237,7 @@ class EpochState:
 
     Attributes:
         progress: every split that the task was given, and those found in this epoch that were begun and are
-            not finished.
+            not finished. In the order in which they are to have their next turns.
         found: the log of the feedback loop: splits found in this epoch, or taken from those that waited, that
             were not begun. Those that were found and finished in this very epoch are nowhere: reading the
             epoch again finds and finishes them again. Empty in a state that is written.
@@ -244,6 +245,7 @@ class EpochState:
         events: source events for the enumerator, in the order in which the reader sent them.
         taken: so many of the splits that waited for this task were taken, from the first one on.
         waiting: where ``found`` is, in a state that is written.
+        unserved: how many of ``progress``, from the first one on, had no turn in this epoch.
     """
 
     progress: tuple[SplitProgress, ...] = ()
@@ -252,6 +254,7 @@ class EpochState:
     events: tuple[JsonValue, ...] = ()
     taken: int = 0
     waiting: tuple[WaitingSplits, ...] = ()
+    unserved: int = 0
 
     def to_json(self, source: Source[Any, Any, Any]) -> JsonObject:
         """Return the state as JSON, its splits through the source's own serializer.
@@ -281,6 +284,7 @@ class EpochState:
             "events": list(self.events),
             "taken": self.taken,
             "waiting": [waiting_to_json(piece) for piece in self.waiting],
+            "unserved": self.unserved,
         }
         stored = (held.stored for held in self.in_flight if held.stored is not None)
         size_bytes = len(dumps(whole)) + sum(rows.stop - rows.first for rows in stored)
@@ -321,6 +325,8 @@ class EpochState:
                 tuple(whole["events"]),
                 whole["taken"] if version > 1 else 0,
                 tuple(waiting_from_json(piece) for piece in (whole["waiting"] if version > 1 else ())),
+                # Manifests that were written before there were turns do not say it.
+                whole.get("unserved", 0),
             )
 
 

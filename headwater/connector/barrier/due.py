@@ -63,12 +63,17 @@ class DueSplits:
         self._poll_at_ms.update(dict.fromkeys(settlement.caught_up, at_ms))
 
     def due(self, live: Iterable[SplitPath], settlement: Settlement | None) -> list[SplitPath]:
-        """Return the splits that an epoch opened now would read, in order."""
+        """Return the splits that an epoch opened now would read, in the order of their turns.
+
+        One that becomes due lines up behind those that had more to read after the last epoch.
+        """
         if self._run_over:
             return []
         waiting = settlement.due_ms if settlement else {}
         now_ms = self._wall_ms()
-        return sorted(path for path in live if waiting.get(path, 0) <= now_ms and self._polled_again(path))
+        ready = {path for path in live if waiting.get(path, 0) <= now_ms and self._polled_again(path)}
+        in_row = [path for path in (settlement.turns if settlement else ()) if path in ready]
+        return in_row + sorted(ready.difference(in_row))
 
     def wait_ms(self, live: Iterable[SplitPath], settlement: Settlement | None) -> int | None:
         """Return how long an AvailableNow run has to wait until a split is due.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import Any
 
 from headwater.connector.barrier.checkpoints import CompletedCheckpoint
@@ -27,6 +28,8 @@ class Settlement:
         caught_up: those that had nothing more.
         failing: those that made no progress since the outside failed.
         due_ms: of those that must not be asked yet, when they may: wall-clock time in ms.
+        turns: those that have more to read, in the order of their next turns. Whatever had no turn in the
+            epoch comes first, then what was found in it, then the others from the one that waited longest.
         not_run: splits whose task was not run: they begin again where they began.
         restored: manifests with rows in flight, to be emitted in the next epoch.
         waiting: found splits that no task has begun with.
@@ -40,6 +43,7 @@ class Settlement:
     caught_up: frozenset[SplitPath]
     failing: Mapping[SplitPath, Failing]
     due_ms: Mapping[SplitPath, int]
+    turns: Sequence[SplitPath]
     not_run: tuple[Split, ...]
     restored: tuple[ManifestRef, ...]
     waiting: tuple[WaitingSplits, ...]
@@ -78,6 +82,7 @@ def settle(
         if manifest.state is None:
             # Nothing of it came to the sink: its splits and the rows that it was to restore wait as before.
             after.not_run += [offset.splits[path] for path in offset.tasks[number]]
+            after.unserved.append(offset.tasks[number])
             after.restored += offset.restored[number]
             after.waiting += offset.waiting[number]
         else:
@@ -94,6 +99,7 @@ def settle(
         caught_up=frozenset(after.caught_up),
         failing=after.failing,
         due_ms=after.due_ms,
+        turns=after.turns(),
         not_run=tuple(after.not_run),
         restored=tuple(sorted(after.restored)),
         waiting=tuple(after.waiting),
@@ -117,6 +123,10 @@ class _StateAfter:
         self.due_ms = dict(offset.due_ms)
         self.failing = dict(offset.failing)
         self.caught_up: set[SplitPath] = set()
+        # Of each task, what has more to read, in the order of its turns.
+        self.unserved: list[Sequence[SplitPath]] = []
+        self._found: list[Sequence[SplitPath]] = []
+        self._served: list[Sequence[SplitPath]] = []
         self.not_run: list[Split] = []
         self.restored: list[ManifestRef] = []
         self.waiting: list[WaitingSplits] = []
@@ -134,6 +144,15 @@ class _StateAfter:
         for found in state.found:
             self._add(found)
         self.events += state.events
+        self.unserved.append(_with_more(state.progress[: state.unserved]))
+        self._found.append([found.split.path for found in state.found])
+        self._served.append(_with_more(state.progress[state.unserved :]))
+
+    def turns(self) -> Sequence[SplitPath]:
+        """Return the order of the next turns: tasks take turns too, as splits were dealt to them."""
+        rows = (self.unserved, self._found, self._served)
+        # A split that two tasks name is one: the first place counts.
+        return list(dict.fromkeys(chain.from_iterable(map(_interleaved, rows))))
 
     def _advance(self, entry: SplitProgress, written_ms: int) -> None:
         path = entry.split.path
@@ -174,3 +193,12 @@ class _StateAfter:
                 f"{self.splits[path]!r}"
             )
         self.positions.setdefault(path, found.start)
+
+
+def _with_more(progress: Iterable[SplitProgress]) -> list[SplitPath]:
+    return [entry.split.path for entry in progress if entry.status is SplitStatus.MORE]
+
+
+def _interleaved(rows: Iterable[Sequence[SplitPath]]) -> list[SplitPath]:
+    """Return the first of each row, then the second of each, and so on."""
+    return [path for column in zip_longest(*rows) for path in column if path is not None]

@@ -57,7 +57,7 @@ OpenT = TypeVar("OpenT", bound=OpenPages)
 
 
 class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT]):
-    """The splits that it was given take turns, a page each.
+    """One request is one turn of a split.
 
     It never asks faster than the rate, nor before the server says that it may. A wake-up ends every wait.
 
@@ -70,6 +70,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
     def __init__(self, settings: HttpSettings, clock: Clock, pace: Pace) -> None:
         self._settings = settings
         self._open: dict[SplitPath, OpenT] = {}
+        self._paused: dict[SplitPath, OpenT] = {}
         self._clock = clock
         self._client = HttpClient(settings)
         self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
@@ -108,6 +109,15 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
             self._open.pop(path, None)
+            self._paused.pop(path, None)
+
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
+        for path in paused:
+            if path in self._open:
+                self._paused[path] = self._open.pop(path)
+        for path in resumed:
+            if path in self._paused:
+                self._open[path] = self._paused.pop(path)
 
     def fetch(self) -> EpochRecords:
         try:

@@ -1,4 +1,4 @@
-"""Reads the splits of a simple source, one after the other, a page a fetch."""
+"""Reads the splits of a simple source, a page a fetch."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from headwater.readers.simple.settings import SimpleReadSettings
 
 _IDLE_MS: Final = 100
 _CLOSE_MS: Final = 5_000
+_MOST_GENERATORS: Final = 32
+"""More are not open at once: each may hold a connection or a file. One that was closed for this begins anew
+at its position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,16 @@ class _PendingStep:
     """A step that the worker thread was asked for.
 
     Attributes:
-        pages: of which split. Until there is an answer only the worker thread may use it.
-        answer: what the step returns.
+        answer: what the step returns. Until it is there only the worker thread may use the split's pages.
         since_ms: when it was asked for.
     """
 
-    pages: SplitPages
     answer: Future[EpochRecord | Ending]
     since_ms: int
 
 
 class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
-    """One split is read as far as it goes before the next is begun: no more than one generator is open.
+    """One page is one turn of a split. One generator runs at a time; those of paused splits stay open.
 
     The user's code runs on a worker thread, so a wake-up ends every fetch, however long that code takes; what
     it yields then comes with a later fetch.
@@ -60,11 +61,13 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         self._settings = settings
         self._clock = clock
         self._open: dict[SplitPath, SplitPages] = {}
-        self._paused: set[SplitPath] = set()
+        self._paused: dict[SplitPath, SplitPages] = {}
+        # Those whose generators are open, from the one that was used longest ago.
+        self._running: dict[SplitPath, SplitPages] = {}
         self._changed = threading.Event()
         self._is_woken = False
         self._worker = WorkerThread(f"headwater-read-{source.name}")
-        self._step: _PendingStep | None = None
+        self._steps: dict[SplitPath, _PendingStep] = {}
         self._retry = Retry(
             Backoff(deadline_ms=settings.retry_deadline_ms), clock, f"reading source {source.name}"
         )
@@ -80,18 +83,24 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
 
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
-            if (pages := self._open.pop(path, None)) is not None:
-                self._close_generator(pages)
+            pages = self._open.pop(path, None) or self._paused.pop(path, None)
+            if pages is not None:
+                self._leave(pages)
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
-        self._paused = (self._paused | set(paused)) - set(resumed)
+        for path in paused:
+            if path in self._open:
+                self._paused[path] = self._open.pop(path)
+        for path in resumed:
+            if path in self._paused:
+                self._open[path] = self._paused.pop(path)
 
     def fetch(self) -> EpochRecords:
-        pages = next((pages for path, pages in self._open.items() if path not in self._paused), None)
+        pages = next(iter(self._open.values()), None)
         if pages is None:
             self._wait(_IDLE_MS)
             return EpochRecords()
-        is_asked = self._step is not None and self._step.pages is pages
+        is_asked = pages.split.path in self._steps
         # In this order: while the worker thread is at a step, the position that is compared here moves.
         if not is_asked and pages.is_at_stop:
             return self._end(pages, None, {})
@@ -101,7 +110,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         answer = self._ask(pages)
         if answer is None:
             return EpochRecords()
-        self._step = None
+        del self._steps[pages.split.path]
         return self._take(pages, answer)
 
     def wake_up(self) -> None:
@@ -110,8 +119,8 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         self._changed.set()
 
     def close(self) -> None:
-        for pages in self._open.values():
-            self._close_generator(pages)
+        for pages in [*self._open.values(), *self._paused.values()]:
+            self._leave(pages)
         self._worker.close(self._close_ms)
 
     def _ask(self, pages: SplitPages) -> Future[EpochRecord | Ending] | None:
@@ -120,11 +129,13 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         Raises:
             ContractError: the source takes longer than it may.
         """
-        if self._step is None or self._step.pages is not pages:
+        step = self._steps.get(pages.split.path)
+        if step is None:
+            self._make_room_for(pages)
             answer = self._worker.submit(pages.step)
             answer.add_done_callback(lambda _: self._changed.set())
-            self._step = _PendingStep(pages, answer, self._clock.monotonic_ms())
-        step = self._step
+            step = _PendingStep(answer, self._clock.monotonic_ms())
+            self._steps[pages.split.path] = step
         timeout_ms = self._settings.read_timeout_ms
         while not step.answer.done():
             if self._wait(timeout_ms - (self._clock.monotonic_ms() - step.since_ms)):
@@ -193,11 +204,26 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         """Say how a split ended: in a batch, or with a stop that was planned, nothing comes later."""
         path = pages.split.path
         del self._open[path]
-        self._paused.discard(path)
-        self._close_generator(pages)
+        self._leave(pages)
         if isinstance(end, Finished) or not self._settings.follows_growth:
             return EpochRecords(records, frozenset([path]))
         return EpochRecords(records, caught_up={path: end.after_ms if end is not None else None})
+
+    def _make_room_for(self, pages: SplitPages) -> None:
+        """Note that a generator is used, and close the one that was used longest ago if there are too many."""
+        self._running.pop(pages.split.path, None)
+        self._running[pages.split.path] = pages
+        if len(self._running) > _MOST_GENERATORS:
+            idle = next((path for path in self._running if path not in self._steps), None)
+            if idle is not None:
+                self._close_generator(self._running.pop(idle))
+
+    def _leave(self, pages: SplitPages) -> None:
+        """Forget a split."""
+        path = pages.split.path
+        self._running.pop(path, None)
+        self._steps.pop(path, None)
+        self._close_generator(pages)
 
     def _close_generator(self, pages: SplitPages) -> None:
         """Close a generator where it runs: on the worker thread, after the step that it may be at."""

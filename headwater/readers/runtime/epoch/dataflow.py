@@ -64,14 +64,13 @@ class Dataflow:
         self._views: list[ResultSubpartitionView[Fetched]] = []
         self._turn = 0
         self.loop = FeedbackLoop()
-        self.trigger = BarrierTrigger(
-            barrier, [piece.split.path for piece in ranges], clock, self._on_trigger
-        )
+        self.trigger = BarrierTrigger(barrier, clock, self._on_trigger)
         self.manager = SplitFetcherManager(
             FetcherWork(source.create_reader, self.partition, self.trigger, task.events),
             threads=source.fetcher_threads,
             starts=ranges,
             take_found=self.loop.take,
+            most_open=task.least_ready,
             name=source.name,
             on_error=self._available.set,
         )

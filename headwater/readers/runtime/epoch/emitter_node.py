@@ -18,7 +18,13 @@ from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.epoch.progress import EpochProgress
 from headwater.readers.runtime.epoch.replay import Replay
-from headwater.readers.runtime.fetchers.events import Fetched, SourceEvents, SplitsDone, SplitsFailed
+from headwater.readers.runtime.fetchers.events import (
+    Fetched,
+    NothingFetched,
+    SourceEvents,
+    SplitsDone,
+    SplitsFailed,
+)
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 
@@ -65,6 +71,7 @@ class EmitterNode:
         state = self.progress.state(fetched.path)
         if state is None:
             return None
+        self.progress.had_turn(fetched.path)
         before = state.position
         record = fetched.record
         batches = [
@@ -94,6 +101,8 @@ class EmitterNode:
                 state = self.progress.state(path)
                 if state is not None:
                     self.failures.failed(path, state.position, error)
+        elif isinstance(event, NothingFetched):
+            self.progress.had_turn(event.path)
         elif isinstance(event, SourceEvents):
             self.progress.add_events(event.events)
 

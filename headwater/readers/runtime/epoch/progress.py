@@ -32,7 +32,9 @@ class EpochProgress:
     def __init__(self, starts: Sequence[SplitRange[Any, Any]], clock: Clock, failures: SplitFailures) -> None:
         self._clock = clock
         self._failures = failures
+        # In the order of their last turns; those that had none stand where they were added.
         self._states: dict[SplitPath, SplitState[Any, Any]] = {}
+        self._had_turn: set[SplitPath] = set()
         self._found: dict[SplitPath, FoundSplit] = {}
         self._ended: set[SplitPath] = set()
         self._status: dict[SplitPath, tuple[SplitStatus, int | None]] = {}
@@ -67,6 +69,13 @@ class EpochProgress:
         self._found[path] = found
         self._add(piece)
         return piece
+
+    def had_turn(self, path: SplitPath) -> None:
+        """Note that a split was fetched from, and that what came of it was taken out of the channel."""
+        # The end of the dict is the end of the row. A split that is done has no next turn in this epoch.
+        if path in self._states and path not in self._status:
+            self._states[path] = self._states.pop(path)
+            self._had_turn.add(path)
 
     def done(self, path: SplitPath, status: SplitStatus, delay_ms: int | None = None) -> None:
         """Note that nothing more of a split comes in this epoch. The first time counts.
@@ -106,14 +115,16 @@ class EpochProgress:
         """
         waiting = [self._found[path] for path in loop_log]
         not_begun = {found.split.path for found in waiting}
+        begun = [path for path in self._states if path not in not_begun]
+        unserved = [path for path in begun if path not in self._had_turn and path not in self._status]
+        in_row = [*unserved, *(path for path in begun if path in self._had_turn or path in self._status)]
         return EpochState(
-            tuple(
-                self._progress(path, state) for path, state in self._states.items() if path not in not_begun
-            ),
+            tuple(self._progress(path) for path in in_row),
             tuple(waiting),
             tuple(in_flight),
             tuple(self._events),
             taken,
+            unserved=len(unserved),
         )
 
     def _add(self, piece: SplitRange[Any, Any]) -> None:
@@ -122,7 +133,8 @@ class EpochProgress:
         self._states[piece.split.path] = SplitState(piece)
         self.open += 1
 
-    def _progress(self, path: SplitPath, state: SplitState[Any, Any]) -> SplitProgress:
+    def _progress(self, path: SplitPath) -> SplitProgress:
+        state = self._states[path]
         status, due_ms = self._status.get(path, (SplitStatus.MORE, None))
         left_ms = None if due_ms is None else max(0, due_ms - self._clock.monotonic_ms())
         return SplitProgress(state.split, state.position, status, left_ms, self._failures.of(path))

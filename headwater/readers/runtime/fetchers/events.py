@@ -55,6 +55,17 @@ class SplitsFailed(PartitionEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class NothingFetched(PartitionEvent):
+    """A split has had its turn, and there was nothing.
+
+    Attributes:
+        path: of the split.
+    """
+
+    path: SplitPath
+
+
+@dataclass(frozen=True, slots=True)
 class SourceEvents(PartitionEvent):
     """Events of the split reader, for the enumerator.
 
@@ -71,18 +82,18 @@ class PendingFetch:
 
     Attributes:
         elements: what is still to be put there, in order.
-        served: the splits that had their turn with this fetch.
+        served: the split that had its turn with this fetch; None if it says nothing.
         rows: how many rows it brought.
         row_bytes: what they weigh.
     """
 
     elements: deque[Fetched | PartitionEvent] = field(default_factory=deque)
-    served: set[SplitPath] = field(default_factory=set)
+    served: SplitPath | None = None
     rows: int = 0
     row_bytes: int = 0
 
     @classmethod
-    def of(cls, fetched: EpochRecords, served: set[SplitPath]) -> PendingFetch:
+    def of(cls, fetched: EpochRecords, served: SplitPath | None) -> PendingFetch:
         """Put the answer of a reader in order: what it says of splits follows their records."""
         pending = cls(served=served)
         for path, records in fetched.records.items():
@@ -93,6 +104,8 @@ class PendingFetch:
                 pending.elements.append(Fetched(path, record, size_bytes))
         if fetched.finished or fetched.caught_up:
             pending.elements.append(SplitsDone(fetched.finished, fetched.caught_up))
+        elif served is not None and not pending.elements:
+            pending.elements.append(NothingFetched(served))
         if fetched.failed:
             pending.elements.append(SplitsFailed(fetched.failed))
         if fetched.events:

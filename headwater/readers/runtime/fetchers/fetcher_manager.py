@@ -11,7 +11,7 @@ from typing import Any
 
 from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher, TakeSplit
+from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,8 @@ class SplitFetcherManager:
         threads: how many fetchers there are, at least 1.
         starts: what the task was given to read.
         take_found: gives the next split that was found, None if there is none.
+        most_open: from so many open splits on, what was found waits for others to be done; but for one an
+            epoch, so that it does not wait for ever.
         name: of the source; the threads are named after it.
         on_error: called on a fetcher's thread when it has failed.
         close_timeout_ms: see `CLOSE_TIMEOUT_MS`.
@@ -43,7 +45,8 @@ class SplitFetcherManager:
         *,
         threads: int,
         starts: Sequence[SplitRange[Any, Any]],
-        take_found: TakeSplit,
+        take_found: Callable[[], SplitRange[Any, Any] | None],
+        most_open: int,
         name: str,
         on_error: Callable[[], None],
         close_timeout_ms: int = CLOSE_TIMEOUT_MS,
@@ -52,6 +55,8 @@ class SplitFetcherManager:
             raise ContractError(f"source {name}: fetcher_threads is {threads}, and must be at least 1")
         self._trigger = work.trigger
         self._take_found = take_found
+        self._most_open = most_open
+        self._took_more = False
         self._on_error = on_error
         self._close_timeout_ms = close_timeout_ms
         # Fetchers take from the one and append to the other on their own threads; both are thread-safe.
@@ -86,9 +91,12 @@ class SplitFetcherManager:
                 fetcher.wake_up()
 
     def notify_trigger(self) -> None:
-        """A limit is reached, or the barrier is due: fetches that are not needed any more are woken up."""
+        """A limit is reached, the barrier is due, or a turn was given up.
+
+        Fetches that are not needed any more are woken up, and idle fetchers look again.
+        """
         for fetcher in self._fetchers:
-            if self._trigger.is_due or not self._trigger.unserved(fetcher.assigned):
+            if self._trigger.is_reached and not fetcher.is_at_first_turn:
                 fetcher.wake_up()
 
     def remove_splits(self, paths: Iterable[SplitPath]) -> None:
@@ -141,16 +149,23 @@ class SplitFetcherManager:
                     self._close_timeout_ms,
                 )
 
-    def _take(self) -> SplitRange[Any, Any] | None:
+    def _take(self, has_other: bool) -> SplitRange[Any, Any] | None:
         """Return the next split to begin with. Called by fetchers.
 
-        First what the task was given. Then, while no limit is reached, what was found: a found split that is
-        not begun is the next epoch's.
+        First what the task was given, then what was found.
         """
         try:
             return self._given.popleft()
         except IndexError:
-            return None if self._trigger.is_reached else self._take_found()
+            pass
+        # What is begun and not finished is in the offset with its position, and must not be too much for it.
+        # Two fetchers that look at once may both take one more: that is no harm, so there is no lock.
+        is_full = sum(fetcher.open for fetcher in self._fetchers) >= self._most_open
+        if is_full and has_other:
+            if self._took_more:
+                return None
+            self._took_more = True
+        return self._take_found()
 
     def _run(self, fetcher: SplitFetcher) -> None:
         """Run a fetcher on its thread. Its error goes to the task's thread."""

@@ -19,8 +19,11 @@ from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier,
 
 Reader: TypeAlias = BarrierSplitReader[Any, Any]
 FetcherTask: TypeAlias = Callable[[Reader], None]
-TakeSplit: TypeAlias = Callable[[], "SplitRange[Any, Any] | None"]
-"""Gives the next split to begin with, None if there is none now. Any thread may call it."""
+TakeSplit: TypeAlias = Callable[[bool], "SplitRange[Any, Any] | None"]
+"""Gives the next split to begin with, None if there is none now. Any thread may call it.
+
+It is told whether the fetcher has something else to read: then it may keep back what was found.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,19 @@ class FetcherWork:
 
 
 class SplitFetcher:
-    """Reads one split after the other on a thread of its own, and does one thing at a time.
+    """Reads splits in turns on a thread of its own, and does one thing at a time.
 
     First come tasks (removing, pausing), in their order. Then what was fetched goes into the channel. Then
-    the barrier, if it is due. Only then the next split is taken, or more is fetched. What was fetched
-    survives every interruption. Once its barrier is in the channel, a fetcher fetches no more.
+    the barrier, if it is due. Only then a split is fetched from. What was fetched survives every
+    interruption. Once its barrier is in the channel, a fetcher fetches no more.
 
-    A paused split makes room for the next one, which would otherwise wait for it without need.
+    A turn is one fetch. In an epoch with a limit every split has its first turn before any has its second;
+    then comes the one that waited longest. So between two turns of a split every other one that was ready all
+    the while had one. A fetch that was woken, and brought nothing because of that, was no turn. In an epoch
+    without a limit splits are read one after the other, each to its end: turns would only keep more open.
+
+    The reader has all splits that had a turn here, and may fetch from one: the others are paused. A split
+    that someone else paused makes room for the next one, which would otherwise wait for it without need.
 
     `run`, `step` and `finish` belong to the fetcher's thread. Any thread may call the other methods.
 
@@ -64,17 +73,24 @@ class SplitFetcher:
         self._take_split = take
         self._reader: Reader | None = None
         self._unsent_events = work.events
+        # Each assigned split is in one of three places: it has its turn, waits for the next, or is held.
         self._assigned: dict[SplitPath, None] = {}
-        self._paused: set[SplitPath] = set()
+        self._turn: SplitPath | None = None
+        self._row: deque[SplitPath] = deque()
+        self._held: set[SplitPath] = set()
+        # The one split that is not paused in the reader.
+        self._unpaused: SplitPath | None = None
         self._tasks: deque[FetcherTask] = deque()
         self._pending = PendingFetch()
         self._is_cut = False
         self._is_stopped = False
-        # Guards the three flags below, and is where an idle fetcher waits.
+        # Guards what follows, and is where an idle fetcher waits.
         self._changed = threading.Condition()
         self._is_fetching = False
-        self._was_woken = False
         self._has_changed = False
+        self._wakes_begun = 0
+        self._wakes_ended = 0
+        self._ended_before_fetch = 0
 
     @property
     def assigned(self) -> tuple[SplitPath, ...]:
@@ -82,13 +98,24 @@ class SplitFetcher:
         return tuple(self._assigned)
 
     @property
+    def open(self) -> int:
+        """How many they are."""
+        return len(self._assigned)
+
+    @property
     def has_room(self) -> bool:
-        """Whether it would take one more split: it has none but paused ones."""
-        return len(self._assigned) == len(self._paused)
+        """Whether it has nothing to read: no split but held ones."""
+        return self._turn is None and not self._row
+
+    @property
+    def is_at_first_turn(self) -> bool:
+        """Whether its fetch is a split's first in this epoch, and is to be let finish."""
+        turn = self._turn
+        return turn is not None and self._work.trigger.is_first_turn(turn)
 
     def remove_splits(self, paths: Sequence[SplitPath]) -> None:
         """Let it forget splits, which are reported as done. Those that it does not have are ignored."""
-        self._enqueue(lambda reader: self._remove(reader, paths, report=True))
+        self._enqueue(lambda reader: self._remove(reader, paths))
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         """Let it fetch nothing of some splits, and go on with others. Those that it lacks are ignored."""
@@ -100,14 +127,16 @@ class SplitFetcher:
         # fetch. All three are woken, since it may be on its way from one to the other.
         with self._changed:
             self._has_changed = True
-            self._was_woken = True
             reader = self._reader if self._is_fetching else None
+            self._wakes_begun += reader is not None
             self._changed.notify_all()
         self._work.partition.pool.wake_up()
         # Not under the lock: a reader's wake_up may take locks of its own. If the fetch has returned by now,
-        # the wake-up costs the next fetch an empty answer.
+        # the wake-up may cost the next fetch an empty answer: `_fetch` knows of it.
         if reader is not None:
             reader.wake_up()
+            with self._changed:
+                self._wakes_ended += 1
 
     def stop(self) -> None:
         """Let `run` return soon."""
@@ -141,12 +170,11 @@ class SplitFetcher:
         if self._pending.elements:
             return self._hand_over()
         self._count()
-        trigger = self._work.trigger
-        if trigger.is_due or self._is_cut:
+        if self._work.trigger.is_due or self._is_cut:
             return self._put_barrier()
-        if trigger.is_reached:
-            self._remove_served()
-        return self._take() or self._fetch()
+        if self._turn is None:
+            return self._begin_turn()
+        return self._work.trigger.begin_turn(self._turn) and self._fetch(self._turn)
 
     def _enqueue(self, task: FetcherTask) -> None:
         # First the task, then the wake-up: `_fetch` looks for tasks after the moment from which on it can be
@@ -159,80 +187,118 @@ class SplitFetcher:
             self._reader = self._work.create_reader()
         return self._reader
 
-    def _take(self) -> bool:
-        taken = self._take_split() if self.has_room else None
-        if taken is None:
-            return False
+    def _begin_turn(self) -> bool:
+        """Choose the split whose turn it is; return whether there is one."""
+        if self._work.trigger.may_begin_turn:
+            self._turn = self._choose()
+        return self._turn is not None
+
+    def _choose(self) -> SplitPath | None:
+        """Return the split whose turn is next, None if there is none; the reader may fetch from it alone."""
+        goes_on = self._row and not self._work.trigger.has_limit
+        taken = None if goes_on else self._take_split(bool(self._row))
+        if taken is not None:
+            self._let_fetch(taken.split.path, taken)
+            return taken.split.path
+        if not self._row:
+            return None
+        path = self._row.popleft()
+        self._let_fetch(path)
+        return path
+
+    def _let_fetch(self, path: SplitPath, added: SplitRange[Any, Any] | None = None) -> None:
+        """Let the reader fetch from one split alone, which is added to it or was paused."""
+        if path == self._unpaused:
+            return
         reader = self._open()
-        self._assigned[taken.split.path] = None
-        reader.handle_splits_changes([taken])
+        before = self._unpaused
+        self._unpaused = path
+        paused = [before] if before is not None else []
+        resumed = [path] if added is None else []
+        if paused or resumed:
+            reader.pause_or_resume_splits(paused, resumed)
+        if added is not None:
+            self._assigned[path] = None
+            reader.handle_splits_changes([added])
+            self._send_events(reader)
+
+    def _send_events(self, reader: Reader) -> None:
         events = self._unsent_events
         self._unsent_events = ()
         for event in events:
             reader.handle_source_event(event)
-        return True
 
-    def _remove(self, reader: Reader, paths: Iterable[SplitPath], *, report: bool) -> None:
+    def _remove(self, reader: Reader, paths: Iterable[SplitPath]) -> None:
         removed = [path for path in paths if path in self._assigned]
         if removed:
             reader.handle_splits_removal(removed)
+            self._leave_row(removed)
             self._forget(removed)
-            if report:
-                self._pending.elements.append(SplitsDone(removed=frozenset(removed)))
+            self._pending.elements.append(SplitsDone(removed=frozenset(removed)))
+            self._work.trigger.give_up(removed)
 
     def _pause_or_resume(
         self, reader: Reader, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]
     ) -> None:
-        to_pause = [path for path in paused if path in self._assigned and path not in self._paused]
-        to_resume = [path for path in resumed if path in self._paused]
-        if to_pause or to_resume:
-            reader.pause_or_resume_splits(to_pause, to_resume)
-            self._paused = (self._paused | set(to_pause)) - set(to_resume)
+        to_pause = [path for path in paused if path in self._assigned and path not in self._held]
+        if to_pause:
+            self._hold(reader, to_pause)
+        for path in resumed:
+            if path in self._held:
+                self._held.discard(path)
+                # What had no turn yet comes before what had one; what had one, behind the others.
+                line_up = self._row.append if self._work.trigger.had_turn(path) else self._row.appendleft
+                line_up(path)
 
-    def _remove_served(self) -> None:
-        """Take from the reader what had its turn, so that the splits that had none come next."""
-        unserved = self._work.trigger.unserved(self._assigned)
-        if served := [path for path in self._assigned if path not in unserved]:
-            self._remove(self._open(), served, report=False)
+    def _hold(self, reader: Reader, paths: Sequence[SplitPath]) -> None:
+        """Take splits out of their row, and from the reader what it may still fetch from."""
+        self._leave_row(paths)
+        self._held.update(paths)
+        if self._unpaused in paths:
+            reader.pause_or_resume_splits([self._unpaused], [])
+            self._unpaused = None
+        self._work.trigger.give_up(paths)
 
-    def _fetch(self) -> bool:
-        if self.has_room:
-            return False
+    def _fetch(self, path: SplitPath) -> bool:
         reader = self._open()
         trigger = self._work.trigger
-        trigger.begin_fetch()
         with self._changed:
             # A wake-up before this moment found no fetch to wake up. So what it was about is looked for here.
             # A wake-up after this moment finds ``_is_fetching`` set, and wakes up the reader.
-            is_limited = trigger.is_reached and not trigger.unserved(self._assigned)
+            is_limited = trigger.is_reached and not trigger.is_first_turn(path)
             if self._tasks or self._is_stopped or is_limited:
                 return True
             self._is_fetching = True
-            self._was_woken = False
+            settled = self._ended_before_fetch
+            self._ended_before_fetch = self._wakes_ended
         try:
             fetched = reader.fetch()
         finally:
             with self._changed:
                 self._is_fetching = False
+                # A wake-up that came late may end the fetch after the one that it was meant for. So one that
+                # had not ended before the fetch before this one may be what this answer is about.
+                may_be_woken = self._wakes_begun > settled
         self.fetches += 1
-        self._accept(fetched)
+        self._accept(fetched, may_be_woken=may_be_woken)
         return True
 
-    def _accept(self, fetched: EpochRecords) -> None:
+    def _accept(self, fetched: EpochRecords, *, may_be_woken: bool) -> None:
         named = {*fetched.records, *fetched.finished, *fetched.caught_up, *fetched.failed}
         self._check(named, fetched)
+        # After a wake-up an empty answer says nothing: the turn goes on.
+        served = self._turn if named or not may_be_woken else None
         self._forget([*fetched.finished, *fetched.caught_up])
-        # An empty answer is a turn of all splits: there was nothing. After a wake-up it says nothing.
-        nothing_there = not named and not self._was_woken
-        served = set(self._assigned.keys() - self._paused) if nothing_there else named
+        if served is not None:
+            self._turn = None
+            if served in self._assigned:
+                self._row.append(served)
         self._pending = PendingFetch.of(fetched, served)
 
     def _check(self, named: set[SplitPath], fetched: EpochRecords) -> None:
-        if unknown := named - self._assigned.keys():
-            raise ContractError(
-                f"SplitReader.fetch spoke of split {'-'.join(min(unknown))}, which it was not given or has "
-                "finished"
-            )
+        for path in sorted(named - {self._turn}):
+            what = "is paused" if path in self._assigned else "it was not given or has finished"
+            raise ContractError(f"SplitReader.fetch spoke of split {'-'.join(path)}, which {what}")
         if both := fetched.finished & fetched.caught_up.keys():
             raise ContractError(
                 f"SplitReader.fetch called split {'-'.join(min(both))} both finished and caught up"
@@ -262,14 +328,24 @@ class SplitFetcher:
         which every split had its turn and none got on, and so could every epoch after it.
         """
         pending = self._pending
-        if pending.served:
+        if pending.served is not None:
             self._pending = PendingFetch()
             self._work.trigger.fetched(pending.served, pending.rows, pending.row_bytes)
 
-    def _forget(self, paths: Iterable[SplitPath]) -> None:
+    def _forget(self, paths: Sequence[SplitPath]) -> None:
         for path in paths:
             self._assigned.pop(path, None)
-            self._paused.discard(path)
+            self._held.discard(path)
+            if path == self._unpaused:
+                self._unpaused = None
+
+    def _leave_row(self, paths: Sequence[SplitPath]) -> None:
+        """Let splits have no turn, and wait for none."""
+        for path in paths:
+            if path == self._turn:
+                self._turn = None
+            elif path in self._row:
+                self._row.remove(path)
 
     def _put_barrier(self) -> bool:
         if not self._is_cut:

@@ -65,6 +65,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         self._staging = staging
         self._make_client = client
         self._open: dict[SplitPath, Iterator[EpochRecords]] = {}
+        self._paused: dict[SplitPath, Iterator[EpochRecords]] = {}
         self._clients: dict[SplitPath, StagedClient[Any]] = {}
         self._woken = threading.Event()
 
@@ -76,6 +77,15 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
     def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
         for path in removed:
             self._leave(path)
+
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
+        """What is delivered meanwhile waits in the client, which stays connected."""
+        for path in paused:
+            if path in self._open:
+                self._paused[path] = self._open.pop(path)
+        for path in resumed:
+            if path in self._paused:
+                self._open[path] = self._paused.pop(path)
 
     def handle_source_event(self, event: JsonValue) -> None:
         """Queues take no events."""
@@ -102,11 +112,12 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
             client.wake_up()
 
     def close(self) -> None:
-        for path in list(self._open):
+        for path in [*self._open, *self._paused]:
             self._leave(path)
 
     def _leave(self, path: SplitPath) -> None:
         self._open.pop(path, None)
+        self._paused.pop(path, None)
         client = self._clients.pop(path, None)
         if client is not None:
             client.close()

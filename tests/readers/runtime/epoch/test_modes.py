@@ -69,9 +69,15 @@ def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_
     The consumer takes turns and comes to the barrier of a first.
     """
     go = threading.Event()
+    begun: list[PageReader] = []
+    # Each fetcher begins with a split of its own.
+    both = threading.Barrier(2)
     copied: list[tuple[dict[str, JsonValue], int]] = []
 
     def wait(reader: PageReader) -> None:
+        if reader not in begun:
+            begun.append(reader)
+            both.wait(10)
         assert ("b",) not in reader.open or go.wait(10)
 
     def copy(state: EpochState) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from headwater.core.clock import ManualClock
@@ -33,7 +33,6 @@ class Rig:
         labels: str = "",
         *,
         barrier: Barrier | None = None,
-        ready: Sequence[SplitPath] = (),
         budget_bytes: int = 1 << 20,
         reader: type[PageReader] = PageReader,
     ) -> None:
@@ -45,7 +44,7 @@ class Rig:
             ResultPartitionId("p", "a"), 1, self.pool
         )
         self.view = self.partition.create_view(0, self.told.set)
-        self.trigger = BarrierTrigger(barrier or Barrier(), ready, ManualClock(), self._on_change)
+        self.trigger = BarrierTrigger(barrier or Barrier(), ManualClock(), self._on_change)
         self._make_reader = reader
         self.fetcher = SplitFetcher(0, FetcherWork(self._create, self.partition, self.trigger), self._take)
 
@@ -56,7 +55,7 @@ class Rig:
         self.reader = self._make_reader(self.library)
         return self.reader
 
-    def _take(self) -> SplitRange[Any, Any] | None:
+    def _take(self, _: bool) -> SplitRange[Any, Any] | None:
         return self.waiting.popleft() if self.waiting else None
 
     def find(self, label: str) -> None:

@@ -39,12 +39,13 @@ class Rig:
         self.partition: PipelinedResultPartition[Fetched] = PipelinedResultPartition(
             ResultPartitionId("p", "a"), threads, BufferPool(1 << 20)
         )
-        trigger = BarrierTrigger(Barrier(), (), SystemClock(), lambda: None)
+        trigger = BarrierTrigger(Barrier(), SystemClock(), lambda: None)
         self.manager = SplitFetcherManager(
             FetcherWork(create or (lambda: PageReader(library)), self.partition, trigger),
             threads=threads,
             starts=[start_of(label) for label in labels],
             take_found=lambda: None,
+            most_open=100,
             name="test",
             on_error=self.failed.set,
             close_timeout_ms=close_timeout_ms,

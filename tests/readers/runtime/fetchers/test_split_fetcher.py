@@ -10,7 +10,7 @@ import pytest
 from headwater.core.barrier_reader import EpochRecords
 from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath
-from headwater.readers.runtime.fetchers.events import SplitsDone
+from headwater.readers.runtime.fetchers.events import NothingFetched, SplitsDone
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages
 from tests.readers.runtime.fetchers.fetcher_rig import A, B, C, Rig, Start, done
@@ -34,7 +34,12 @@ def test_f2_tasks_run_in_their_order_and_before_fetching() -> None:
     rig.fetcher.remove_splits([A])
     for _ in range(3):
         rig.fetcher.step()
-    assert (rig.reader.paused, rig.fetcher.assigned, rig.fetcher.fetches) == (set(), (), 0)
+    assert (rig.reader.open, rig.reader.paused, rig.fetcher.assigned, rig.fetcher.fetches) == (
+        {},
+        set(),
+        (),
+        0,
+    )
 
 
 def test_f2_without_a_split_there_is_no_fetch() -> None:
@@ -118,7 +123,7 @@ def test_f6_a_stale_wake_up_costs_the_next_fetch_an_empty_answer_and_no_more() -
     for _ in range(3):
         rig.reader.wake_up()
     rig.steps()
-    assert rig.read() == [("a", 0), ("a", 1), done(A)]
+    assert rig.read() == [NothingFetched(A), ("a", 0), ("a", 1), done(A)]
     assert rig.fetcher.fetches == 3
 
 
@@ -184,7 +189,7 @@ def test_records_of_a_split_that_was_not_given_break_the_contract() -> None:
             return EpochRecords(finished=frozenset([B]))
 
     rig = Rig(Library({"a": pages(1)}), "a", reader=Confused)
-    with pytest.raises(ContractError, match="split b, which it was not given"):
+    with pytest.raises(ContractError, match="split b, which it was not given or has finished"):
         rig.steps()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from headwater.core.clock import ManualClock
@@ -12,15 +10,16 @@ from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 
 A = ("a",)
 B = ("b",)
+C = ("c",)
 
 
 class Triggered:
     """A trigger with its clock, and how often it said that something changed."""
 
-    def __init__(self, barrier: Barrier, ready: Sequence[tuple[str, ...]] = ()) -> None:
+    def __init__(self, barrier: Barrier) -> None:
         self.clock = ManualClock(100)
         self.changes = 0
-        self.trigger = BarrierTrigger(barrier, ready, self.clock, self._changed)
+        self.trigger = BarrierTrigger(barrier, self.clock, self._changed)
 
     def _changed(self) -> None:
         self.changes += 1
@@ -35,9 +34,9 @@ class Triggered:
 )
 def test_rows_and_bytes_are_counted_over_all_fetches(barrier: Barrier, rows: int, row_bytes: int) -> None:
     t = Triggered(barrier)
-    t.trigger.fetched([A], rows, row_bytes)
+    t.trigger.fetched(A, rows, row_bytes)
     assert t.state == (False, False)
-    t.trigger.fetched([B], rows, row_bytes)
+    t.trigger.fetched(B, rows, row_bytes)
     assert t.state == (True, True)
     assert t.changes == 1
 
@@ -47,9 +46,10 @@ def test_the_duration_counts_from_the_first_fetch() -> None:
     t.clock.advance(1_000)
     t.trigger.check_time()
     assert (t.state, t.trigger.left_ms()) == ((False, False), None)
-    t.trigger.begin_fetch()
+    assert t.trigger.begin_turn(A)
+    t.trigger.fetched(A, 1, 1)
     t.clock.advance(20)
-    t.trigger.begin_fetch()
+    assert t.trigger.begin_turn(A)
     assert t.trigger.left_ms() == 30
     t.clock.advance(30)
     t.trigger.check_time()
@@ -57,19 +57,41 @@ def test_the_duration_counts_from_the_first_fetch() -> None:
     assert t.trigger.left_ms() is None
 
 
-def test_no_barrier_before_every_ready_split_had_its_turn() -> None:
-    t = Triggered(Barrier(rows=1), [A, B])
-    t.trigger.fetched([A], 100, 100)
+def test_once_a_limit_is_reached_no_turn_begins_and_first_turns_are_let_finish() -> None:
+    t = Triggered(Barrier(rows=1))
+    assert all(t.trigger.begin_turn(path) for path in (A, B))
+    t.trigger.fetched(A, 100, 100)
     assert t.state == (True, False)
-    assert t.trigger.unserved([A, B]) == {B}
-    t.trigger.fetched([B], 0, 0)
+    assert [t.trigger.begin_turn(path) for path in (A, B, C)] == [False, True, False]
+    assert [t.trigger.is_first_turn(path) for path in (A, B, C)] == [False, True, False]
+    t.trigger.fetched(B, 0, 0)
     assert t.state == (True, True)
     assert t.changes == 2
 
 
+def test_an_epoch_has_one_turn_at_least() -> None:
+    t = Triggered(Barrier(duration_ms=5))
+    assert t.trigger.begin_turn(A)
+    t.clock.advance(5)
+    t.trigger.check_time()
+    t.trigger.give_up([A])
+    assert t.state == (True, False)
+    assert t.trigger.begin_turn(B)
+    t.trigger.fetched(B, 0, 0)
+    assert t.state == (True, True)
+
+
+def test_a_turn_that_is_given_up_holds_up_nothing() -> None:
+    t = Triggered(Barrier(rows=1))
+    assert all(t.trigger.begin_turn(path) for path in (A, B))
+    t.trigger.fetched(A, 1, 1)
+    t.trigger.give_up([B])
+    assert t.state == (True, True)
+
+
 def test_without_limits_only_the_end_cuts() -> None:
-    t = Triggered(Barrier(), [A])
-    t.trigger.fetched([A], 1 << 40, 1 << 50)
+    t = Triggered(Barrier())
+    t.trigger.fetched(A, 1 << 40, 1 << 50)
     t.clock.advance(1 << 40)
     t.trigger.check_time()
     assert t.state == (False, False)
