@@ -109,6 +109,9 @@ class PacedReader(BarrierSplitReader[NumberSplit, JsonValue]):
         for path in removed:
             del self._at[path]
 
+    def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
+        """Nothing: without a limit splits are read one after the other, and nothing pauses them."""
+
     def fetch(self) -> EpochRecords:
         path, at = next(iter(self._at.items()))
         del self._at[path]

@@ -374,6 +374,11 @@ class EpochReader(hw.contracts.BarrierSplitReader[Shelf, int]):
         found = hw.contracts.FoundSplit(Shelf("b"), 0)
         return hw.contracts.EpochRecords({("a",): [hw.contracts.EpochRecord(rows, 1, (found,))]})
 
+    def pause_or_resume_splits(
+        self, paused: Sequence[hw.contracts.SplitPath], resumed: Sequence[hw.contracts.SplitPath]
+    ) -> None:
+        print(paused, resumed)
+
     def close(self) -> None:
         print("closed")
 

@@ -210,7 +210,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         return EpochRecords(records, caught_up={path: end.after_ms if end is not None else None})
 
     def _make_room_for(self, pages: SplitPages) -> None:
-        """Note that a generator is used, and close the one that was used longest ago if there are too many."""
+        """Note that a generator is used; of too many close the one that was used longest ago."""
         self._running.pop(pages.split.path, None)
         self._running[pages.split.path] = pages
         if len(self._running) > _MOST_GENERATORS:

@@ -198,8 +198,9 @@ class SplitFetcher:
         goes_on = self._row and not self._work.trigger.has_limit
         taken = None if goes_on else self._take_split(bool(self._row))
         if taken is not None:
-            self._let_fetch(taken.split.path, taken)
-            return taken.split.path
+            added: SplitPath = taken.split.path
+            self._let_fetch(added, taken)
+            return added
         if not self._row:
             return None
         path = self._row.popleft()
@@ -254,8 +255,9 @@ class SplitFetcher:
         """Take splits out of their row, and from the reader what it may still fetch from."""
         self._leave_row(paths)
         self._held.update(paths)
-        if self._unpaused in paths:
-            reader.pause_or_resume_splits([self._unpaused], [])
+        unpaused = [path for path in paths if path == self._unpaused]
+        if unpaused:
+            reader.pause_or_resume_splits(unpaused, [])
             self._unpaused = None
         self._work.trigger.give_up(paths)
 

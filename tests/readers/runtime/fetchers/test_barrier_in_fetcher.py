@@ -48,7 +48,7 @@ class Quiet(PageReader):
 
 def test_an_empty_answer_is_a_turn_but_not_after_a_wake_up() -> None:
     rig = Rig(Library({"a": pages(9)}), "a", barrier=Barrier(rows=1), reader=Quiet)
-    Quiet.wake = [lambda: rig.fetcher.wake_up()]
+    Quiet.wake = [rig.fetcher.wake_up]
     rig.fetcher.step()
     rig.fetcher.step()
     assert (rig.fetcher.fetches, rig.trigger.had_turn(A)) == (1, False)
