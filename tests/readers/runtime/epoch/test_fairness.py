@@ -152,7 +152,12 @@ class Query:
     def _read(self, starts: Sequence[SplitRange[NumberSplit, JsonValue]]) -> EpochState:
         reader = read_task(self._source, epoch_task(starts, self._barrier), clock=self._world.clock)
         fetchers = reader._flow.manager._fetchers
-        self._world.wake = lambda: [fetcher.wake_up() for fetcher in fetchers] and None
+
+        def wake() -> None:
+            for fetcher in fetchers:
+                fetcher.wake_up()
+
+        self._world.wake = wake
         list(reader)
         state = reader.state()
         return EpochState.from_json(self._source, state.to_json(self._source))
