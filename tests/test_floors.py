@@ -73,7 +73,17 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("commands",),
     ],
     "headwater.connector.async_io": [
-        ("failures", "input_rows", "metrics", "output_stream", "results", "schemas"),
+        (
+            "batches",
+            "conversions",
+            "failures",
+            "input_rows",
+            "input_thread",
+            "metrics",
+            "output_stream",
+            "schemas",
+        ),
+        ("results",),
         ("options", "task"),
         ("plan",),
         ("carry_over",),

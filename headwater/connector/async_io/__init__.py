@@ -14,8 +14,11 @@ On the driver:
 In a task:
 
 * ``task``: Arrow batches in, Arrow batches out.
+* ``input_thread``: waits for the input beside the task.
 * ``input_rows``: rows on their way, as Python objects and in Arrow.
 * ``results``: what a function returned, as Arrow columns.
+* ``conversions``: Python values as values of a Spark type.
+* ``batches``: Arrow batches that are not too large.
 * ``output_stream``: the way from the task to the JVM.
 
 Over micro-batches:

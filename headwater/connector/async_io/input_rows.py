@@ -73,6 +73,33 @@ class InputRows:
         [gathered] = pa.Table.from_batches(pieces).combine_chunks().take(indices).to_batches()
         return gathered
 
+    def ends(self, rows: Sequence[Any], most_bytes: int, times: int) -> Iterator[int]:
+        """Yield where to cut rows so that no part has more bytes of input; a part has one row at least.
+
+        Args:
+            rows: a row may come more than once.
+            most_bytes: of a part.
+            times: how often a row comes at most.
+        """
+        sizes: dict[int, int] = {}
+        numbers = {self._places[id(row)] >> _SHIFT for row in rows}
+        if times * sum(self._pieces[number].nbytes for number in numbers) <= most_bytes:
+            # Small, whichever rows of their pieces these are: most are, and none needs a look of its own.
+            if rows:
+                yield len(rows)
+            return
+        total = 0
+        for index, row in enumerate(rows):
+            place = self._places[id(row)]
+            size = sizes.get(place)
+            if size is None:
+                size = sizes[place] = self._pieces[place >> _SHIFT].slice(place & (_PIECE - 1), 1).nbytes
+            if total and total + size > most_bytes:
+                yield index
+                total = 0
+            total += size
+        yield len(rows)
+
     def forget(self, rows: Sequence[Any]) -> None:
         """Let go of rows that are out."""
         for row in rows:

@@ -28,6 +28,11 @@ class AsyncOptions(TypedDict, total=False):
             default). ``"null"``: the result is null. ``"drop"``: the row is left out. ``"error_column"``: the
             result is null, and a column says why: class, message, attempts.
         error_column: the name of that column, ``"error"`` by default.
+        result_fields: what becomes of members that a result, or a struct in it, has and the schema has not.
+            ``"exact"``: the row failed, also if one is missing (the default). ``"lenient"``: they are
+            dropped, and what is missing is null. ``"rescue"``: they go as JSON to a column of their own, and
+            what is missing is null.
+        rescue_column: the name of that column, ``"rescued"`` by default.
         batching: size and linger of bulk calls, for an `AsyncBatchFunction`.
         max_concurrent_requests: calls at the same time of all tasks together; with ``batching``, bulk calls.
         rate_limit: calls in a second of all tasks together.
@@ -36,7 +41,13 @@ class AsyncOptions(TypedDict, total=False):
         circuit_breaker: when to leave a failing service alone; each task has its own.
         cache: which results to remember, and for how long, in each Python process.
         metrics: where to count.
-        queue_size: input rows that a task holds at most. See `AsyncSettings`.
+        queue_size: input rows that a task holds at most, and carries over at most. See `AsyncSettings`.
+        carried_bytes: bytes of input rows that a task carries over at most, 64 MiB by default; a batch waits
+            until there are not more.
+        share_id: names what the tasks of a process share: an opened function, and a cache. The default is
+            made from the function and what it holds: the same in each plan, as in ``foreachBatch``.
+        close_timeout: how long the end of a task waits for calls that were cancelled and for the function's
+            ``close``, 10 s by default. Calls past their timeout are not waited for.
         block_warning: after how long a function that keeps the event loop from turning is named in the log.
     """
 
@@ -46,6 +57,8 @@ class AsyncOptions(TypedDict, total=False):
     retry: RetryPolicy
     on_failure: Literal["fail", "null", "drop", "error_column"]
     error_column: str
+    result_fields: Literal["exact", "lenient", "rescue"]
+    rescue_column: str
     batching: Batching
     max_concurrent_requests: int
     rate_limit: RateLimit
@@ -54,4 +67,7 @@ class AsyncOptions(TypedDict, total=False):
     cache: CacheSettings
     metrics: AsyncMetrics
     queue_size: int
+    carried_bytes: int
+    share_id: str
+    close_timeout: str
     block_warning: str

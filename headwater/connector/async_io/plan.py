@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, MapType, StructType
 
+from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.options import AsyncOptions
+from headwater.connector.async_io.results import ResultFields, ResultFormat
 from headwater.connector.async_io.schemas import (
     arrow_schema,
     check_columns,
@@ -23,15 +26,23 @@ from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError, nearest
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.function import Function
 from headwater.readers.async_io.function_calls import as_function, function_name
 from headwater.readers.async_io.settings import (
     AsyncSettings,
+    Batching,
     CacheSettings,
+    CircuitBreakerSettings,
     OnFailure,
     OutputMode,
     RateLimit,
+    RetryPolicy,
     whole_row,
 )
+
+_CARRIED_BYTES = 64 << 20
+_NO_KEYS = (ArrayType, MapType, StructType)
+ChoiceT = TypeVar("ChoiceT", bound=Enum)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +53,13 @@ class Planned:
         wait: what is sent to the tasks.
         output: the columns of the output.
         tasks: partitions at most; None if nothing is limited.
+        carried_bytes: bytes of input rows that a task carries over at most.
     """
 
     wait: AsyncWait
     output: StructType
     tasks: int | None
+    carried_bytes: int
 
 
 def plan(
@@ -65,11 +78,15 @@ def plan(
         OptionError: something does not fit; the message names the option.
     """
     _check_names(options)
+    check_types(capacity, options)
     function = as_function(function)
     columns, key_columns = _columns(df, mode, options)
-    on_failure = _on_failure(options.get("on_failure", "fail"))
+    on_failure = _choice(OnFailure, options.get("on_failure", "fail"), "on_failure")
     error_column = options.get("error_column", "error") if on_failure is OnFailure.ERROR_COLUMN else None
-    result = result_schema(schema, error_column)
+    fields = _choice(ResultFields, options.get("result_fields", "exact"), "result_fields")
+    rescue_column = options.get("rescue_column", "rescued") if fields is ResultFields.RESCUE else None
+    extra = [name for name in (rescue_column, error_column) if name is not None]
+    result = result_schema(schema, extra)
     keep_input = options.get("keep_input", True)
     limits = _task_limits(df, capacity, options)
     settings = AsyncSettings(
@@ -85,24 +102,42 @@ def plan(
         circuit_breaker=options.get("circuit_breaker"),
         cache=_cache(df, columns, options.get("cache")),
         block_warning_ms=milliseconds(options.get("block_warning", "1s"), "block_warning"),
+        close_timeout_ms=milliseconds(options.get("close_timeout", "10s"), "close_timeout"),
     )
+    check_picklable(function, function_name(function))
+    check_picklable(settings, "a setting")
     wait = AsyncWait(
         function=function,
         settings=settings,
-        share_id=str(uuid.uuid4()),
+        share_id=options.get("share_id") or _derived_id(function, settings, columns),
         columns=columns,
         key_columns=key_columns,
         kept=df.columns if keep_input else (),
-        result_schema=arrow_schema(result),
-        error_column=error_column,
+        results=ResultFormat(
+            schema=arrow_schema(result),
+            fields=fields,
+            rescue_column=rescue_column,
+            error_column=error_column,
+            on_failure=on_failure,
+            time_zone=str(df.sparkSession.conf.get("spark.sql.session.timeZone")),
+        ),
         metrics=options.get("metrics"),
     )
     # Proves that function and settings fit together; opens nothing.
     AsyncWaitOperator(function, settings, share_id=wait.share_id)
-    check_picklable(function, function_name(function))
-    check_picklable(settings, "a setting")
-    output = output_schema(df, result, error_column, keep_input=keep_input)
-    return Planned(wait=wait, output=output, tasks=limits.tasks)
+    output = output_schema(df, result, rescue_column, error_column, keep_input=keep_input)
+    carried_bytes = options.get("carried_bytes", _CARRIED_BYTES)
+    _check_positive(carried_bytes, "carried_bytes")
+    return Planned(wait=wait, output=output, tasks=limits.tasks, carried_bytes=carried_bytes)
+
+
+def _derived_id(function: Function, settings: AsyncSettings, columns: Sequence[str]) -> str:
+    """Return an id that is the same for the same function, in each plan that is made of it.
+
+    A function that holds other values is another one. Two that are equal may share a client and a cache.
+    """
+    pickled = cloudpickle.dumps((function, settings.cache, list(columns)))  # type: ignore[no-untyped-call]
+    return hashlib.sha256(pickled).hexdigest()
 
 
 def milliseconds(value: str, option: str) -> int:
@@ -125,6 +160,9 @@ def _columns(df: DataFrame, mode: OutputMode, options: AsyncOptions) -> tuple[li
     if not columns:
         raise OptionError("must name at least one column", option="columns")
     key_columns = check_columns(df, options.get("key_columns", ()), "key_columns")
+    unhashable = [name for name in key_columns if isinstance(df.schema[name].dataType, _NO_KEYS)]
+    if mode is OutputMode.KEYED and unhashable:
+        raise OptionError(f"{unhashable[0]!r} cannot be a key: it is nested; name its members", option="keys")
     if mode is OutputMode.KEYED and not set(key_columns) <= set(columns):
         raise OptionError("must be among the columns that the function gets", option="keys")
     return columns, key_columns
@@ -139,12 +177,42 @@ def _check_names(names: Iterable[str]) -> None:
             raise OptionError(f"is not known; {hint}", option=name)
 
 
-def _on_failure(value: str) -> OnFailure:
+def check_types(capacity: int, options: AsyncOptions) -> None:
+    """Check what Python's type checkers would, had they been asked.
+
+    Raises:
+        OptionError: names the option, what it takes, and what it got.
+    """
+    wanted: dict[str, type] = {
+        "retry": RetryPolicy,
+        "batching": Batching,
+        "rate_limit": RateLimit,
+        "circuit_breaker": CircuitBreakerSettings,
+        "cache": CacheSettings,
+        "metrics": AsyncMetrics,
+        "max_concurrent_requests": int,
+        "parallelism": int,
+        "queue_size": int,
+        "carried_bytes": int,
+        "keep_input": bool,
+        "error_column": str,
+        "rescue_column": str,
+        "share_id": str,
+    }
+    given: dict[str, Any] = {"capacity": capacity, **options}
+    for option, kind in {"capacity": int, **wanted}.items():
+        value = given.get(option)
+        is_flag_for_number = kind is int and isinstance(value, bool)
+        if value is not None and (not isinstance(value, kind) or is_flag_for_number):
+            raise OptionError(f"must be of type {kind.__name__}, and is {value!r}", option=option)
+
+
+def _choice(choices: type[ChoiceT], value: str, option: str) -> ChoiceT:
     try:
-        return OnFailure(value)
+        return choices(value)
     except ValueError:
-        known = ", ".join(each.value for each in OnFailure)
-        raise OptionError(f"must be one of {known}, and is {value!r}", option="on_failure") from None
+        known = ", ".join(str(each.value) for each in choices)
+        raise OptionError(f"must be one of {known}, and is {value!r}", option=option) from None
 
 
 def _task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLimits:
@@ -160,8 +228,7 @@ def _task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLim
 
 
 def _cache(df: DataFrame, columns: Sequence[str], cache: CacheSettings | None) -> CacheSettings | None:
-    no_keys = ArrayType | MapType | StructType
-    unhashable = [name for name in columns if isinstance(df.schema[name].dataType, no_keys)]
+    unhashable = [name for name in columns if isinstance(df.schema[name].dataType, _NO_KEYS)]
     if cache is not None and cache.key is whole_row and unhashable:
         names = ", ".join(map(repr, unhashable))
         raise OptionError(f"needs a key of its own: {names} cannot be part of one", option="cache")

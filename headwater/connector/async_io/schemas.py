@@ -22,10 +22,14 @@ _ERROR = StructType(
 )
 
 
-def result_schema(schema: str | StructType, error_column: str | None) -> StructType:
+def result_schema(schema: str | StructType, extra: Sequence[str]) -> StructType:
     """Return the result columns that a user describes, as DDL or as Spark's type.
 
     All may be null: a call may fail.
+
+    Args:
+        schema: as the user gave it.
+        extra: the columns for failures and for unknown members, if there are such.
 
     Raises:
         OptionError: it does not parse, has no columns, or names one twice.
@@ -42,8 +46,7 @@ def result_schema(schema: str | StructType, error_column: str | None) -> StructT
             f"must be DDL such as 'name string, tier int', or a StructType with columns, and is {schema!r}",
             option="schema",
         )
-    names = [*parsed.names, error_column] if error_column is not None else parsed.names
-    if twice := _twice(names):
+    if twice := _twice([*parsed.names, *extra]):
         raise OptionError(f"names {_text(twice)} twice, the error column included", option="schema")
     return StructType(
         [StructField(field.name, field.dataType, nullable=True, metadata=field.metadata) for field in parsed]
@@ -63,14 +66,25 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def output_schema(
-    df: DataFrame, result: StructType, error_column: str | None, *, keep_input: bool
+    df: DataFrame,
+    result: StructType,
+    rescue_column: str | None,
+    error_column: str | None,
+    *,
+    keep_input: bool,
 ) -> StructType:
-    """Return the columns of the output: perhaps the input's, then the result's, then perhaps the error's.
+    """Return the columns of the output: the input's, the result's, unknown members, failures.
+
+    All but the result's only if they are asked for.
 
     Raises:
         OptionError: the result has a column that the input has too.
     """
-    fields = [*result.fields, *([StructField(error_column, _ERROR)] if error_column is not None else [])]
+    fields = list(result.fields)
+    if rescue_column is not None:
+        fields.append(StructField(rescue_column, StringType()))
+    if error_column is not None:
+        fields.append(StructField(error_column, _ERROR))
     if keep_input:
         names = [*df.columns, *(field.name for field in fields)]
         if twice := _twice(names):

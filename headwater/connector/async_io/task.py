@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -12,14 +12,19 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from headwater.connector.async_io.batches import cut
 from headwater.connector.async_io.input_rows import InputRows
+from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.output_stream import check_reader, flush_output
-from headwater.connector.async_io.results import ResultColumns, flatten
+from headwater.connector.async_io.results import ResultColumns, ResultFormat, flatten
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.readers.async_io.settings import AsyncSettings
 
 log = logging.getLogger(__name__)
+_MOST_BYTES = 8 << 20
+_INPUT_WAIT_S = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +38,7 @@ class AsyncWait:
         columns: the input columns that the function gets.
         key_columns: those that name a row in errors.
         kept: the input columns with which the output begins.
-        result_schema: the result columns.
-        error_column: the name of the column with failures, if there is one.
+        results: the result columns, and how results become them.
         metrics: where counts go.
     """
 
@@ -44,8 +48,7 @@ class AsyncWait:
     columns: Sequence[str]
     key_columns: Sequence[str]
     kept: Sequence[str]
-    result_schema: pa.Schema
-    error_column: str | None
+    results: ResultFormat
     metrics: AsyncMetrics | None
 
     @contextmanager
@@ -61,14 +64,16 @@ class AsyncWait:
         operator = AsyncWaitOperator(
             self.function, settings, share_id=self.share_id, task=name, on_wait=check_reader
         )
+        task = AsyncWaitTask(self, operator, rows)
         try:
             with operator:
-                yield AsyncWaitTask(self, operator, rows)
+                yield task
         finally:
             # After the operator is closed: calls that were cancelled are counted too.
+            counted = task.metrics
             if self.metrics is not None:
-                self.metrics.add(operator.metrics)
-            log.info("%s, %s: %s", operator.name, name, operator.metrics)
+                self.metrics.add(counted)
+            log.info("%s, %s: %s", operator.name, name, counted)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the output of a task. Given to ``mapInArrow``.
@@ -78,7 +83,7 @@ class AsyncWait:
             ContractError: the function broke its contract.
         """
         with self.opened() as task:
-            for batch in task.process(batches):
+            for batch in task.process(InputThread(batches).items(_INPUT_WAIT_S)):
                 yield batch
                 flush_output()
 
@@ -90,41 +95,71 @@ class AsyncWaitTask:
         self._wait = wait
         self._operator = operator
         self._rows = rows
-        self._results = ResultColumns(wait.result_schema, operator.name, rows.describe, wait.error_column)
+        self._results = ResultColumns(wait.results, operator.name, rows.describe)
+
+    @property
+    def metrics(self) -> MetricsSnapshot:
+        """What was counted so far; results that were no row of the schema count as failures."""
+        counted = self._operator.metrics
+        return replace(counted, failures=counted.failures + self._results.misfits)
 
     def process(
-        self, batches: Iterable[pa.RecordBatch], patience_s: float | None = None
+        self,
+        batches: Iterable[pa.RecordBatch | None],
+        patience_s: float | None = None,
+        may_wait: Callable[[pa.RecordBatch], bool] = lambda _: True,
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield output batches: rows that are done together, none of them held back for long by a slow call.
 
         Args:
-            batches: pulled one by one, as there is room.
+            batches: pulled one by one, as there is room. None: there is no further batch yet; what is done
+                comes out meanwhile.
             patience_s: as in `AsyncWaitOperator.process`.
+            may_wait: as ``may_leave`` there; gets the input of the rows that are not out.
         """
-        rows = chain.from_iterable(map(self._rows.admit, batches))
-        for outputs in self._operator.process(rows, patience_s=patience_s):
-            if (batch := self._batch(outputs)) is not None:
-                yield batch
 
-    def restore(self, batch: pa.RecordBatch) -> None:
-        """Ask rows again that an earlier task left: before any others."""
+        def may_leave(rows: Sequence[Any]) -> bool:
+            return not rows or may_wait(self._rows.gather(rows))
+
+        rows = chain.from_iterable(map(self._admitted, batches))
+        for outputs in self._operator.process(rows, patience_s=patience_s, may_leave=may_leave):
+            yield from self._output(outputs)
+
+    def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
+        """Ask rows again that an earlier task left: before any others.
+
+        Args:
+            batch: their input.
+            waited_s: how much of its timeout each has used up.
+        """
+        start = 0
         for rows in self._rows.admit(batch):
-            self._operator.restore(rows)
+            self._operator.restore(rows, waited_s[start : start + len(rows)])
+            start += len(rows)
 
-    def unfinished(self) -> pa.RecordBatch | None:
-        """Return the input of the rows that are not out, or None if all are."""
+    def unfinished(self) -> tuple[pa.RecordBatch, list[float]] | None:
+        """Return the input of the rows that are not out and for how long each has waited; None if all are."""
         values = self._operator.values()
-        return self._rows.gather(values) if values else None
+        return (self._rows.gather(values), self._operator.waited_s()) if values else None
 
-    def _batch(self, outputs: Sequence[Any]) -> pa.RecordBatch | None:
+    def _admitted(self, batch: pa.RecordBatch | None) -> Iterable[list[Any]]:
+        return [[]] if batch is None else self._rows.admit(batch)
+
+    def _output(self, outputs: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+        """Yield what is out, in batches of `_MOST_BYTES`; one row with one result may be larger."""
         rows, results = flatten(outputs)
-        batch = self._joined(rows, results) if rows else None
+        start = 0
+        times = max((len(result) for _, result in outputs if isinstance(result, list)), default=1)
+        for end in self._rows.ends(rows, _MOST_BYTES, times):
+            joined = self._joined(rows[start:end], results[start:end])
+            # The results may be large too.
+            yield from cut(joined, _MOST_BYTES, joined.num_rows) if joined.num_rows else ()
+            start = end
         # All of them, those without a result too; and last, since `gather` and errors need their places.
         self._rows.forget([row for row, _ in outputs])
-        return batch
 
     def _joined(self, rows: Sequence[Any], results: Sequence[Any]) -> pa.RecordBatch:
-        columns = self._results.build(rows, results)
+        rows, columns = self._results.build(rows, results)
         schema = self._results.schema
         if self._wait.kept:
             given = self._rows.gather(rows).select(list(self._wait.kept))

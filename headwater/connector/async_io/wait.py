@@ -24,6 +24,8 @@ def unordered_wait(
     timeout: str | None = "5m",
     capacity: int = 100,
     carry_over: str | None = None,
+    event_time: str | None = None,
+    delay: str | None = None,
     **options: Unpack[AsyncOptions],
 ) -> DataFrame:
     """Enrich each row by asking a slow service, many at once; results come out as they complete.
@@ -62,6 +64,9 @@ def unordered_wait(
             once. Needs the RocksDB state store, and ``headwater[carry-over]`` installed. Queries that end by
             themselves (AvailableNow, Once) and batch frames wait until all is done. None: so does each
             micro-batch.
+        event_time: with ``carry_over``: the timestamp column whose watermark the output is to have. No row is
+            carried over that would be late when it comes out: a batch waits for it.
+        delay: with ``event_time``: as in Spark's ``withWatermark``, which must not be called behind this.
         options: see `AsyncOptions`.
 
     Raises:
@@ -74,15 +79,31 @@ def unordered_wait(
         df, function, OutputMode.UNORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
     if carry_over is None:
+        if event_time is not None or delay is not None:
+            raise OptionError("means nothing without carry_over: call withWatermark", option="event_time")
         return _mapped(df, planned)
 
-    from headwater.connector.async_io.carry_over.processor import carrying_over
+    from headwater.connector.async_io.carry_over.event_time import (
+        check_watermarked,
+        event_time_of,
+        has_stateful_watermark,
+    )
+    from headwater.connector.async_io.carry_over.plan import carrying_over
     from headwater.connector.async_io.plan import milliseconds
 
     carry_over_ms = milliseconds(carry_over, "carry_over")
     if not df.isStreaming:
         return _mapped(df, planned)
-    return carrying_over(df, planned, carry_over_ms)
+    times = event_time_of(df, event_time, delay)
+    if times is None:
+        return carrying_over(df, planned, carry_over_ms, None)
+    if times.column not in planned.wait.kept:
+        raise OptionError("must be in the output: with keep_input=False it is not", option="event_time")
+    if has_stateful_watermark(df):
+        # Each row is at the watermark already, so each batch waits; the watermark goes through by itself.
+        check_watermarked(df, times.column)
+        return _mapped(df, planned)
+    return carrying_over(df, planned, carry_over_ms, times)
 
 
 def ordered_wait(

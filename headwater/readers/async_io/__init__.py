@@ -22,7 +22,7 @@ Opening and closing:
 
 * ``opened_calls``: a function and its calls, from opening to closing: of one task, or of all in the process.
 * ``event_loop``: the loop of the process, as other threads see it; its timers are right to the microsecond.
-* ``thread_pool``: threads for functions that block.
+* ``thread_pool``: threads for functions that block, and for ``asyncio.to_thread``.
 
 A call, on the loop's thread:
 
@@ -30,6 +30,7 @@ A call, on the loop's thread:
 * ``call_runner``: from a row to its one result: attempts, timeouts, retries.
 * ``batch_call_runner``: the same for bulk calls, with a result for each row.
 * ``workers``: the tasks that make the calls.
+* ``call_context``: a context of its own for each call.
 * ``function_calls``: what the user gave as the function; all its forms as something to await.
 * ``permits``: what an attempt needs to start, of the circuit breaker and the rate limiter.
 * ``failure_policy``: whether to ask again, and what a failure leads to.

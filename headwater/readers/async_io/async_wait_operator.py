@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-from headwater.core.errors import OptionError
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.event_loop import LoopHost, process_loop
-from headwater.readers.async_io.function import InputRow, Scope
+from headwater.readers.async_io.function import InputRow
 from headwater.readers.async_io.function_calls import as_function, fitted_settings, function_name
 from headwater.readers.async_io.intake import Intake
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
@@ -30,6 +29,13 @@ from headwater.readers.async_io.stream_element_queue import (
 )
 from headwater.readers.async_io.watchdog import Watchdog
 
+MayLeave: TypeAlias = Callable[[list[Any]], bool]
+"""Tells whether the rows that are not out may be left for another time."""
+
+
+def _anything(_values: list[Any]) -> bool:
+    return True
+
 
 class AsyncWaitOperator:
     """Asks about rows, many at once. Driven by one thread, the task's: it feeds, polls and closes.
@@ -45,7 +51,7 @@ class AsyncWaitOperator:
         function: a `Function`, or a plain ``async def`` or ``def`` function of a row.
         settings: see there.
         share_id: tasks with an equal id share, in their process, the cache, and a function of scope PROCESS,
-            which the first of them opens.
+            which the first of them opens. None: this one shares nothing.
         task: names the task, for logs.
         host: the loop. None: the one of the process.
         on_wait: called by the driving thread after each wait, which is never longer than
@@ -67,8 +73,6 @@ class AsyncWaitOperator:
     ) -> None:
         self._function = as_function(function)
         self.name = function_name(self._function)
-        if self._function.scope is Scope.PROCESS and share_id is None:
-            raise OptionError(f"is needed for {self.name}, whose scope is PROCESS", option="share_id")
         self._settings = fitted_settings(self._function, settings or AsyncSettings())
         self._share_id = share_id
         self._task = task
@@ -81,6 +85,8 @@ class AsyncWaitOperator:
         self._queue = new_queue(self._settings.queue_capacity)
         self._completions = Completions()
         self._unanswered = 0
+        # When rows that were restored were first asked, by the identity of the row, until they are submitted.
+        self._asked_before: dict[int, float] = {}
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -177,12 +183,19 @@ class AsyncWaitOperator:
         return found
 
     def drain(
-        self, timeout_s: float | None = None, *, linger_s: float = 0.05, at_least: int = 1000
+        self,
+        timeout_s: float | None = None,
+        *,
+        linger_s: float = 0.05,
+        at_least: int = 1000,
+        may_leave: MayLeave = _anything,
     ) -> Generator[list[Output], None, None]:
         """Yield outputs until all are out, or the time is over; what is then left is in `values`.
 
         Args:
             timeout_s: None: as long as it takes.
+            may_leave: told `values` when the time is over. While it returns False, this goes on as if there
+                were more time.
             linger_s: no output that is due waits longer than this.
             at_least: outputs at a time, if they come within ``linger_s``.
 
@@ -194,9 +207,9 @@ class AsyncWaitOperator:
         self._intake.flush()
         while len(self._queue) > 0 or self._intake.holds:
             left_s = deadline - now()
-            if left_s <= 0:
+            if left_s <= 0 and may_leave(self.values()):
                 break
-            found = self.poll(min(linger_s, left_s), at_least)
+            found = self.poll(min(linger_s, left_s) if left_s > 0 else linger_s, at_least)
             if found:
                 yield found
             self._intake.flush()
@@ -210,58 +223,81 @@ class AsyncWaitOperator:
         linger_s: float = 0.05,
         at_least: int = 1000,
         patience_s: float | None = None,
+        may_leave: MayLeave = _anything,
     ) -> Generator[list[Output], None, None]:
         """Feed all batches and yield outputs as in `drain`, until all are out.
 
         Args:
-            batches: rows in their order. Each batch is taken from the iterable only when there is room.
+            batches: rows in their order. Each batch is taken from the iterable only when there is room, which
+                is waited for as long as it takes: so `values` never holds more than ``queue_size`` rows.
+                An empty batch lets outputs that are due come out while no rows come in.
             linger_s: as in `drain`.
             at_least: as in `drain`.
-            patience_s: how long to wait for room while nothing comes out, and at the end for results. When it
-                is over all batches are taken in at once, whether there is room or not, and what is not out is
-                in `values`. None: as long as it takes.
+            patience_s: how long to wait for results once all rows are in; what is then not out is in
+                `values`. None: as long as it takes.
+            may_leave: as in `drain`.
         """
-        now = self._host.loop.time
         # A part of the room: if outputs filled all of it, the calls would have no row left to ask about.
         enough = max(1, min(at_least, self._settings.most_rows // 4))
-        patience_left_s = math.inf if patience_s is None else patience_s
         for batch in batches:
             fed = self.feed(batch[: self.free])
-            moved_at = now()
-            while fed < len(batch) and now() - moved_at < patience_left_s:
+            while fed < len(batch):
                 found = self.poll(linger_s, enough)
                 if found:
                     yield found
-                taken = self.feed(batch[fed : fed + self.free])
-                fed += taken
-                if found or taken:
-                    moved_at = now()
-            if fed < len(batch):
-                self.restore(batch[fed:])
-                patience_left_s = 0.0
+                fed += self.feed(batch[fed : fed + self.free])
             found = self.poll()
             if found:
                 yield found
-        timeout_s = None if patience_s is None else patience_left_s
-        yield from self.drain(timeout_s, linger_s=linger_s, at_least=at_least)
+        yield from self.drain(patience_s, linger_s=linger_s, at_least=at_least, may_leave=may_leave)
 
     def values(self) -> list[Any]:
         """Return every row and watermark that went in and has not come out, done or not, in their order.
 
-        What a snapshot stores.
+        What a snapshot stores, with `waited_s`.
         """
-        queued = self._queue.values()
-        if self._settings.batching:
-            queued = bulk_values(queued)
-        return [*queued, *self._intake.values()]
+        return [value for value, _ in self._asked()]
 
-    def restore(self, values: Iterable[Any]) -> None:
-        """Ask again what `values` returned, room or not, before anything that is fed later."""
+    def waited_s(self) -> list[float]:
+        """Return for each of `values` how many seconds ago it was first asked; 0 if it was not."""
+        now = self._host.loop.time()
+        return [0.0 if asked_at is None else now - asked_at for _, asked_at in self._asked()]
+
+    def restore(self, values: Sequence[Any], waited_s: Sequence[float] | None = None) -> None:
+        """Ask again what `values` returned, room or not, before anything that is fed later.
+
+        Args:
+            values: in their order.
+            waited_s: what `waited_s` returned: so much of their timeout is over. None: nothing of it.
+        """
+        if waited_s is not None:
+            now = self._host.loop.time()
+            asked_at = ((id(value), now - waited) for value, waited in zip(values, waited_s, strict=True))
+            self._asked_before.update(asked_at)
         self._intake.restore(values)
 
+    def _asked(self) -> list[tuple[Any, float | None]]:
+        """Return what has not come out, each with the time when it was first asked."""
+        elements = self._queue.elements()
+        if self._settings.batching:
+            queued = bulk_values(elements)
+        else:
+            queued = [(element.value, element.asked_at) for element in elements]
+        before = self._asked_before
+        return [*queued, *((value, before.get(id(value))) for value in self._intake.values())]
+
     def _submit(self, elements: list[StreamElement]) -> None:
+        if self._asked_before:
+            for element in elements:
+                element.asked_at = self._take_asked_at(element.value)
         self._unanswered += len(elements)
         self._runner.submit(elements)
+
+    def _take_asked_at(self, value: Any) -> float | None:
+        """Return when a restored row, or the first of the rows of a bulk call, was first asked."""
+        rows = value if self._settings.batching else [value]
+        asked_at = [self._asked_before.pop(id(row)) for row in rows if id(row) in self._asked_before]
+        return min(asked_at, default=None)
 
     def _may_emit_more(self) -> bool:
         """Return whether anything may come out without more being fed."""

@@ -17,11 +17,11 @@ class Failure:
 
     Attributes:
         error: what the last attempt raised, or the timeout.
-        attempts: calls that were made for the row.
+        attempts: calls that were made for the row; None if a call answered, and the answer does not fit.
     """
 
     error: BaseException
-    attempts: int
+    attempts: int | None
 
     @property
     def error_class(self) -> str:

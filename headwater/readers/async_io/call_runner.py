@@ -147,8 +147,10 @@ class CallRunner:
         call.task = task
         call.attempts += 1
         if call.attempts == 1:
-            # The time of a row runs from its first attempt, over all attempts and waits.
-            self._deadlines.start(call, began)
+            # The time of a row runs from its first attempt, over all attempts and waits, and over snapshots.
+            if call.element.asked_at is None:
+                call.element.asked_at = began
+            self._deadlines.start(call, call.element.asked_at)
         else:
             self._metrics.retries += 1
         self._metrics.call_began()

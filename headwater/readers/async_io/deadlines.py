@@ -30,11 +30,16 @@ class Deadlines:
         self._deadlines: dict[Call, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, call: Call, now: float) -> None:
-        """Let a call's time run, unless it runs already."""
+    def start(self, call: Call, since: float) -> None:
+        """Let a call's time run, unless it runs already.
+
+        Args:
+            call: of those whose time runs, none was first asked later; else this one expires after them.
+            since: when it was first asked.
+        """
         if self.timeout_s is None:
             return
-        deadline = self._deadlines.setdefault(call, now + self.timeout_s)
+        deadline = self._deadlines.setdefault(call, since + self.timeout_s)
         if self._timer is None:
             self._timer = self.loop.call_at(deadline, self._tick)
 

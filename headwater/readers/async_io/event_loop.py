@@ -17,6 +17,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from headwater.readers.async_io.thread_pool import LoopExecutor
+
 _SHORT_S = 0.1
 _SELECT_LIMIT = 1024  # file descriptors that select(2) can watch
 
@@ -84,6 +86,10 @@ class LoopHost(ABC):
         """Block until ``event`` is set or the time is over; return whether it is set."""
 
     @abstractmethod
+    def reserve_threads(self, threads: int) -> None:
+        """Allow ``asyncio.to_thread`` so many more threads; so many fewer, if it is negative."""
+
+    @abstractmethod
     def on_loop(self) -> bool:
         """Return whether the caller runs on the loop's thread."""
 
@@ -97,6 +103,8 @@ class LoopThread(LoopHost):
 
     def __init__(self) -> None:
         self.loop = precise_event_loop()
+        self._executor = LoopExecutor()
+        self.loop.set_default_executor(self._executor)
         self._posted: deque[Callable[[], None]] = deque()
         self._signalled = False
         self._thread = threading.Thread(target=self._run, name="headwater-async-io", daemon=True)
@@ -124,6 +132,9 @@ class LoopThread(LoopHost):
     def wait(self, event: threading.Event, timeout_s: float) -> bool:
         return event.wait(timeout_s)
 
+    def reserve_threads(self, threads: int) -> None:
+        self._executor.reserve(threads)
+
     def on_loop(self) -> bool:
         return threading.get_ident() == self._thread.ident
 
@@ -137,7 +148,7 @@ class LoopThread(LoopHost):
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(_GRACE_S)
         if self._thread.is_alive():
-            log.error("the event loop does not end: a call blocks it at %s", self.stack()[-1:])
+            log.error("the event loop does not end: it is at %s", self.stack()[-1:])
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)

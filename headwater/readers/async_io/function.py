@@ -22,10 +22,10 @@ Result: TypeAlias = Any
 class Scope(enum.Enum):
     """How long an opened function lives."""
 
-    TASK = "task"  # opened when a task starts, closed when it ends
-    # Opened by the first task in a process, used by all later ones, closed when none came for a while or the
+    # Opened by the first task in a process, used by all later ones, closed when none came for a minute or the
     # process ends.
     PROCESS = "process"
+    TASK = "task"  # opened when a task starts, closed when it ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,13 @@ class Function:
     def``; as a plain ``def`` they run on a thread of their own, so that they may block.
     """
 
-    scope: ClassVar[Scope] = Scope.TASK
+    scope: ClassVar[Scope] = Scope.PROCESS
 
     async def open(self, context: OpenContext) -> None:
-        """Make clients. Called once before the first call; what it raises fails the task."""
+        """Make clients. Called once before the first call; what it raises fails the task.
+
+        Clients serve all tasks of the process, one after the other, unless ``scope`` says otherwise.
+        """
 
     async def close(self) -> None:
         """Close clients.

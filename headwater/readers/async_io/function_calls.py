@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from headwater.core.errors import ContractError, OptionError
+from headwater.core.errors import AsyncCallError, ContractError, OptionError
+from headwater.readers.async_io.call_context import InContext
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import (
     AsyncBatchFunction,
@@ -20,11 +23,13 @@ from headwater.readers.async_io.function import (
     InputRow,
     Result,
 )
+from headwater.readers.async_io.metrics import Metrics
 from headwater.readers.async_io.settings import AsyncSettings, Batching
 from headwater.readers.async_io.shared_cache import Invoke
-from headwater.readers.async_io.thread_pool import ThreadPool
+from headwater.readers.async_io.thread_pool import Job, ThreadPool
 
 _BATCH_SIZE = 100
+log = logging.getLogger(__name__)
 
 
 class _PlainAsyncFunction(AsyncFunction):
@@ -103,9 +108,11 @@ class FunctionCalls:
         function: opened already.
         host: the loop.
         capacity: threads at most, if the function blocks.
+        metrics: counts threads that are left behind.
     """
 
-    def __init__(self, function: Function, host: LoopHost, capacity: int) -> None:
+    def __init__(self, function: Function, host: LoopHost, capacity: int, metrics: Metrics) -> None:
+        self._metrics = metrics
         self.name = function_name(function)
         self.timeout = function.timeout
         self._host = host
@@ -122,8 +129,9 @@ class FunctionCalls:
 
     def close(self, timeout_s: float) -> None:
         """End the threads of a blocking function. Not on the loop."""
-        if self._pool is not None:
-            self._pool.close(timeout_s)
+        if self._pool is not None and (left := self._pool.close(timeout_s)):
+            self._metrics.left_behind += left
+            log.warning("%s: %d threads are still inside calls that do not return", self.name, left)
 
     def _invoke_of(self, function: Function, capacity: int) -> Invoke:
         if isinstance(function, AsyncFunction):
@@ -138,35 +146,36 @@ class FunctionCalls:
 
     def _awaiting(self, method: str, call: Callable[[Any], Awaitable[Any]]) -> Invoke:
         if inspect.iscoroutinefunction(call):
-            return call
+            return lambda row: InContext(call(row))
         return partial(self._await, method, call)
 
     async def _await(self, method: str, call: Callable[[Any], Any], row: Any) -> Any:
-        awaitable = call(row)
-        if not inspect.isawaitable(awaitable):
-            returned = type(awaitable).__name__
-            raise ContractError(
-                f"{self.name}.{method} must be an async def function, and returned a {returned}"
-            )
-        return await awaitable
+        async def awaited() -> Any:
+            awaitable = call(row)
+            if not inspect.isawaitable(awaitable):
+                returned = type(awaitable).__name__
+                raise ContractError(
+                    f"{self.name}.{method} must be an async def function, and returned a {returned}"
+                )
+            return await awaitable
+
+        return await InContext(awaited())
 
     async def _call_back(self, call: Callable[[InputRow, LoopFuture], None], row: InputRow) -> Result:
         result_future = LoopFuture(self._host)
-        call(row, result_future)
+        copy_context().run(call, row, result_future)
         return await result_future.future
 
     async def _call_on_thread(
         self, pool: ThreadPool, call: Callable[[InputRow], Result], row: InputRow
     ) -> Result:
         result_future = LoopFuture(self._host)
-        pool.submit(partial(result_future.complete_with, call, row))
-        try:
-            return await self._outlasting_cancellation(result_future.future)
-        finally:
-            # Here, not on the pool's thread: the pool counts its jobs on the loop's thread only.
-            pool.finished()
+        job = pool.submit(partial(result_future.complete_with, call, row))
+        result = await self._outlasting_cancellation(result_future.future, job)
+        # A lambda, or a decorated function, that made a coroutine.
+        return await InContext(_as_coroutine(result)) if inspect.isawaitable(result) else result
 
-    async def _outlasting_cancellation(self, future: asyncio.Future[Any]) -> Any:
+    async def _outlasting_cancellation(self, future: asyncio.Future[Any], job: Job) -> Any:
         """Wait for a call on a thread, which cannot be cancelled.
 
         Its worker waits with it beyond the timeout, so that there are never more calls than the capacity.
@@ -175,10 +184,15 @@ class FunctionCalls:
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
-                # By the timeout, or by the end of the task: only the latter gives the call up.
+                # By the timeout, or by the end of the task: only the latter frees the worker.
+                job.given_up = True
                 if self._closing or future.cancelled():
                     future.cancel()
                     raise
+
+
+async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 class LoopFuture:
@@ -194,6 +208,12 @@ class LoopFuture:
         self._on_loop(partial(self._set, result, None))
 
     def complete_exceptionally(self, error: BaseException) -> None:
+        is_error = isinstance(error, BaseException) or (
+            isinstance(error, type) and issubclass(error, BaseException)
+        )
+        if not is_error:
+            # A client's own word for what went wrong; here it would be lost, and the call never end.
+            error = AsyncCallError(f"complete_exceptionally was given a {type(error).__name__}: {error}")
         self._on_loop(partial(self._set, None, error))
 
     def complete_with(self, call: Callable[..., Result], *args: Any) -> None:

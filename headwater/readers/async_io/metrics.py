@@ -25,6 +25,7 @@ class MetricsSnapshot:
         joined: rows answered by a call in flight for an equal key.
         rejected: attempts that the circuit breaker did not let through.
         blocked: how often the watchdog found the loop blocked.
+        left_behind: threads that were inside a call that did not return when their task closed.
         latencies: attempts by duration, on a logarithmic scale; see `percentile_ms`.
     """
 
@@ -38,6 +39,7 @@ class MetricsSnapshot:
     joined: int = 0
     rejected: int = 0
     blocked: int = 0
+    left_behind: int = 0
     latencies: tuple[int, ...] = (0,) * _BUCKETS
 
     def __add__(self, other: MetricsSnapshot) -> MetricsSnapshot:
@@ -81,7 +83,7 @@ _COUNTS = tuple(each.name for each in fields(MetricsSnapshot) if each.name != "l
 class Metrics:
     """The counters themselves; names as in `MetricsSnapshot`.
 
-    Written by the loop's thread, but ``blocked``, which the watchdog writes on the task's thread. Read by
+    Written by the loop's thread, but ``blocked`` and ``left_behind``, which the task's thread writes. Read by
     any: a snapshot may be a few calls behind.
     """
 
@@ -95,6 +97,7 @@ class Metrics:
     joined: int = 0
     rejected: int = 0
     blocked: int = 0
+    left_behind: int = 0
     latencies: list[int] = field(default_factory=lambda: [0] * _BUCKETS)
 
     def call_began(self) -> None:

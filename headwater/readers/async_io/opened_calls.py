@@ -59,8 +59,10 @@ def opened_calls(
         AsyncCallError: the function's `open` raised.
     """
     with ExitStack() as resources:
+        host.reserve_threads(settings.capacity)
+        resources.callback(host.reserve_threads, -settings.capacity)
         opened = _opened_function(resources, function, settings, host, share_id=share_id, task=task)
-        calls = FunctionCalls(opened, host, settings.capacity)
+        calls = FunctionCalls(opened, host, settings.capacity, metrics)
         resources.callback(calls.close, settings.close_timeout_ms / 1000)
         # Before the runner is made: it takes the calls as they are then.
         _open_shared_cache(resources, calls, settings, host, metrics)
@@ -88,9 +90,11 @@ def _opened_function(
 ) -> Function:
     context = OpenContext(function_name(function), function.scope, settings.capacity, task)
     open_s = settings.open_timeout_ms / 1000
-    if function.scope is Scope.PROCESS:
-        leased = lease_function(share_id, function, context, open_s)
-        resources.callback(return_function, share_id)
+    if function.scope is Scope.PROCESS and share_id is not None:
+        # With the name: an id that was given to two functions must not give one of them the other's client.
+        function_id = (share_id, context.function)
+        leased = lease_function(function_id, function, context, open_s)
+        resources.callback(return_function, function_id)
         return leased
     open_function(function, context, host, open_s)
     resources.callback(close_function, function, host, settings.close_timeout_ms / 1000)

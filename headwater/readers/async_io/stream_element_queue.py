@@ -34,6 +34,8 @@ class StreamElement:
         value: what went in: a row (or a list of rows that are asked together), or a `Watermark`.
         result: what came of it, once `done`.
         done: whether it may leave as soon as its order allows. Watermarks are done from the start.
+        asked_at: the loop's time when its first attempt began; for what was restored, when it first was asked
+            before. None: it was never asked. Set on the loop's thread, read on the task's.
         segment: where it waits among others; None in an ordered queue.
     """
 
@@ -41,6 +43,7 @@ class StreamElement:
     segment: _Segment | None = None
     result: Any = None
     done: bool = False
+    asked_at: float | None = None
 
 
 class StreamElementQueue(ABC):
@@ -82,11 +85,8 @@ class StreamElementQueue(ABC):
         """Remove and return all elements that are done and whose turn it is, in their order."""
 
     @abstractmethod
-    def values(self) -> list[Any]:
-        """Return every value that has not come out, done or not, in the order in which they went in.
-
-        What a snapshot stores.
-        """
+    def elements(self) -> list[StreamElement]:
+        """Return every element that has not come out, done or not, in the order in which they went in."""
 
     @abstractmethod
     def _put(self, value: Any) -> StreamElement: ...
@@ -107,8 +107,8 @@ class OrderedStreamElementQueue(StreamElementQueue):
         self._size -= len(due)
         return due
 
-    def values(self) -> list[Any]:
-        return [element.value for element in self._elements]
+    def elements(self) -> list[StreamElement]:
+        return list(self._elements)
 
     def _put(self, value: Any) -> StreamElement:
         element = StreamElement(value, done=isinstance(value, Watermark))
@@ -141,8 +141,8 @@ class UnorderedStreamElementQueue(StreamElementQueue):
         self._size -= len(due)
         return due
 
-    def values(self) -> list[Any]:
-        return [element.value for segment in self._segments for element in segment.elements]
+    def elements(self) -> list[StreamElement]:
+        return [element for segment in self._segments for element in segment.elements]
 
     def _pop_segment(self, due: list[StreamElement]) -> bool:
         """Move what the first segment has completed to ``due``; return whether the next one's turn comes."""
@@ -188,12 +188,10 @@ def bulk_outputs(elements: Iterable[StreamElement]) -> list[Output]:
     return rows
 
 
-def bulk_values(values: Iterable[Any]) -> list[Any]:
-    """Return the rows and watermarks of a queue whose elements are a list of rows each."""
-    rows: list[Any] = []
-    for value in values:
-        if isinstance(value, Watermark):
-            rows.append(value)
-        else:
-            rows.extend(value)
+def bulk_values(elements: Iterable[StreamElement]) -> list[tuple[Any, float | None]]:
+    """Return the rows and watermarks of elements that are a list of rows each, with their ``asked_at``."""
+    rows: list[tuple[Any, float | None]] = []
+    for element in elements:
+        values = [element.value] if isinstance(element.value, Watermark) else element.value
+        rows.extend((value, element.asked_at) for value in values)
     return rows

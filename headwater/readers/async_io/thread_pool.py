@@ -1,65 +1,129 @@
-"""Threads for functions that block."""
+"""Threads for functions that block, and for what ``asyncio.to_thread`` runs."""
 
 from __future__ import annotations
 
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context
+from functools import partial
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
+class Job:
+    """A call on a thread. Made by `ThreadPool.submit`.
+
+    Attributes:
+        given_up: whether nobody waits for its end any longer: its row has its result.
+    """
+
+    __slots__ = ("_call", "given_up")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self.given_up = False
+
+    def run(self) -> None:
+        """Make the call, in a context of its own: a thread makes many."""
+        Context().run(self._call)
+
+
 class ThreadPool:
-    """Daemon threads that start as jobs come. `submit` and `finished` belong to one thread.
+    """Daemon threads that start as jobs come.
 
     Unlike those of ``concurrent.futures`` they are daemons: a call that hangs does not keep the process
     alive.
 
     Args:
-        size: threads at most.
+        size: threads at most. May be changed.
         name: what the threads are called.
     """
 
     def __init__(self, size: int, name: str) -> None:
-        self._size = size
+        self.size = size
         self._name = name
-        self._jobs: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._running: dict[threading.Thread, Job | None] = {}
         self._unfinished = 0
+        # Jobs are submitted on one thread and finished on others, and both change the count.
+        self._lock = threading.Lock()
 
-    def submit(self, job: Callable[[], Any]) -> None:
-        """Run a job, which must not raise, on a thread that is free, or as soon as one is."""
-        # A new thread only if all are busy. The count is of one thread, so it needs no lock.
-        if len(self._threads) < self._size and self._unfinished >= len(self._threads):
-            name = f"headwater-{self._name}-{len(self._threads)}"
-            thread = threading.Thread(target=self._work, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        self._unfinished += 1
+    def submit(self, call: Callable[[], Any]) -> Job:
+        """Make a call, which must not raise, on a thread that is free, or as soon as one is."""
+        job = Job(call)
+        with self._lock:
+            # A new thread only if all are busy.
+            if len(self._running) < self.size and self._unfinished >= len(self._running):
+                name = f"headwater-{self._name}-{len(self._running)}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                self._running[thread] = None
+                thread.start()
+            self._unfinished += 1
         self._jobs.put(job)
+        return job
 
-    def finished(self) -> None:
-        """A job is over. Called on the thread that submits."""
-        self._unfinished -= 1
+    def close(self, timeout_s: float) -> int:
+        """End the threads, wait for them, and return how many are left behind.
 
-    def close(self, timeout_s: float) -> None:
-        """End the threads, and wait for them. Not on the loop's thread, which their last jobs need.
-
-        Those that hang are left behind; they end when their jobs return.
+        Those whose jobs were given up are not waited for. They, and others that hang, end when their jobs
+        return. Not on the loop's thread, which their last jobs need.
         """
-        for _ in self._threads:
+        for _ in self._running:
             self._jobs.put(None)
-        for thread in self._threads:
-            thread.join(timeout_s)
-            if thread.is_alive():
-                # The time is spent: the others are not waited for.
-                timeout_s = 0.0
-        left = sum(thread.is_alive() for thread in self._threads)
-        if left:
-            log.error("%s: %d threads are still inside calls that do not return", self._name, left)
+        deadline = time.monotonic() + timeout_s
+        for thread, job in list(self._running.items()):
+            if job is None or not job.given_up:
+                thread.join(max(0.0, deadline - time.monotonic()))
+        return sum(thread.is_alive() for thread in self._running if self._running[thread] is not None)
 
     def _work(self) -> None:
+        thread = threading.current_thread()
         while (job := self._jobs.get()) is not None:
-            job()
+            self._running[thread] = job
+            job.run()
+            self._running[thread] = None
+            with self._lock:
+                self._unfinished -= 1
+
+
+class LoopExecutor(ThreadPoolExecutor):
+    """What ``asyncio.to_thread`` runs on, with as many threads as there may be calls.
+
+    Asyncio takes nothing but a `ThreadPoolExecutor`, whose threads would keep the process, and the end of the
+    loop, waiting for a call that hangs. So this one starts none of its own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self._pool = ThreadPool(0, "to-thread")
+
+    def reserve(self, threads: int) -> None:
+        """Allow so many more threads; so many fewer, if it is negative. Threads that run stay."""
+        self._pool.size += threads
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+        self._pool.submit(partial(_complete, future, partial(fn, *args, **kwargs)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads. Those inside calls are not waited for: all rows are out."""
+        self._pool.close(0.0)
+        super().shutdown(wait=False)
+
+
+def _complete(future: Future[T], call: Callable[[], T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
+        future.set_exception(error)
+    else:
+        future.set_result(result)

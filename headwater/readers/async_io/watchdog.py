@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import traceback
@@ -13,6 +14,7 @@ from headwater.readers.async_io.settings import AsyncSettings
 
 log = logging.getLogger(__name__)
 _HERE = str(Path(__file__).parent)
+_OURS = (_HERE, str(Path(asyncio.__file__).parent))
 
 
 class Watchdog:
@@ -49,6 +51,11 @@ class Watchdog:
             self._host.post(self._answer)
         elif not self._reported and now - asked_at >= self._patience_s:
             self._reported = True
+            where = _where(self._host.stack())
+            if where is None:
+                # The function is not to blame: the machine, or the number of calls.
+                log.info("%s: the event loop has not turned for %.1f s", self._name, now - asked_at)
+                return
             self._metrics.blocked += 1
             log.warning(
                 "%s blocks the event loop: it has not turned for %.1f s, %s. No other call goes on "
@@ -56,7 +63,7 @@ class Watchdog:
                 "thread",
                 self._name,
                 now - asked_at,
-                _where(self._host.stack()),
+                where,
             )
 
     def _answer(self) -> None:
@@ -64,13 +71,13 @@ class Watchdog:
         self._asked_at = None
 
 
-def _where(stack: list[traceback.FrameSummary]) -> str:
-    """Return the place where the user's function is: the first frame that is called from here."""
+def _where(stack: list[traceback.FrameSummary]) -> str | None:
+    """Return the place where the user's function is: the first frame that is called from here, or None."""
     for caller, frame in zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True):
-        if caller.filename.startswith(_HERE) and not frame.filename.startswith(_HERE):
+        if caller.filename.startswith(_HERE) and not frame.filename.startswith(_OURS):
             inner = stack[-1]
             return (
                 f"in {frame.name} ({frame.filename}:{frame.lineno}), "
                 f"now at {inner.name} ({inner.filename}:{inner.lineno})"
             )
-    return "busy with many calls"
+    return None

@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import headwater as hw
-from headwater.connector.async_io.plan import divided_limits
+from headwater.connector.async_io.options import AsyncOptions
+from headwater.connector.async_io.plan import divided_limits, plan
 from headwater.core.errors import OptionError
-from headwater.readers.async_io.settings import RateLimit
+from headwater.readers.async_io.settings import OutputMode, RateLimit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,26 @@ Wrong = Callable[["DataFrame"], Any]
         (
             lambda df: hw.unordered_wait(df, ask, schema="tier int", capacity=0),
             "'capacity': must be at least 1, is 0",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", capacity=OTHER),
+            "'capacity': must be of type int, and is 'ignore'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", retry=OTHER),
+            "'retry': must be of type RetryPolicy, and is 'ignore'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", parallelism=True),
+            "'parallelism': must be of type int, and is True",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", result_fields=OTHER),
+            "'result_fields': must be one of exact, lenient, rescue, and is 'ignore'",
+        ),
+        (
+            lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=["numbers"]),
+            "'keys': 'numbers' cannot be a key: it is nested",
         ),
         (
             lambda df: hw.unordered_wait(df, ask, schema="tier int", timeout="soon"),
@@ -128,6 +149,35 @@ Wrong = Callable[["DataFrame"], Any]
 def test_what_does_not_fit(df: DataFrame, wrong: Wrong, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         wrong(df)
+
+
+class Holds(hw.async_io.AsyncFunction):
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def async_invoke(self, row: Any) -> None:
+        return None
+
+
+def test_plans_of_an_equal_function_share_and_others_do_not(df: DataFrame) -> None:
+    """As in ``foreachBatch``, which makes a plan for each batch."""
+
+    def id_of(function: Any, options: AsyncOptions | None = None) -> str:
+        planned = plan(
+            df,
+            function,
+            OutputMode.UNORDERED,
+            schema="tier int",
+            timeout=None,
+            capacity=1,
+            options=options or {} or {},
+        )
+        return planned.wait.share_id
+
+    assert id_of(Holds("a")) == id_of(Holds("a"))
+    assert id_of(Holds("a")) != id_of(Holds("b"))
+    assert id_of(ask) == id_of(ask)
+    assert id_of(ask, {"share_id": "mine"}) == "mine"
 
 
 def test_the_table_in_the_docs_names_every_setting() -> None:

@@ -1,29 +1,62 @@
-"""Results become the promised columns, or an error that says which did not."""
+"""Results become the promised columns, or a failure of their row that says which did not."""
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from headwater.connector.async_io.results import ResultColumns, flatten
+from headwater.connector.async_io.results import ResultColumns, ResultFields, ResultFormat, flatten
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.settings import OnFailure
 
 FIELDS: dict[str, pa.DataType] = {"name": pa.string(), "tier": pa.int32()}
 SCHEMA = pa.schema(FIELDS)
 Customer = namedtuple("Customer", "tier name")  # noqa: PYI024 - a namedtuple is what is tested
 
 
-def columns(error_column: str | None = None) -> ResultColumns:
-    return ResultColumns(SCHEMA, "Lookup", lambda row: f"id={row}", error_column)
+@dataclass
+class Account:
+    """A result."""
+
+    tier: int
+    name: str
 
 
-def built(results: list[Any], error_column: str | None = None) -> list[list[Any]]:
-    return [array.to_pylist() for array in columns(error_column).build(range(len(results)), results)]
+def unnamed(*values: Any) -> Any:
+    """Return a Row without names."""
+    return Row(*values)
+
+
+class Record:
+    """As database drivers have them: named as a mapping is, with no such base."""
+
+    def keys(self) -> Iterator[str]:
+        return iter(("name", "tier"))
+
+    def __getitem__(self, name: str) -> Any:
+        return {"name": "a", "tier": 1}[name]
+
+
+def columns(schema: pa.Schema = SCHEMA, **form: Any) -> ResultColumns:
+    return ResultColumns(ResultFormat(schema=schema, **form), "Lookup", lambda row: f"id={row}")
+
+
+def struct(fields: dict[str, pa.DataType]) -> pa.DataType:
+    return pa.struct([pa.field(name, kind) for name, kind in fields.items()])
+
+
+def built(results: list[Any], schema: pa.Schema = SCHEMA, **form: Any) -> list[list[Any]]:
+    _, arrays = columns(schema, **form).build(range(len(results)), results)
+    return [array.to_pylist() for array in arrays]
 
 
 def test_one_many_or_no_rows() -> None:
@@ -33,42 +66,92 @@ def test_one_many_or_no_rows() -> None:
     )
 
 
-def test_dicts_rows_and_named_tuples_go_by_name_and_tuples_by_place() -> None:
-    results = [{"tier": 1, "name": "a"}, Row(tier=1, name="a"), Customer(1, "a"), ("a", 1)]
-    assert built(results) == [["a"] * 4, [1] * 4]
+def test_what_has_names_goes_by_name_and_tuples_go_by_place() -> None:
+    plain = {"tier": 1, "name": "a"}
+    named = [OrderedDict(plain), MappingProxyType(plain), Row(**plain), Customer(1, "a"), Account(1, "a")]
+    results = [plain, *named, Record(), ("a", 1), unnamed("a", 1)]
+    assert built(results) == [["a"] * 9, [1] * 9]
+    assert built([plain, plain]) == [["a"] * 2, [1] * 2]
+
+
+def test_nested_records_are_the_same_as_those_at_the_top() -> None:
+    schema = pa.schema({"customer": struct(FIELDS), "all": pa.list_(struct(FIELDS))})
+    customer = {"name": "a", "tier": 1}
+    results = [(Account(1, "a"), [Customer(1, "a"), Record()]), ({"tier": "1", "name": "a"}, [customer] * 2)]
+    assert built(results, schema) == [[customer] * 2, [[customer] * 2] * 2]
 
 
 def test_a_failure_is_a_row_of_nulls_and_says_why_in_the_error_column() -> None:
     failure = Failure(ValueError("bad"), 3)
     assert built([failure, ("a", 1)]) == [[None, "a"], [None, 1]]
     error = {"class": "ValueError", "message": "bad", "attempts": 3}
-    assert built([failure, ("a", 1)], "error")[2] == [error, None]
-    assert columns("error").schema.names == ["name", "tier", "error"]
+    assert built([failure, ("a", 1)], error_column="error")[2] == [error, None]
+    assert columns(error_column="error").schema.names == ["name", "tier", "error"]
 
 
 def test_no_results() -> None:
-    assert built([], "error") == [[], [], []]
+    assert built([], error_column="error") == [[], [], []]
 
 
-@pytest.mark.parametrize(
-    ("result", "was"),
-    [
-        ("text", "a str; a result is a dict, a tuple or a Row"),
-        ({"name": "a"}, "a dict with the columns 'name'"),
-        ({"name": "a", "tier": 1, "more": 2}, "a dict with the columns 'name', 'tier', 'more'"),
-        (Row(name="a", level=1), "a Row with the columns 'name', 'level'"),
-        (("a",), "a tuple with 1 values"),
-        (("a", 1, 2), "a tuple with 3 values"),
-        (("a", "one"), "a str that is no int32 as 'tier'"),
-        ((7, 1), "a int that is no string as 'name'"),
-        (("a", 1 << 40), "a int that is no int32 as 'tier'"),
-    ],
-)
+MISFITS = [
+    ("text", "a str; a result is a mapping, a dataclass, a tuple or a Row"),
+    ({"name": "a"}, "a dict with the columns 'name'"),
+    ({"name": "a", "tier": 1, "more": 2}, "a dict with the columns 'name', 'tier', 'more'"),
+    (Row(name="a", level=1), "a Row with the columns 'name', 'level'"),
+    (("a",), "a tuple with 1 values"),
+    (("a", 1, 2), "a tuple with 3 values"),
+    (("a", "one"), "a str that is no int32 as 'tier'"),
+    (([7], 1), "a list that is no string as 'name'"),
+    (("a", 1 << 40), "a int that is no int32 as 'tier'"),
+]
+
+
+@pytest.mark.parametrize(("result", "was"), MISFITS)
 def test_what_is_no_row_of_the_schema_names_function_and_row(result: Any, was: str) -> None:
     with pytest.raises(
         ContractError, match=rf"^Lookup returned for id=1 {was}.*; its schema is name string, tier int32$"
     ):
         built([("a", 1), result])
+
+
+@pytest.mark.parametrize(("result", "was"), MISFITS)
+def test_what_is_no_row_of_the_schema_goes_where_on_failure_says(result: Any, was: str) -> None:
+    results = [("a", 1), result, ("c", 3)]
+    assert built(results, on_failure=OnFailure.NULL) == [["a", None, "c"], [1, None, 3]]
+    dropping = columns(on_failure=OnFailure.DROP)
+    rows, arrays = dropping.build([7, 8, 9], results)
+    assert (list(rows), arrays[0].to_pylist(), dropping.misfits) == ([7, 9], ["a", "c"], 1)
+    names, _, errors = built(results, on_failure=OnFailure.ERROR_COLUMN, error_column="error")
+    assert names == ["a", None, "c"]
+    assert errors[0] is None
+    assert errors[1]["class"] == "ContractError"
+    assert f"id=1 {was}" in errors[1]["message"]
+    assert errors[1]["attempts"] is None, "a call answered"
+
+
+def test_a_nested_misfit_names_the_way_to_it() -> None:
+    schema = pa.schema({"orders": pa.list_(struct({"zip": pa.int32()}))})
+    with pytest.raises(ContractError, match=r"a str that is no int32 as 'orders\[\]\.zip'"):
+        built([([{"zip": 1}, {"zip": "x"}],)], schema)
+
+
+def test_other_members_are_dropped_or_rescued_at_every_depth() -> None:
+    schema = pa.schema({"name": pa.string(), "home": struct({"zip": pa.int32(), "town": pa.string()})})
+    result = {"name": "a", "more": [1], "home": {"zip": 1, "street": "s"}}
+    expected = [["a"], [{"zip": 1, "town": None}]]
+    assert built([result], schema, fields=ResultFields.LENIENT) == expected
+    rescued = built([result], schema, fields=ResultFields.RESCUE, rescue_column="rescued")
+    assert rescued == [*expected, ['{"more": [1], "home.street": "s"}']]
+    for wrong in (result, {"name": "a", "home": {"zip": 1}}):
+        with pytest.raises(ContractError):
+            built([wrong], schema)
+
+
+def test_a_time_without_a_zone_is_in_the_zone_of_the_session() -> None:
+    schema = pa.schema({"at": pa.timestamp("us", "UTC")})
+    noon = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - without a zone is what is tested
+    assert built([(noon,)], schema) == [[noon.replace(tzinfo=UTC)]]
+    assert built([(noon,)], schema, time_zone="Asia/Tokyo") == [[datetime(2026, 1, 1, 3, tzinfo=UTC)]]
 
 
 def test_the_error_does_not_repeat_what_was_returned() -> None:

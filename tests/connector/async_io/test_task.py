@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from headwater.connector.async_io.results import ResultFormat
 from headwater.connector.async_io.task import AsyncWait
 from headwater.core.errors import AsyncCallError, ContractError
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
 from tests.connector.async_io.functions import NoServer, wrong_type
+from tests.patience import PATIENCE_S
 
 
 async def twice(row: Any) -> Any:
@@ -29,15 +33,19 @@ async def never_if_zero(row: Any) -> tuple[int, int]:
 def wait_of(
     function: Any, schema: dict[str, pa.DataType] | None = None, *, keep_input: bool = True, **settings: Any
 ) -> AsyncWait:
+    on_failure: OnFailure = settings.get("on_failure", OnFailure.FAIL)
     return AsyncWait(
         function=function,
         settings=AsyncSettings(**settings),
-        share_id="test",
+        share_id=str(uuid.uuid4()),
         columns=["id"],
         key_columns=["id"],
         kept=["id", "text"] if keep_input else [],
-        result_schema=pa.schema(schema or {"number": pa.int64(), "which": pa.int32()}),
-        error_column="error" if settings.get("on_failure") is OnFailure.ERROR_COLUMN else None,
+        results=ResultFormat(
+            schema=pa.schema(schema or {"number": pa.int64(), "which": pa.int32()}),
+            error_column="error" if on_failure is OnFailure.ERROR_COLUMN else None,
+            on_failure=on_failure,
+        ),
         metrics=None,
     )
 
@@ -101,12 +109,57 @@ def test_unfinished_rows_are_handed_over_and_asked_again() -> None:
     wait = wait_of(never_if_zero, timeout_ms=None)
     with wait.opened() as task:
         done = [row["id"] for batch in task.process(batches(0), patience_s=0.2) for row in batch.to_pylist()]
-        left = task.unfinished()
-    assert left is not None
+        unfinished = task.unfinished()
+    assert unfinished is not None
+    left, waited_s = unfinished
+    assert waited_s[0] > 0
     # On a busy machine more than the one may be left.
     assert left.to_pylist()[0] == {"id": 0, "text": "t0"}
     assert sorted(done + left["id"].to_pylist()) == list(range(100))
     with wait_of(twice).opened() as task:
-        task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}))
+        task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}), [0.0])
         assert [batch["text"].to_pylist() for batch in task.process([], patience_s=60)] == [["t5"]]
         assert task.unfinished() is None
+
+
+def test_output_is_cut_by_bytes_also_where_a_row_has_many_results() -> None:
+    async def function_of_many(row: Any) -> list[tuple[int, int]]:
+        return [(row.id, which) for which in range(200)]
+
+    text = "x" * 100_000
+    rows = pa.RecordBatch.from_pydict({"id": list(range(20)), "text": [text] * 20})
+    sizes = [batch.nbytes for batch in wait_of(function_of_many).run([rows])]
+    assert max(sizes) <= 8 << 20
+    assert sum(sizes) >= 20 * 200 * 100_000
+
+
+def test_large_results_are_cut_too() -> None:
+    async def large(row: Any) -> tuple[str]:
+        return ("x" * 1_000_000,)
+
+    sizes = [batch.nbytes for batch in wait_of(large, {"answer": pa.string()}).run(batches(0, size=40))]
+    assert max(sizes) <= 8 << 20
+    assert sum(sizes) >= 40_000_000
+
+
+def test_failures_and_results_are_heard_while_no_input_comes() -> None:
+    more = threading.Event()
+
+    def slow_input() -> Iterator[pa.RecordBatch]:
+        yield next(batches(1, size=3))
+        more.wait(PATIENCE_S)
+        yield next(batches(0, size=1))
+        threading.Event().wait(PATIENCE_S)
+
+    async def fails_if_zero(row: Any) -> tuple[int, int]:
+        if row.id == 0:
+            raise ValueError
+        return row.id, 0
+
+    out = wait_of(fails_if_zero).run(slow_input())
+    seen = 0
+    while seen < 3:
+        seen += next(out).num_rows
+    more.set()
+    with pytest.raises(AsyncCallError, match="ValueError"):
+        next(out)

@@ -49,6 +49,9 @@ class ManualHost(LoopHost):
     def post(self, callback: Callable[[], None]) -> None:
         self.loop.call_soon(callback)
 
+    def reserve_threads(self, threads: int) -> None:
+        """The loop's usual threads do."""
+
     def on_loop(self) -> bool:
         return self.loop.is_running()
 

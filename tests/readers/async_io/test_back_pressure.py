@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
+from headwater.core.errors import AsyncCallError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.function import AsyncFunction
-from headwater.readers.async_io.settings import AsyncSettings, OutputMode
+from headwater.readers.async_io.function import AsyncBatchFunction, AsyncFunction
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import inputs_of, pairs
 
@@ -83,23 +85,71 @@ class TestBackPressureAndEnds:
             assert out == [(2, "2!")]
             assert operator.values() == [1, 3]
 
-    def test_processing_with_patience_takes_everything_in_and_leaves_the_rest_to_the_snapshot(
-        self, host: ManualHost
-    ) -> None:
+    def test_a_hung_service_stops_the_intake_at_capacity(self, host: ManualHost) -> None:
+        """Patience or not: what is left for the snapshot is never more than the queue holds."""
         service = Service()
-        with operator_of(service, host, capacity=2, queue_size=2) as operator:
-            host.loop.call_later(1.5, service.answer, 1)
+        taken: list[int] = []
+
+        def rows() -> Iterator[list[int]]:
+            for start in range(0, 100, 2):
+                taken.append(start)
+                yield [start, start + 1]
+
+        with operator_of(service, host, capacity=2, queue_size=4, timeout_ms=None) as operator:
+            host.loop.call_later(60, lambda: service.answer(*range(2)))
+            host.loop.call_later(61, lambda: service.answer(*range(2, 4)))
+            host.loop.call_later(120, service.fail, 4, ValueError())
+            outs = operator.process(rows(), patience_s=2.0)
+            out = [*next(outs), *next(outs)]
+            assert len(operator.values()) <= 4
+            with pytest.raises(AsyncCallError):
+                next(outs)
+            assert sorted(inputs_of(out)) == [0, 1, 2, 3]
+            assert taken == [0, 2, 4, 6, 8], "the batch waits: no row is taken for which there is no room"
+
+    def test_what_may_not_be_left_is_waited_for_beyond_the_patience(self, host: ManualHost) -> None:
+        service = Service()
+        with operator_of(service, host) as operator:
+            host.loop.call_later(30, service.answer, 1)
             began = host.loop.now
-            out = [
-                output
-                for outputs in operator.process([[1, 2, 3], [4, 5]], patience_s=2.0)
-                for output in outputs
-            ]
-            assert out == [(1, "1!")]
-            assert operator.values() == [2, 3, 4, 5]
-            assert host.loop.now - began == pytest.approx(3.5, abs=0.1), (
-                "what comes out proves that the service lives"
-            )
+            outs = operator.process([[1, 2, 3]], patience_s=2.0, may_leave=lambda rows: 1 not in rows)
+            assert [output for outputs in outs for output in outputs] == [(1, "1!")]
+            assert host.loop.now - began == pytest.approx(30, abs=0.1)
+            assert operator.values() == [2, 3]
+
+    @pytest.mark.parametrize("batching", [None, Batching(size=2)])
+    def test_a_timeout_goes_on_over_a_snapshot(self, host: ManualHost, batching: Batching | None) -> None:
+        class Hangs(AsyncFunction):
+            async def async_invoke(self, row: int) -> None:
+                await asyncio.Event().wait()
+
+            def timeout(self, row: int) -> str:
+                return "late"
+
+        class HangsInBulk(AsyncBatchFunction):
+            async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[None]:
+                await asyncio.Event().wait()
+                return []
+
+            def timeout(self, row: int) -> str:
+                return "late"
+
+        function = HangsInBulk() if batching else Hangs()
+        settings = {"timeout_ms": 300_000, "capacity": 1, "batching": batching}
+        with operator_of(function, host, **settings) as operator:
+            operator.feed([1, 2, 3, 4])
+            host.advance(290)
+            rows = operator.values()
+            waited_s = operator.waited_s()
+        asked = 2 if batching else 1
+        assert waited_s == [pytest.approx(290)] * asked + [0.0] * (4 - asked), "the others were never asked"
+        with operator_of(function, host, **settings) as operator:
+            operator.restore(rows, waited_s)
+            assert operator.waited_s() == [pytest.approx(290)] * asked + [0.0] * (4 - asked)
+            host.advance(9)
+            assert operator.poll() == []
+            host.advance(2)
+            assert operator.poll() == [(row, "late") for row in rows[:asked]]
 
     def test_a_queue_full_of_nothing_but_results_is_not_stuck(self, host: ManualHost) -> None:
         with operator_of(times_two, host, queue_size=1, mode=ORDERED) as operator:

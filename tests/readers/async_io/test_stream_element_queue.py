@@ -37,7 +37,7 @@ def test_put(mode: Mode) -> None:
     put(queue, Watermark(0))
     put(queue, "row")
     assert queue.try_put("third") is None
-    assert queue.values() == [Watermark(0), "row"]
+    assert [element.value for element in queue.elements()] == [Watermark(0), "row"]
     assert len(queue) == 2
 
 
@@ -52,7 +52,7 @@ def test_pop(mode: Mode) -> None:
     [popped] = queue.pop_completed()
     assert (popped.value, popped.result) == (("row", 42), "result")
     assert len(queue) == 0
-    assert queue.values() == []
+    assert [element.value for element in queue.elements()] == []
 
 
 @both_modes
@@ -125,7 +125,7 @@ def test_completion_order_unordered() -> None:
     assert pop(queue) == []
     queue.complete(r1, None)
     assert pop(queue) == ["r1", Watermark(1), "r3", "r4", Watermark(2), "r6"]
-    assert queue.values() == ["r5"]
+    assert [element.value for element in queue.elements()] == ["r5"]
     queue.complete(r5, None)
     assert pop(queue) == ["r5"]
     assert len(queue) == 0
@@ -148,9 +148,9 @@ def test_nothing_is_lost_or_doubled_and_no_row_passes_a_watermark(
         queue.complete(element, None)
         if data.draw(st.booleans()):
             out += pop(queue)
-        assert [value for value in values if value not in out] == queue.values(), (
-            "the snapshot is what has not come out, in its order"
-        )
+        assert [value for value in values if value not in out] == [
+            element.value for element in queue.elements()
+        ], "the snapshot is what has not come out, in its order"
         assert len(queue) == len(values) - len(out)
     out += pop(queue)
     assert sorted(map(number, out)) == sorted(map(number, values))

@@ -11,16 +11,19 @@ import os
 import pickle
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 
-from headwater.core.errors import AsyncCallError, CallTimeoutError, OptionError
+from headwater.core.errors import AsyncCallError, CallTimeoutError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.event_loop import acquire_loop, process_loop, release_loop
 from headwater.readers.async_io.function import (
+    AsyncBatchFunction,
     AsyncFunction,
     BlockingFunction,
     CallbackFunction,
@@ -33,12 +36,15 @@ from headwater.readers.async_io.function import (
 from headwater.readers.async_io.opened_calls import close_shared_functions
 from headwater.readers.async_io.settings import (
     AsyncSettings,
+    Batching,
     CacheSettings,
     OnFailure,
     OutputMode,
     RateLimit,
     RetryPolicy,
 )
+from tests.patience import PATIENCE_S
+from tests.readers.async_io.outputs import drained, results_of
 
 
 def ask(function: Any, rows: list[Any], **settings: Any) -> tuple[list[Any], AsyncWaitOperator]:
@@ -194,6 +200,7 @@ def test_posts_from_many_threads_all_arrive() -> None:
 class Counting(AsyncFunction):
     """Counts its openings in the process."""
 
+    scope = Scope.TASK
     opened: ClassVar[list[OpenContext]] = []
     closed: ClassVar[list[int]] = []
 
@@ -232,9 +239,115 @@ def test_a_function_of_scope_process_is_opened_once_for_all_tasks_of_an_id() -> 
     assert len(SharedCounting.closed) == 2
 
 
-def test_scope_process_needs_an_id() -> None:
-    with pytest.raises(OptionError, match="'share_id': is needed for SharedCounting"):
-        AsyncWaitOperator(SharedCounting())
+def test_one_client_a_process_is_the_default() -> None:
+    assert AsyncFunction.scope is Scope.PROCESS
+
+
+def test_without_an_id_nothing_is_shared() -> None:
+    SharedCounting.opened.clear()
+    SharedCounting.closed.clear()
+    for _ in range(2):
+        with AsyncWaitOperator(SharedCounting()):
+            pass
+    assert (len(SharedCounting.opened), len(SharedCounting.closed)) == (2, 2)
+
+
+VARIABLE: ContextVar[str] = ContextVar("VARIABLE", default="")
+
+
+def sees_another(row: int) -> str:
+    seen = VARIABLE.get()
+    VARIABLE.set(f"row {row}")
+    return seen
+
+
+class SeesAnother(AsyncFunction):
+    async def async_invoke(self, row: int) -> tuple[str, str]:
+        seen = sees_another(row)
+        await asyncio.sleep(0)
+        return seen, VARIABLE.get()
+
+
+class SeesAnotherInBulk(AsyncBatchFunction):
+    async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[str]:
+        return [sees_another(rows[0])] * len(rows)
+
+
+class SeesAnotherInCallback(CallbackFunction):
+    def async_invoke(self, row: int, result_future: ResultFuture) -> None:
+        result_future.complete(sees_another(row))
+
+
+@pytest.mark.parametrize(
+    "function", [sees_another, SeesAnother(), SeesAnotherInBulk(), SeesAnotherInCallback()]
+)
+def test_no_call_sees_the_context_variables_of_another(function: Any) -> None:
+    settings = AsyncSettings(
+        capacity=2, batching=Batching(size=2) if isinstance(function, AsyncBatchFunction) else None
+    )
+    with AsyncWaitOperator(function, settings) as operator:
+        operator.feed(range(50))
+        results = results_of(drained(operator))
+    own = [(("", f"row {row}")) for row in range(50)] if isinstance(function, SeesAnother) else [""] * 50
+    assert sorted(results) == sorted(own)
+
+
+def test_to_thread_has_as_many_threads_as_there_are_calls() -> None:
+    together = threading.Barrier(40)
+
+    async def function(row: int) -> int:
+        await asyncio.to_thread(together.wait, PATIENCE_S)
+        return row
+
+    with AsyncWaitOperator(function, AsyncSettings(capacity=40)) as operator:
+        operator.feed(range(40))
+        assert len(drained(operator)) == 40
+
+
+@pytest.mark.parametrize("form", ["def", "to_thread"])
+def test_a_call_that_hangs_on_a_thread_costs_its_task_nothing_and_is_counted(form: str) -> None:
+    release = threading.Event()
+
+    def hangs(row: int) -> int:
+        if row == 0:
+            release.wait(PATIENCE_S)
+        return row
+
+    async def hangs_on_thread(row: int) -> int:
+        return await asyncio.to_thread(hangs, row)
+
+    function: Any = hangs if form == "def" else hangs_on_thread
+    settings = AsyncSettings(timeout_ms=50, on_failure=OnFailure.NULL, close_timeout_ms=60_000)
+    began = time.monotonic()
+    with AsyncWaitOperator(function, settings) as operator:
+        operator.feed(range(10))
+        assert len(drained(operator)) == 10
+    assert time.monotonic() - began < 30, "not the time that closing may take"
+    assert operator.metrics.left_behind == (1 if form == "def" else 0)
+    release.set()
+
+
+def test_a_lambda_that_makes_a_coroutine_is_awaited() -> None:
+    async def answer(row: int) -> int:
+        await asyncio.sleep(0)
+        return row + 1
+
+    as_lambda = lambda row: answer(row)  # noqa: E731, PLW0108 - a lambda is what is tested
+    with AsyncWaitOperator(as_lambda) as operator:
+        operator.feed([1, 2])
+        assert sorted(results_of(drained(operator))) == [2, 3]
+
+
+def test_what_is_no_exception_ends_a_call_too() -> None:
+    class Texts(CallbackFunction):
+        def async_invoke(self, row: int, result_future: Any) -> None:
+            error = ValueError if row else "no such customer"
+            threading.Thread(target=result_future.complete_exceptionally, args=[error]).start()
+
+    with AsyncWaitOperator(Texts(), AsyncSettings(on_failure=OnFailure.NULL)) as operator:
+        operator.feed([0, 1])
+        failures = sorted(str(failure.error) for failure in results_of(drained(operator)))
+    assert failures == ["", "complete_exceptionally was given a str: no such customer"]
 
 
 @pytest.mark.parametrize("raises", [False, True])

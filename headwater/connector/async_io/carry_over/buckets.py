@@ -1,11 +1,9 @@
-"""Rows packed for the shuffle and for the state: few values with exact types, one bucket for each task.
-
-The state holds packed rows: what `unpack` reads must stay as it is.
-"""
+"""Rows divided among tasks and packed for the shuffle: few values with exact types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,44 +11,59 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from headwater.connector.async_io.carry_over.carried_rows import pack, unpack
+from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.core.errors import OptionError
 
-_ROWS = 1024
 _MASK = 0xFFFFFFFF
+PACKED = "key int, rows binary, latest_ms long"
 
 
-def pack(batch: pa.RecordBatch) -> Iterator[bytes]:
-    """Yield a batch as Arrow's own bytes, piece by piece."""
-    for start in range(0, batch.num_rows, _ROWS):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch.slice(start, _ROWS))
-        yield sink.getvalue().to_pybytes()
+@dataclass(frozen=True)
+class Packing:
+    """Packs rows for the shuffle. Pickled to its tasks.
 
+    With event time each task also tells all keys the latest time that it saw. Spark shuffles a batch whole
+    before the next stage begins: so every key knows the latest time of the whole batch before its rows end.
 
-def unpack(packed_rows: bytes) -> pa.RecordBatch:
-    """Return the batch that `pack` made bytes of."""
-    return pa.ipc.open_stream(packed_rows).read_next_batch()
-
-
-def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield ``key`` and ``rows``: the rows of each key, packed.
-
-    For ``mapInArrow``; the last column of the input is the key.
+    Attributes:
+        keys: of all buckets.
+        event_time: None: nobody asks for the latest time.
     """
-    for batch in batches:
-        last = batch.num_columns - 1
-        key_column = batch.column(last)
-        rows = batch.select(list(range(last)))
-        keys: list[int] = []
-        payloads: list[bytes] = []
-        for key in pc.unique(key_column):
-            for payload in pack(rows.filter(pc.equal(key_column, key))):
-                keys.append(key.as_py())
-                payloads.append(payload)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], names=["key", "rows"]
-        )
+
+    keys: Sequence[int]
+    event_time: EventTime | None
+
+    def packed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield `PACKED`: the rows of each key. For ``mapInArrow``; the input's last column is the key."""
+        latest_ms: int | None = None
+        for batch in batches:
+            last = batch.num_columns - 1
+            rows = batch.select(list(range(last)))
+            yield _packed_by_key(rows, batch.column(last))
+            if self.event_time is not None:
+                latest_ms = self.event_time.latest_ms(rows, latest_ms)
+        if latest_ms is not None:
+            yield _packed(self.keys, [None] * len(self.keys), [latest_ms] * len(self.keys))
+
+
+def _packed_by_key(rows: pa.RecordBatch, key_column: pa.Array[pa.Int32Scalar]) -> pa.RecordBatch:
+    keys: list[int] = []
+    payloads: list[bytes | None] = []
+    for key in pc.unique(key_column):
+        for payload in pack(rows.filter(pc.equal(key_column, key))):
+            keys.append(key.as_py())
+            payloads.append(payload)
+    return _packed(keys, payloads, [None] * len(keys))
+
+
+def _packed(
+    keys: Sequence[int], payloads: Sequence[bytes | None], latest_ms: Sequence[int | None]
+) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(keys, pa.int32()), pa.array(payloads, pa.binary()), pa.array(latest_ms, pa.int64())],
+        names=["key", "rows", "latest_ms"],
+    )
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,7 +72,7 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from (unpack(rows.as_py()) for rows in batch.column(0))
 
 
-def bucket_of(df: DataFrame, columns: Sequence[str], keys: Sequence[int]) -> Column:
+def bucket_of(df: DataFrame, keys: Sequence[int]) -> Column:
     """Return the key of each row's bucket.
 
     It depends on the row's values alone: if a task of the shuffle is run again and meets its rows in another
@@ -68,11 +81,11 @@ def bucket_of(df: DataFrame, columns: Sequence[str], keys: Sequence[int]) -> Col
     Raises:
         OptionError: no column has a type that Spark can hash.
     """
-    hashed = [F.col(f"`{name}`") for name in columns if _has_hash(df.schema[name].dataType)]
+    hashed = [F.col(f"`{field.name}`") for field in df.schema if _has_hash(field.dataType)]
     if not hashed:
         raise OptionError(
-            "must hold a column that is no map: rows are divided among tasks by their values",
-            option="columns",
+            "needs an input column that is no map: rows are divided among tasks by their values",
+            option="carry_over",
         )
     bucket = F.pmod(F.xxhash64(*hashed), F.lit(len(keys))).cast("int")
     return F.element_at(F.array(*map(F.lit, keys)), bucket + 1)  # element_at counts from 1

@@ -8,31 +8,23 @@ import pyarrow as pa
 import pytest
 
 from headwater.connector.async_io.carry_over.buckets import (
+    Packing,
     bucket_keys,
     bucket_of,
-    pack,
-    packed,
-    unpack,
     unpacked,
 )
+from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.core.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_what_is_packed_is_unpacked_piece_by_piece() -> None:
-    batch = pa.RecordBatch.from_pydict({"id": list(range(3000)), "nested": [{"n": [n]} for n in range(3000)]})
-    pieces = [unpack(piece) for piece in pack(batch)]
-    assert [piece.num_rows for piece in pieces] == [1024, 1024, 952]
-    assert pa.Table.from_batches(pieces).equals(pa.Table.from_batches([batch]))
-
-
 def test_rows_are_packed_by_their_keys() -> None:
     batch = pa.RecordBatch.from_arrays(
         [pa.array(range(10)), pa.array([n % 3 for n in range(10)], pa.int32())], names=["id", "key"]
     )
-    [out] = packed([batch])
+    [out] = Packing([0, 1, 2], None).packed([batch])
     assert out.column("key").to_pylist() == [0, 1, 2]
     rows = pa.RecordBatch.from_arrays([out.column("rows")], names=["rows"])
     assert [each.column("id").to_pylist() for each in unpacked([rows])] == [
@@ -56,10 +48,22 @@ def test_equal_rows_have_one_bucket_and_maps_do_not_count(spark: SparkSession) -
     df = spark.range(0, 40, 1, 4).selectExpr(
         "id % 10 id", "array(struct(id % 10)) nested", "map('n', id) unhashed"
     )
-    keyed = (
-        df.withColumn("key", bucket_of(df, df.columns, [5, 9, 0])).select("id", "key").distinct().collect()
-    )
+    keyed = df.withColumn("key", bucket_of(df, [5, 9, 0])).select("id", "key").distinct().collect()
     assert len(keyed) == 10
     assert {row.key for row in keyed} == {5, 9, 0}
-    with pytest.raises(OptionError, match="'columns': must hold a column that is no map"):
-        bucket_of(df, ["unhashed"], [0, 1])
+    with pytest.raises(OptionError, match="'carry_over': needs an input column that is no map"):
+        bucket_of(df.select("unhashed"), [0, 1])
+
+
+def test_every_key_hears_the_latest_time_of_the_rows_of_all_keys() -> None:
+    def rows(*times: int | None) -> pa.RecordBatch:
+        keys = pa.array([number % 2 for number in range(len(times))], pa.int32())
+        times_us = [None if time is None else time * 1000 for time in times]
+        return pa.RecordBatch.from_arrays(
+            [pa.array(times_us, pa.timestamp("us", "UTC")), keys], names=["at", "key"]
+        )
+
+    packing = Packing([0, 1, 7], EventTime("at", 10))
+    *_, last = packing.packed([rows(5, None, 900), rows(17, 3)])
+    assert last.to_pylist() == [{"key": key, "rows": None, "latest_ms": 900} for key in (0, 1, 7)]
+    assert len(list(packing.packed([rows(None)]))) == 1, "no row has a time"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlparse
@@ -20,9 +20,11 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 import headwater as hw
-from headwater.connector.async_io.carry_over.buckets import pack, unpack
+from headwater.connector.async_io.carry_over.carried_rows import CarriedRows, pack, unpack
+from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.processor import CarryOver
-from headwater.core.errors import OptionError
+from headwater.core.errors import OffsetError, OptionError
+from headwater.readers.async_io.function import AsyncFunction
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService
 from tests.connector.async_io.test_task import batches, never_if_zero, wait_of
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+STATES = Path(__file__).parent / "states"
 
 
 def answers_zero_when_asked_again(times: int) -> Callable[[Any], Awaitable[tuple[int, int]]]:
@@ -75,7 +80,7 @@ def add_rows(folder: Path, **columns: list[Any]) -> None:
     (folder / f".{name}").rename(folder / name)
 
 
-def written(folder: Path) -> Counter[int]:
+def written(folder: Path, column: str = "id") -> Counter[int]:
     """Count the ids that Spark's sink committed, without Spark: from the sink's log."""
     logs = [
         log.read_text().splitlines()[1:]
@@ -84,7 +89,9 @@ def written(folder: Path) -> Counter[int]:
     ]
     files = {urlparse(json.loads(line)["path"]).path for log in logs for line in log}
     return Counter(
-        number for file in files for number in pq.read_table(file, columns=["id"])["id"].to_numpy().tolist()
+        number
+        for file in files
+        for number in pq.read_table(file, columns=[column])[column].to_numpy().tolist()
     )
 
 
@@ -175,12 +182,36 @@ def test_killed_with_requests_in_flight_each_result_is_written_once(
     assert calls_of(service, "carried") - before == Counter(["20"]), "what was committed is not replayed"
 
 
+class Latest:
+    """A value state, as Spark keeps it."""
+
+    def __init__(self) -> None:
+        self.value: tuple[int] | None = None
+
+    def exists(self) -> bool:
+        return self.value is not None
+
+    def get(self) -> tuple[int] | None:
+        return self.value
+
+    def update(self, value: tuple[int]) -> None:
+        self.value = value
+
+
 class Handle:
     """State and timers of one key, as Spark keeps them."""
 
     def __init__(self) -> None:
         self.state: list[tuple[bytes]] = []
         self.timers: list[int] = []
+        self.latest = Latest()
+
+    def getValueState(self, name: str, schema: str) -> Latest:  # noqa: N802 - Spark's name
+        return self.latest
+
+    def left(self, column: str = "id") -> list[Any]:
+        """Return a column of the rows that are carried over."""
+        return [value for (rows,) in self.state for value in unpack(rows)[column].to_pylist()]
 
     def getListState(self, name: str, schema: str) -> Self:  # noqa: N802 - Spark's name
         return self
@@ -204,12 +235,169 @@ class Handle:
         self.timers.remove(at_ms)
 
 
+SCHEMA = pa.RecordBatch.from_pydict({"id": [0], "text": [""]}).schema
+TIMED = SCHEMA.append(pa.field("at", pa.timestamp("us", "UTC")))
+
+
+def processor_of(
+    handle: Any,
+    function: Any,
+    *,
+    patience_s: float = 0.01,
+    schema: pa.Schema = SCHEMA,
+    most_bytes: int = 1 << 20,
+    event_time: EventTime | None = None,
+    **settings: Any,
+) -> CarryOver:
+    processor = CarryOver(
+        wait_of(function, **settings),
+        patience_s,
+        schema=schema,
+        most_bytes=most_bytes,
+        event_time=event_time,
+    )
+    processor.init(handle)
+    return processor
+
+
+def row_of(rows: bytes | None, latest_ms: int | None = None) -> Row:
+    return Row(rows=rows, latest_ms=latest_ms)
+
+
+def timed(*rows: tuple[int, int]) -> bytes:
+    """Pack rows of an id and a time in ms."""
+    columns: dict[str, Any] = {
+        "id": [number for number, _ in rows],
+        "text": ["" for _ in rows],
+        "at": pa.array([at * 1000 for _, at in rows], pa.timestamp("us", "UTC")),
+    }
+    [packed] = pack(pa.RecordBatch.from_pydict(columns, schema=TIMED))
+    return packed
+
+
+def ids_of(out: Iterable[Row]) -> list[int]:
+    return [number for (rows,) in out for number in unpack(rows)["id"].to_numpy().tolist()]
+
+
+class Asked(AsyncFunction):
+    """Answers some ids later."""
+
+    def __init__(self, answer_after_s: dict[int, float]) -> None:
+        self.answer_after_s = answer_after_s
+
+    async def async_invoke(self, row: Any) -> tuple[int, int]:
+        await asyncio.sleep(self.answer_after_s.get(row.id, 0))
+        return row.id, 0
+
+
+class TestEventTime:
+    """No row is carried over that the watermark behind the operator would pass."""
+
+    def test_a_batch_waits_for_rows_that_would_be_late_in_the_next(self) -> None:
+        handle: Any = Handle()
+        asked = Asked({1: 0.3, 2: 3600, 3: 3600})
+        processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
+        rows = [row_of(timed((1, 899), (2, 901), (3, 950), (4, 990))), row_of(None, 990), row_of(None, 1000)]
+        assert sorted(ids_of(processor.handleInputRows(0, iter(rows), TimerValues(5)))) == [1, 4], (
+            "another key has seen 1000: a row at 900 or before would be late"
+        )
+        assert handle.left() == [2, 3]
+        assert handle.latest.value == (1000,)
+
+    def test_the_latest_time_counts_that_ever_was_not_that_of_the_batch(self) -> None:
+        handle: Any = Handle()
+        handle.latest.update((1000,))
+        asked = Asked({1: 0.3, 2: 3600})
+        processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
+        rows = [row_of(timed((1, 700), (2, 930))), row_of(None, 930)]
+        assert ids_of(processor.handleInputRows(0, iter(rows), TimerValues(5))) == [1]
+        assert handle.left() == [2]
+        assert handle.latest.value == (1000,)
+
+    def test_a_row_that_was_carried_over_is_waited_for_when_the_watermark_comes_near(self) -> None:
+        handle: Any = Handle()
+        asked = Asked({1: 3600})
+        processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
+        first = [row_of(timed((1, 1000))), row_of(None, 1000)]
+        assert ids_of(processor.handleInputRows(0, iter(first), TimerValues(5))) == []
+        assert handle.left() == [1]
+        asked.answer_after_s[1] = 0.3
+        second = [row_of(None, 1100)]
+        assert ids_of(processor.handleInputRows(0, iter(second), TimerValues(6))) == [1], (
+            "the rows of this batch are of other keys"
+        )
+        assert handle.left() == []
+
+
+def test_no_more_bytes_are_carried_over_than_it_is_said() -> None:
+    handle: Any = Handle()
+    processor = processor_of(handle, Asked({0: 0.2, 1: 3600}), most_bytes=150_000)
+    batch = pa.RecordBatch.from_pydict({"id": [0, 1], "text": ["x" * 100_000] * 2})
+    [rows] = pack(batch)
+    assert ids_of(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(1))) == [0]
+    assert handle.left() == [1]
+
+
+class Substitutes(Asked):
+    """Has a substitute for what is not answered in time."""
+
+    def timeout(self, row: Any) -> tuple[int, int]:
+        return -1, 0
+
+
+def test_a_timeout_goes_on_in_the_next_batch() -> None:
+    handle: Any = Handle()
+    processor = processor_of(handle, Substitutes({0: 3600}), timeout_ms=400, patience_s=0.05)
+    [rows] = pack(next(batches(0, size=1)))
+    out = list(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(1)))
+    rounds = 1
+    while handle.state:
+        rounds += 1
+        out += processor.handleExpiredTimer(0, TimerValues(rounds), ExpiredTimerInfo(1))
+    assert ids_of(out) == [0]
+    assert 2 <= rounds <= 4, "50 ms, 100 ms, 200 ms, and what is then left of 400 ms"
+
+
+def test_carried_rows_are_read_after_columns_were_added_and_from_the_first_layout() -> None:
+    """The file is the state as it was written before it held when a row was first asked."""
+    handle: Any = Handle()
+    handle.state = [(STATES.joinpath("v1.arrow").read_bytes(),)]
+    wider = SCHEMA.insert(1, pa.field("added", pa.float64()))
+    processor = processor_of(handle, Asked({}), schema=wider)
+    [out] = processor.handleExpiredTimer(0, TimerValues(1), ExpiredTimerInfo(1))
+    assert unpack(out[0]).select(["id", "text"]).to_pydict() == {"id": [7, 8, 9], "text": ["t7", "t8", "t9"]}
+
+
+def test_carried_rows_of_another_type_or_a_later_version_are_refused() -> None:
+    rows = CarriedRows(SCHEMA.set(1, pa.field("text", pa.int32())))
+    with pytest.raises(
+        OffsetError, match="holds rows whose 'text' is string, and now it is int32: leave its"
+    ):
+        rows.read(STATES.joinpath("v1.arrow").read_bytes())
+    later = pa.RecordBatch.from_pydict({"id": [1]}).replace_schema_metadata({b"headwater.carried_rows": b"9"})
+    [packed] = pack(later)
+    with pytest.raises(
+        OffsetError, match=r"a later version of headwater \(layout 9, this one reads up to 2\)"
+    ):
+        rows.read(packed)
+
+
+def test_rows_are_packed_in_pieces_that_are_small_in_rows_and_in_bytes() -> None:
+    batch = pa.RecordBatch.from_pydict({"id": list(range(3000)), "nested": [{"n": [n]} for n in range(3000)]})
+    pieces = [unpack(piece) for piece in pack(batch)]
+    assert [piece.num_rows for piece in pieces] == [1024, 1024, 952]
+    assert pa.Table.from_batches(pieces).equals(pa.Table.from_batches([batch]))
+    large = pa.RecordBatch.from_pydict({"text": ["x" * 700_000, "", "", "y" * 700_000, "z" * 2_000_000]})
+    pieces = [unpack(piece) for piece in pack(large)]
+    assert [piece.num_rows for piece in pieces] == [2, 1, 1, 1]
+    assert pa.Table.from_batches(pieces).equals(pa.Table.from_batches([large]))
+
+
 def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
     handle: Any = Handle()
-    processor = CarryOver(wait_of(answers_zero_when_asked_again(3), timeout_ms=None), 0.06)
-    processor.init(handle)
+    processor = processor_of(handle, answers_zero_when_asked_again(3), timeout_ms=None, patience_s=0.06)
     [rows] = pack(next(batches(0, size=3)))
-    out = list(processor.handleInputRows(0, iter([Row(rows=rows)]), TimerValues(1000)))
+    out = list(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(1000)))
     rounds = 1
     while handle.state:
         # On a busy machine others may be left beside it, and it may be asked once more.
@@ -223,18 +411,17 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
         rounds += 1
         out += processor.handleExpiredTimer(0, TimerValues(1000 * rounds), ExpiredTimerInfo(1))
     assert rounds >= 3
-    batch = pa.Table.from_batches([unpack(row.rows) for row in out])
+    batch = pa.Table.from_batches([unpack(rows) for (rows,) in out])
     assert batch.column_names == ["id", "text", "number", "which"]
     assert sorted(batch["id"].to_numpy().tolist()) == [0, 1, 2]
 
 
 def test_new_rows_take_the_place_of_a_timer() -> None:
     handle: Any = Handle()
-    processor = CarryOver(wait_of(never_if_zero, timeout_ms=None), 0.01)
-    processor.init(handle)
+    processor = processor_of(handle, never_if_zero, timeout_ms=None)
     for now in (1000, 2000):
         [rows] = pack(next(batches(0, size=1)))
-        assert list(processor.handleInputRows(0, iter([Row(rows=rows)]), TimerValues(now))) == []
+        assert list(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(now))) == []
         assert handle.timers == [now + 1]
     assert sum(unpack(left).num_rows for (left,) in handle.state) == 2
 
@@ -249,6 +436,8 @@ def test_carry_over_needs_rocksdb_and_a_stream(spark: SparkSession) -> None:
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="soon")
     with pytest.raises(OptionError, match="'carry_over': must be longer than nothing"):
         hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="0s")
+    with pytest.raises(OptionError, match="'carried_bytes': must be at least 1, is 0"):
+        hw.unordered_wait(stream, Lookup(""), schema="name string", carry_over="1s", carried_bytes=0)
     assert hw.unordered_wait(spark.range(3), Lookup(""), schema="name string", carry_over="2s").columns == [
         "id",
         "name",

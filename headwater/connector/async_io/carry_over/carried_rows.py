@@ -1,0 +1,108 @@
+"""Rows as bytes: Arrow's own, in pieces that are not too large; and the rows in the state.
+
+The state outlives versions of headwater and changes of a query. A piece of it says by which version it was
+written: what an earlier one wrote is read; what a later one wrote is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.connector.async_io.batches import cut
+from headwater.core.errors import OffsetError
+
+MOST_BYTES = 1 << 20
+_MOST_ROWS = 1024
+_VERSION_KEY = b"headwater.carried_rows"
+_VERSION = 2  # 1 had no time of the first attempt
+_ROUNDS = "_headwater_rounds"
+_ASKED = "_headwater_asked_ms"
+
+
+def pack(batch: pa.RecordBatch) -> Iterator[bytes]:
+    """Yield a batch as Arrow's own bytes, piece by piece."""
+    for piece in cut(batch, MOST_BYTES, _MOST_ROWS) if batch.num_rows else ():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(piece)
+        yield sink.getvalue().to_pybytes()
+
+
+def unpack(packed_rows: bytes) -> pa.RecordBatch:
+    """Return the batch that `pack` made bytes of."""
+    return pa.ipc.open_stream(packed_rows).read_next_batch()
+
+
+class CarriedRows:
+    """Writes and reads the rows in the state of one key.
+
+    Two columns go with them: how often a row was carried over, and when it was first asked.
+
+    Args:
+        schema: the columns of the input as they are now.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def new(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows that were not carried over yet, as those that were."""
+        never = pa.array([0] * batch.num_rows, pa.int32())
+        return self._joined(batch, never, pa.nulls(batch.num_rows, pa.int64()))
+
+    def write(self, rows: pa.RecordBatch, waited_s: Sequence[float], now_ms: int) -> Iterator[bytes]:
+        """Yield the state: rows that are carried over once more, with the seconds since they were asked."""
+        columns = rows.drop_columns([_ROUNDS, _ASKED])
+        rounds = pc.add(rows.column(_ROUNDS), pa.scalar(1, pa.int32()))
+        asked_ms = [now_ms - round(waited * 1000) if waited > 0 else None for waited in waited_s]
+        carried = columns.append_column(_ROUNDS, rounds).append_column(_ASKED, pa.array(asked_ms, pa.int64()))
+        yield from pack(carried.replace_schema_metadata({_VERSION_KEY: str(_VERSION)}))
+
+    def read(self, packed_rows: bytes) -> pa.RecordBatch:
+        """Return rows of the state in the columns of the input: a column that is new is null.
+
+        Raises:
+            OffsetError: a later version wrote them, or a column has a type now that their values do not fit.
+        """
+        batch = unpack(packed_rows)
+        version = int((batch.schema.metadata or {}).get(_VERSION_KEY, b"1"))
+        if version > _VERSION:
+            raise OffsetError(
+                f"the state of carry_over was written by a later version of headwater (layout {version}, "
+                f"this one reads up to {_VERSION}): go back to that version, or start with a new checkpoint"
+            )
+        asked = batch.column(_ASKED) if version > 1 else pa.nulls(batch.num_rows, pa.int64())
+        return self._joined(batch, batch.column(_ROUNDS), asked)
+
+    def rounds(self, batches: Sequence[pa.RecordBatch]) -> int:
+        """Return how often the row was carried over that was so most often."""
+        return max((pc.max(batch.column(_ROUNDS)).as_py() for batch in batches), default=0)
+
+    def waited_s(self, batch: pa.RecordBatch, now_ms: int) -> list[float]:
+        """Return for each row how many seconds ago it was first asked; 0 if it was not."""
+        asked_ms = batch.column(_ASKED).to_pylist()
+        return [0.0 if asked is None else max(0, now_ms - asked) / 1000 for asked in asked_ms]
+
+    def _joined(self, batch: pa.RecordBatch, rounds: pa.Array[Any], asked: pa.Array[Any]) -> pa.RecordBatch:
+        # New rows and old ones get the very same schema: the rows of a task are gathered together.
+        columns = [self._column(batch, field) for field in self._schema]
+        names = [*self._schema.names, _ROUNDS, _ASKED]
+        return pa.RecordBatch.from_arrays([*columns, rounds, asked], names=names)
+
+    def _column(self, batch: pa.RecordBatch, field: pa.Field[Any]) -> pa.Array[Any]:
+        if batch.schema.get_field_index(field.name) < 0:
+            missing: pa.Array[Any] = pa.nulls(batch.num_rows, field.type)
+            return missing
+        column = batch.column(field.name)
+        try:
+            cast: pa.Array[Any] = column.cast(field.type)
+        except pa.ArrowException as error:
+            raise OffsetError(
+                f"the state of carry_over holds rows whose {field.name!r} is {column.type}, and now it is "
+                f"{field.type}: leave its type, or let the query finish them first with availableNow=True"
+            ) from error
+        return cast

@@ -1,0 +1,94 @@
+"""The operator that carries rows over, put into Spark's plan."""
+
+from __future__ import annotations
+
+import importlib
+
+from pyspark.sql import DataFrame
+
+from headwater.connector.async_io.carry_over.buckets import (
+    PACKED,
+    Packing,
+    bucket_keys,
+    bucket_of,
+    unpacked,
+)
+from headwater.connector.async_io.carry_over.event_time import EventTime
+from headwater.connector.async_io.carry_over.processor import CarryOver
+from headwater.connector.async_io.carry_over.queries import CARRIED_ROWS, UNTIMED_ROWS, watch_queries
+from headwater.connector.async_io.plan import Planned, default_parallelism
+from headwater.connector.async_io.schemas import arrow_schema
+from headwater.core.errors import MissingDependencyError, OptionError
+
+_KEY = "_headwater_key"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_FEW_PARTITIONS = 16
+
+
+def carrying_over(
+    df: DataFrame, planned: Planned, carry_over_ms: int, event_time: EventTime | None
+) -> DataFrame:
+    """Return the output of an operator on a stream that carries unfinished inputs over from batch to batch.
+
+    Raises:
+        OptionError: there is no time to wait, the session's state store is not RocksDB, there are far more
+            state partitions than tasks, or it is a Connect session.
+        MissingDependencyError: what Spark's Python state functions need is not installed.
+    """
+    if carry_over_ms < 1:
+        raise OptionError("must be longer than nothing: no call would ever end", option="carry_over")
+    watch_queries(df.sparkSession)
+    _check_session(df)
+    tasks = planned.tasks or default_parallelism(df)
+    keys = bucket_keys(tasks, _state_partitions(df, tasks))
+    packing = Packing(keys, event_time)
+    keyed = df.withColumn(_KEY, bucket_of(df, keys)).mapInArrow(packing.packed, PACKED)
+    column = CARRIED_ROWS if event_time is not None else UNTIMED_ROWS
+    processor = CarryOver(
+        planned.wait,
+        carry_over_ms / 1000,
+        schema=arrow_schema(df.schema),
+        most_bytes=planned.carried_bytes,
+        event_time=event_time,
+        column=column,
+    )
+    carried = keyed.groupBy("key").transformWithState(
+        processor, f"{column} binary", "Append", "ProcessingTime"
+    )
+    out = carried.mapInArrow(unpacked, planned.output)
+    if event_time is None:
+        return out
+    return out.withWatermark(event_time.column, f"{event_time.delay_ms} milliseconds")
+
+
+def _check_session(df: DataFrame) -> None:
+    provider = df.sparkSession.conf.get(_PROVIDER) or ""
+    if "RocksDB" not in provider:
+        wanted = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        raise OptionError(
+            f"needs Spark's RocksDB state store: set {_PROVIDER} to {wanted} (it is {provider})",
+            option="carry_over",
+        )
+    for library in ("pandas", "google.protobuf"):
+        try:
+            importlib.import_module(library)
+        except ImportError as error:
+            raise MissingDependencyError(library, needed_for="carry_over", extra="carry-over") from error
+
+
+def _state_partitions(df: DataFrame, tasks: int) -> int:
+    """Return how many state partitions a new query gets.
+
+    Spark takes the number from the session and gives an operator no way to set its own. Each partition is a
+    task with a Python worker and a store in every batch, empty batches too.
+    """
+    partitions = int(df.sparkSession.conf.get(_PARTITIONS) or 1)
+    if partitions > max(_FEW_PARTITIONS, 4 * tasks):
+        raise OptionError(
+            f"needs fewer state partitions: {_PARTITIONS} is {partitions}, and {tasks} tasks ask a service, "
+            f"so each batch, an empty one too, would start {partitions} tasks with a state store each: set "
+            f"it to {tasks} (a query that has a checkpoint keeps the number it began with)",
+            option="carry_over",
+        )
+    return partitions

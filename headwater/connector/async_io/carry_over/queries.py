@@ -1,0 +1,133 @@
+"""What is known of a query when it starts, for its tasks: whether it ends by itself; what stands behind."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from headwater.core.errors import OptionError
+
+DRAINS = "spark.sql.headwater.asyncIO.drains"
+"""A local property, ``true`` in the tasks of queries that end by themselves."""
+
+_REFUSED = "spark.sql.headwater.asyncIO.refused"
+
+CARRIED_ROWS = "_headwater_rows"
+"""The output column of an operator that carries rows over: its mark in a query's plan."""
+
+UNTIMED_ROWS = "_headwater_untimed_rows"
+"""The same, where the operator was not told the event time of the rows."""
+
+log = logging.getLogger(__name__)
+_watched: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+
+
+def watch_queries(spark: SparkSession) -> None:
+    """From now on tell the tasks of this session's queries what is known of their query.
+
+    Idempotent.
+
+    Raises:
+        OptionError: it is a Connect session, which does not show a query's trigger.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise OptionError(
+            "needs a classic session: Spark Connect does not show a query's trigger", option="carry_over"
+        )
+    if spark not in _watched:
+        spark.streams.addListener(_QueryListener(spark))
+        _watched.add(spark)
+
+
+def drains() -> bool:
+    """Return whether the query of this task ends by itself. In a task."""
+    return _property(DRAINS) == "true"
+
+
+def check_query() -> None:
+    """Refuse a query that would lose rows. In a task, before any row is asked.
+
+    Raises:
+        OptionError: a watermark is set behind an operator that was not told the event time.
+    """
+    if column := _property(_REFUSED):
+        raise OptionError(
+            f"a watermark (of {column}) is set behind an operator that carries rows over and knows no event "
+            "time: they would be dropped as late. Give it event_time= and delay= instead, and set no "
+            "watermark behind it",
+            option="carry_over",
+        )
+
+
+def _property(name: str) -> str | None:
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(name)
+
+
+class _QueryListener(StreamingQueryListener):
+    """Sets what the tasks see in the SQL settings of a query's session.
+
+    Spark calls `onQueryStarted` in the query's thread before its first batch, and waits for it. Each query
+    has a session of its own, whose SQL settings Spark hands to the tasks.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._streams = spark._jsparkSession.streams()  # noqa: SLF001 - the only way to a query's trigger
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Mark the query if it ends by itself, or would lose rows."""
+        try:
+            query = self._streams.get(str(event.id)).streamingQuery()
+            if not _has_column(query.analyzedPlan(), CARRIED_ROWS, UNTIMED_ROWS):
+                return
+            conf = query.sparkSessionForStream().conf()
+            if query.trigger().getClass().getSimpleName().startswith(("AvailableNow", "OneTime")):
+                conf.set(DRAINS, "true")
+                # Else Spark runs empty batches for ever, as long as there may be timers.
+                conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+            elif (column := _watermark_behind(query.analyzedPlan())) is not None:
+                conf.set(_REFUSED, column)
+        except Exception:
+            log.exception(
+                "the trigger of query %s is unknown: its inputs are carried over even if it ends by itself",
+                event.id,
+            )
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do."""
+
+
+def _watermark_behind(plan: Any) -> str | None:
+    """Return the column of a watermark behind an operator that was not told the event time, or None."""
+    is_watermark = plan.getClass().getSimpleName() == "EventTimeWatermark"
+    if is_watermark and _has_column(plan, UNTIMED_ROWS):
+        return str(plan.eventTime().name())
+    columns = map(_watermark_behind, _children(plan))
+    return next((column for column in columns if column is not None), None)
+
+
+def _has_column(plan: Any, *names: str) -> bool:
+    """Return whether a node of a plan has a column of one of these names, and no other."""
+    columns = [plan.output().apply(index).name() for index in range(plan.output().size())]
+    is_one = len(columns) == 1 and columns[0] in names
+    return is_one or any(_has_column(child, *names) for child in _children(plan))
+
+
+def _children(plan: Any) -> list[Any]:
+    return [plan.children().apply(index) for index in range(plan.children().size())]

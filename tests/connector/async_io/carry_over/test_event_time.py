@@ -1,0 +1,158 @@
+"""No row is late because it was carried over, and windows close: in real Spark, with a slow service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
+
+import headwater as hw
+from headwater.core.errors import OptionError
+from tests.connector.async_io.carry_over.test_processor import PROVIDER, ROCKSDB, written
+from tests.exactly_once.waiting import until
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SECONDS = 10
+BATCHES = 5
+
+
+async def slow_for_some(row: Any) -> tuple[int]:
+    """Take longer than a batch waits, for one row in seven."""
+    await asyncio.sleep(0.9 if row.id % 7 == 0 else 0.001)
+    return (row.id,)
+
+
+@pytest.fixture(autouse=True)
+def rocksdb(spark: SparkSession) -> Iterator[None]:
+    before = spark.conf.get(PROVIDER)
+    spark.conf.set(PROVIDER, ROCKSDB)
+    yield
+    spark.conf.set(PROVIDER, str(before))
+
+
+@pytest.fixture
+def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    """Four rows a second, a file a batch."""
+    (tmp_path / "in").mkdir()
+    for batch in range(BATCHES):
+        first = batch * SECONDS * 4
+        ids = list(range(first, first + SECONDS * 4))
+        times = pa.array([number * 250_000 for number in ids], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"id": ids, "at": times}), tmp_path / "in" / f"{batch}.parquet")
+    files = spark.readStream.schema("id long, at timestamp").option("maxFilesPerTrigger", 1)
+    return files.parquet(str(tmp_path / "in"))
+
+
+def windows(df: DataFrame) -> DataFrame:
+    return df.groupBy(F.window("at", "5 seconds")).agg(F.count("*").alias("rows"))
+
+
+def started(df: DataFrame, folder: Path, name: str, **trigger: Any) -> Any:
+    writer = df.writeStream.format("parquet").option("path", str(folder / name))
+    return writer.option("checkpointLocation", str(folder / f"{name}-log")).trigger(**trigger).start()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [False, True], ids=["behind", "before and behind"])
+def test_windows_behind_the_operator_get_every_row(rows: DataFrame, tmp_path: Path, before: bool) -> None:
+    """Whether the input had a watermark already, or none."""
+    given = rows.withWatermark("at", "2 seconds") if before else rows
+    asked = hw.unordered_wait(
+        given, slow_for_some, schema="answer long", carry_over="100ms", event_time="at", delay="2 seconds"
+    )
+    query = started(windows(asked), tmp_path, "out", processingTime="100 milliseconds")
+    # The rows of the last seconds are the watermark's delay, and the window that it stands in.
+    closed = BATCHES * SECONDS // 5 - 1
+    until(
+        lambda: query.exception() is not None or written(tmp_path / "out", "rows").total() >= closed,
+        "the windows",
+    )
+    query.stop()
+    assert query.exception() is None
+    assert written(tmp_path / "out", "rows") == {20: closed}
+
+
+@pytest.mark.slow
+def test_rows_of_a_window_before_the_operator_reach_the_window_behind_it(
+    rows: DataFrame, tmp_path: Path
+) -> None:
+    """They stand at the watermark: a batch waits for them, and the watermark goes through."""
+    counted = windows(rows.withWatermark("at", "2 seconds"))
+
+    asked = hw.unordered_wait(
+        counted.withColumn("id", F.unix_timestamp("window.start")),
+        slow_for_some,
+        schema="answer long",
+        carry_over="100ms",
+        event_time="window",
+        delay="2 seconds",
+    )
+    wider = asked.groupBy(F.window("window", "10 seconds")).agg(F.sum("rows").alias("rows"))
+    query = started(wider, tmp_path, "out", availableNow=True)
+    assert query.awaitTermination(PATIENCE_S)
+    assert written(tmp_path / "out", "rows") == {40: BATCHES - 1}
+
+
+def test_what_would_lose_rows_is_refused_at_once(rows: DataFrame) -> None:
+    def refused(df: DataFrame, match: str, **options: Any) -> None:
+        with pytest.raises(OptionError, match=match):
+            hw.unordered_wait(df, slow_for_some, schema="answer long", **options)
+
+    marked = rows.withWatermark("at", "2 seconds")
+    refused(marked, "'carry_over': on input with a watermark .of 'at'. needs event_time=", carry_over="1s")
+    refused(rows, "'delay': must be given too", carry_over="1s", event_time="at")
+    refused(rows, "'event_time': must be given too", carry_over="1s", delay="1s")
+    refused(rows, "'event_time': must be a timestamp, and 'id'", carry_over="1s", event_time="id", delay="1s")
+    refused(rows, "'event_time': 'ta' is no column", carry_over="1s", event_time="ta", delay="1s")
+    refused(rows, "'delay': must be a duration", carry_over="1s", event_time="at", delay="long")
+    refused(rows, "'event_time': means nothing without carry_over", event_time="at", delay="1s")
+    refused(
+        rows,
+        "'event_time': must be in the output",
+        carry_over="1s",
+        event_time="at",
+        delay="1s",
+        keep_input=False,
+    )
+    ends = windows(marked).select(F.col("window.end").alias("at"), F.col("rows").alias("id"))
+    refused(
+        ends,
+        "'event_time': must be the column with the input's watermark",
+        carry_over="1s",
+        event_time="at",
+        delay="1s",
+    )
+
+
+@pytest.mark.slow
+def test_a_watermark_behind_an_operator_that_knows_no_event_time_is_refused_before_a_row_is_asked(
+    rows: DataFrame, tmp_path: Path
+) -> None:
+    asked = hw.unordered_wait(rows, slow_for_some, schema="answer long", carry_over="100ms")
+    query = started(
+        windows(asked.withWatermark("at", "2 seconds")), tmp_path, "out", processingTime="100 milliseconds"
+    )
+    with pytest.raises(
+        StreamingQueryException, match=r"a watermark \(of at\) is set behind an operator that"
+    ):
+        query.awaitTermination(PATIENCE_S)
+
+
+def test_far_more_state_partitions_than_tasks_are_refused(spark: SparkSession, rows: DataFrame) -> None:
+    """An empty batch would take as long as two hundred tasks."""
+    spark.conf.set("spark.sql.shuffle.partitions", "200")
+    try:
+        with pytest.raises(OptionError, match=r"shuffle\.partitions is 200, and 2 tasks .* set it to 2 "):
+            hw.unordered_wait(rows, slow_for_some, schema="answer long", carry_over="1s")
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")

@@ -1,0 +1,128 @@
+"""Values of results beside Spark's own cast: the same value, or refused by both."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+
+from headwater.connector.async_io.conversions import Members, Misfit, converter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ZONE = ZoneInfo("America/New_York")
+TYPES: dict[str, pa.DataType] = {
+    "tinyint": pa.int8(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "decimal(6,2)": pa.decimal128(6, 2),
+    "decimal(38,18)": pa.decimal128(38, 18),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+VALUES: dict[str, list[Any]] = {
+    "bigint": [0, 1, -1, 127, 128, -129, 300, 2**31, -(2**31) - 1, 99999, 1700000000, 12345678901],
+    "double": [
+        0.0,
+        -0.0,
+        19.99,
+        -19.99,
+        1e-7,
+        0.001,
+        1234567.5,
+        1e7,
+        1.5e10,
+        127.9,
+        3e9,
+        1.005,
+        1700000000.25,
+    ],
+    "boolean": [True, False],
+    "string": [
+        *(
+            "",
+            " ",
+            "7",
+            " 7 ",
+            "+7",
+            "-7",
+            "7.5",
+            "1e3",
+            "128",
+            "abc",
+            "NaN",
+            "inf",
+            "-Infinity",
+            "1_0",
+            "0x1",
+        ),
+        *("true", "T", " yes ", "no", "f", "0", "2", "on"),
+        *("2026", "2026-1", "2026-01-05", "2026-1-5", "2026-02-30", "2026-01-05T", "2026-01-05 07:08:09"),
+        *(
+            "2026-01-05T07:08:09.123456789Z",
+            "2026-01-05 07:08:09.5+02:00",
+            "2026-01-05 07:08:09 Europe/Berlin",
+        ),
+        *("2026-01-05 7:8", "2026-01-05 25:00:00", "not a date", "2026-01-05junk", "1.005", "9999.995"),
+    ],
+    "decimal(20,5)": [
+        Decimal(each) for each in ("1.50000", "-1.00500", "99999.99900", "0.00001", "300.00000")
+    ],
+    "timestamp": [
+        datetime(2026, 1, 5, 7, 8, 9, 120000, UTC),
+        datetime(1969, 12, 31, 23, 59, 59, 500000, UTC),
+        datetime(2026, 7, 1, 3, 0, tzinfo=UTC),
+    ],
+    "date": [date(2026, 1, 5), date(1969, 12, 31)],
+}
+
+
+def converted(value: Any, kind: pa.DataType) -> Any:
+    try:
+        found = converter(kind, ZONE, Members(exact=True), "")(value)
+    except Misfit:
+        return None
+    return pa.array([found], kind)[0].as_py()
+
+
+@pytest.mark.parametrize("source", VALUES)
+def test_a_value_is_converted_as_spark_casts_it(spark: SparkSession, source: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", str(ZONE))
+    try:
+        values = VALUES[source]
+        df = spark.createDataFrame(list(enumerate(values)), f"place int, value {source}")
+        targets = [name for name in TYPES if can_cast(spark, source, name)]
+        casts = [f"try_cast(value as {name}) `{name}`" for name in targets]
+        table = df.selectExpr("place", *casts).orderBy("place").toArrow()
+        differences = []
+        for name in targets:
+            expected: list[Any] = [each.as_py() for each in table.column(name).cast(TYPES[name])]
+            for value, cast in zip(values, expected, strict=True):
+                mine = converted(value, TYPES[name])
+                if mine != cast and repr(mine) != repr(cast):  # NaN is not equal to itself
+                    differences.append((value, name, cast, mine))
+        assert not differences
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+
+
+def can_cast(spark: SparkSession, source: str, target: str) -> bool:
+    """Return whether Spark's analyzer allows the cast at all."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        spark.sql(f"select try_cast(cast(null as {source}) as {target})").schema  # noqa: B018 - it analyzes
+    except AnalysisException:
+        return False
+    return True
