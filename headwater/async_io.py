@@ -8,6 +8,7 @@ from __future__ import annotations
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.options import AsyncOptions
 from headwater.readers.async_io.function import (
+    AsyncArrowFunction,
     AsyncBatchFunction,
     AsyncFunction,
     BlockingFunction,
@@ -27,6 +28,7 @@ from headwater.readers.async_io.settings import (
 from headwater.readers.async_io.shared_cache import SharedCache
 
 __all__ = [
+    "AsyncArrowFunction",
     "AsyncBatchFunction",
     "AsyncFunction",
     "AsyncMetrics",

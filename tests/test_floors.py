@@ -84,6 +84,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
             "schemas",
         ),
         ("results",),
+        ("arrow_task",),
         ("options", "task"),
         ("plan",),
         ("carry_over",),

@@ -14,6 +14,7 @@ On the driver:
 In a task:
 
 * ``task``: Arrow batches in, Arrow batches out.
+* ``arrow_task``: the same for functions of whole Arrow batches.
 * ``input_thread``: waits for the input beside the task.
 * ``input_rows``: rows on their way, as Python objects and in Arrow.
 * ``results``: what a function returned, as Arrow columns.

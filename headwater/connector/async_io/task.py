@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from headwater.connector.async_io.arrow_task import ArrowWaitTask
 from headwater.connector.async_io.batches import cut
 from headwater.connector.async_io.input_rows import InputRows
 from headwater.connector.async_io.input_thread import InputThread
@@ -19,6 +20,8 @@ from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.output_stream import check_reader, flush_output
 from headwater.connector.async_io.results import ResultColumns, ResultFormat, flatten
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.function import AsyncArrowFunction
+from headwater.readers.async_io.function_calls import arrow_batching
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.readers.async_io.settings import AsyncSettings
 
@@ -52,19 +55,24 @@ class AsyncWait:
     metrics: AsyncMetrics | None
 
     @contextmanager
-    def opened(self) -> Iterator[AsyncWaitTask]:
+    def opened(self) -> Iterator[AsyncWaitTask | ArrowWaitTask]:
         """Open the function for one task; at the end cancel what runs, close it, and say what was counted.
 
         Raises:
             AsyncCallError: the function's `open` raised.
         """
         name = _task_name()
+        is_arrow = isinstance(self.function, AsyncArrowFunction)
         rows = InputRows(self.columns, self.key_columns)
-        settings = replace(self.settings, describe_row=rows.describe if self.key_columns else None)
+        settings = replace(
+            self.settings, describe_row=None if is_arrow or not self.key_columns else rows.describe
+        )
         operator = AsyncWaitOperator(
             self.function, settings, share_id=self.share_id, task=name, on_wait=check_reader
         )
-        task = AsyncWaitTask(self, operator, rows)
+        task: AsyncWaitTask | ArrowWaitTask = AsyncWaitTask(self, operator, rows)
+        if is_arrow:
+            task = ArrowWaitTask(operator, arrow_batching(settings), self.results, self.columns, self.kept)
         try:
             with operator:
                 yield task

@@ -33,6 +33,7 @@ A call, on the loop's thread:
 * ``call_context``: a context of its own for each call.
 * ``function_calls``: what the user gave as the function; all its forms as something to await.
 * ``permits``: what an attempt needs to start, of the circuit breaker and the rate limiter.
+* ``retry_after``: what a failure says about when to ask again.
 * ``failure_policy``: whether to ask again, and what a failure leads to.
 * ``deadlines``: the timeouts of all calls, and the calls that outlive theirs.
 * ``result_cache``: results that the process knows already; one call for all rows with equal keys.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Call, Failure, hashable_key
 from headwater.readers.async_io.call_runner import CallRunner
+from headwater.readers.async_io.permits import positive_weight
 from headwater.readers.async_io.result_cache import MISSING, SingleFlight
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
@@ -46,6 +47,9 @@ class BatchCallRunner(CallRunner):
     def _new_call(self, element: StreamElement) -> Call:
         cache = self._settings.cache
         return _BatchCall(element, [hashable_key(cache.key, row) for row in element.value] if cache else ())
+
+    def _weight(self, weight: Callable[[Any], float], call: Call) -> float:
+        return sum(positive_weight(weight(row)) for row in call.element.value)
 
     def _lead(self, call: Call, flight: SingleFlight) -> bool:
         """Fill in what is known; return whether there are rows left that this call is to ask for."""
@@ -93,16 +97,18 @@ class BatchCallRunner(CallRunner):
 
     def _resolve_each(self, call: _BatchCall, results: Sequence[Any]) -> None:
         again: list[int] = []
+        last: BaseException | None = None
         for index, result in zip(call.asked, results, strict=True):
             failed = isinstance(result, BaseException)
             asks_again = self._policy.is_worth_a_retry if failed else self._policy.is_not_believed
             if asks_again(call.attempts, result):
                 again.append(index)
+                last = result if failed else last
             else:
                 self._resolve(call, index, Failure(result, call.attempts) if failed else result)
         if again:
             call.ask(again)
-            self._retry_later(call)
+            self._retry_later(call, last)
 
     def _settle(self, call: Call, result: Any) -> None:
         """Give each row that the call asked for the same result: the call failed as a whole."""

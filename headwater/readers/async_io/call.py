@@ -48,6 +48,7 @@ class Call:
         expired: whether its timeout cancelled ``task``.
         settled: whether it has its result; the first one wins.
         retry: the timer of the next attempt.
+        weight: tokens of the rate limit that each attempt takes.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class Call:
         "retry",
         "settled",
         "task",
+        "weight",
     )
 
     def __init__(self, element: StreamElement, key: Hashable = None, cache_key: Any = None) -> None:
@@ -73,6 +75,7 @@ class Call:
         self.expired = False
         self.settled = False
         self.task: asyncio.Task[None] | None = None
+        self.weight = 1.0
         self.retry: asyncio.TimerHandle | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headwater.core.errors import AsyncCallError, CircuitOpenError, ContractError
@@ -15,7 +15,7 @@ from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.failure_policy import FailurePolicy
 from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
-from headwater.readers.async_io.permits import CallPermits
+from headwater.readers.async_io.permits import CallPermits, positive_weight
 from headwater.readers.async_io.result_cache import MISSING, ResultCache, SingleFlight
 from headwater.readers.async_io.settings import AsyncSettings, OutputMode
 from headwater.readers.async_io.stream_element_queue import StreamElement
@@ -82,7 +82,15 @@ class CallRunner:
         Keys are computed here, so that a key function that fails does so on the feeding thread.
         """
         calls = [self._new_call(element) for element in elements]
+        weight = self._settings.rate_limit.weight if self._settings.rate_limit else None
+        if weight is not None:
+            for call in calls:
+                call.weight = self._weight(weight, call)
         self._host.post(lambda: self._accept(calls))
+
+    def _weight(self, weight: Callable[[Any], float], call: Call) -> float:
+        """Return how many tokens a call takes."""
+        return positive_weight(weight(call.element.value))
 
     async def close(self) -> None:
         """Cancel all calls and timers, and wait for the calls to end. Once."""
@@ -130,7 +138,7 @@ class CallRunner:
 
     async def _attempt_with_permit(self, call: Call, task: asyncio.Task[None]) -> None:
         assert self._permits is not None
-        if await self._permits.acquire(self._loop):
+        if await self._permits.acquire(self._loop, call.weight):
             if call.settled:
                 # Its time ran out while it waited for the permit.
                 self._permits.release(succeeded=False, now=self._loop.time())
@@ -202,13 +210,14 @@ class CallRunner:
         if isinstance(error, ContractError):
             self._completions.fail(error)
         elif self._policy.is_worth_a_retry(call.attempts, error):
-            self._retry_later(call)
+            self._retry_later(call, error)
         else:
             self._settle(call, Failure(error, call.attempts))
 
-    def _retry_later(self, call: Call) -> None:
+    def _retry_later(self, call: Call, error: BaseException | None = None) -> None:
         self._retrying.add(call)
-        call.retry = self._loop.call_later(self._policy.wait_s(call.attempts), self._retry_now, call)
+        wait_s = self._policy.wait_s(call.attempts, error)
+        call.retry = self._loop.call_later(wait_s, self._retry_now, call)
 
     def _retry_now(self, call: Call) -> None:
         self._retrying.discard(call)

@@ -13,6 +13,7 @@ from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.function_calls import FunctionCalls
 from headwater.readers.async_io.metrics import Metrics
+from headwater.readers.async_io.retry_after import retry_after_s
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, RetryPolicy
 
 log = logging.getLogger(__name__)
@@ -47,9 +48,10 @@ class FailurePolicy:
         """Whether every result counts, so that `is_not_believed` need not be asked."""
         return self._retry.on_result is None
 
-    def wait_s(self, attempts: int) -> float:
-        """Return how long a row waits after so many attempts."""
-        return self._retry.wait_s(attempts, self._random.random())
+    def wait_s(self, attempts: int, error: BaseException | None) -> float:
+        """Return how long a row waits after so many attempts; no less than the last one's error asks for."""
+        wait_s = self._retry.wait_s(attempts, self._random.random())
+        return wait_s if error is None else max(wait_s, retry_after_s(error))
 
     def is_worth_a_retry(self, attempts: int, error: BaseException) -> bool:
         """Return whether a row is asked again after an attempt that raised."""

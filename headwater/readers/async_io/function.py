@@ -11,7 +11,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from headwater.core.errors import CallTimeoutError
 
@@ -125,6 +125,31 @@ class AsyncBatchFunction(Function, ABC):
         Called once per attempt with at most ``Batching.size`` rows; an attempt after the first holds only the
         rows that are to be asked again.
         """
+
+
+class AsyncArrowFunction(Function, ABC):
+    """A function for services with bulk look-ups, of whole Arrow batches: no row becomes a Python object.
+
+    A call fails, times out and is retried as a whole. There are no caches and no keys.
+
+    Attributes:
+        frames: what rows come as: ``"arrow"`` (a `pyarrow.RecordBatch`), ``"pandas"`` or ``"polars"`` (a
+            DataFrame). Any of the three may be returned, whichever came.
+    """
+
+    frames: ClassVar[Literal["arrow", "pandas", "polars"]] = "arrow"
+
+    @abstractmethod
+    async def async_invoke_arrow(self, rows: Any) -> Any:
+        """Return the result columns: one row for each row, in their order.
+
+        Called once per attempt with at most ``Batching.size`` rows and ``Batching.most_bytes`` bytes; up to
+        ``capacity`` calls run at once, all on the loop's thread. Must not block.
+        """
+
+    def timeout(self, row: Any) -> Any:
+        """Return a substitute for all rows of a call, as an Arrow batch or a DataFrame, or raise."""
+        raise CallTimeoutError("no result within the timeout")
 
 
 class CallbackFunction(Function, ABC):

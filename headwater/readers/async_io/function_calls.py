@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from headwater.core.errors import AsyncCallError, ContractError, OptionError
 from headwater.readers.async_io.call_context import InContext
 from headwater.readers.async_io.event_loop import LoopHost
 from headwater.readers.async_io.function import (
+    AsyncArrowFunction,
     AsyncBatchFunction,
     AsyncFunction,
     BlockingFunction,
@@ -24,11 +26,13 @@ from headwater.readers.async_io.function import (
     Result,
 )
 from headwater.readers.async_io.metrics import Metrics
-from headwater.readers.async_io.settings import AsyncSettings, Batching
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
 from headwater.readers.async_io.shared_cache import Invoke
 from headwater.readers.async_io.thread_pool import Job, ThreadPool
 
+_FORMS = (AsyncFunction, AsyncBatchFunction, AsyncArrowFunction, CallbackFunction, BlockingFunction)
 _BATCH_SIZE = 100
+_ARROW_BATCH_SIZE = 10_000
 log = logging.getLogger(__name__)
 
 
@@ -60,7 +64,7 @@ def as_function(function: Any) -> Function:
     Raises:
         OptionError: it is neither; a class instead of an instance, for example.
     """
-    if isinstance(function, AsyncFunction | AsyncBatchFunction | CallbackFunction | BlockingFunction):
+    if isinstance(function, _FORMS):
         return function
     if isinstance(function, type):
         raise OptionError(f"is a class; pass an instance: {function.__name__}()", option="function")
@@ -89,11 +93,28 @@ def fitted_settings(function: Function, settings: AsyncSettings) -> AsyncSetting
     """
     if isinstance(function, AsyncBatchFunction):
         return settings if settings.batching else replace(settings, batching=Batching(size=_BATCH_SIZE))
+    if isinstance(function, AsyncArrowFunction):
+        if settings.cache is not None or settings.mode is OutputMode.KEYED:
+            raise OptionError("AsyncArrowFunction has no cache and no keys", option="function")
+        # The operator's rows are batches, which whoever drives it has gathered.
+        return replace(settings, batching=None, queue_size=_queued_calls(settings))
     if settings.batching:
         raise OptionError(
             f"is for an AsyncBatchFunction, which {function_name(function)} is not", option="batching"
         )
     return settings
+
+
+def arrow_batching(settings: AsyncSettings) -> Batching:
+    """Return how rows are gathered for the calls of an `AsyncArrowFunction`."""
+    return settings.batching or Batching(size=_ARROW_BATCH_SIZE)
+
+
+def _queued_calls(settings: AsyncSettings) -> int:
+    """Return how many bulk calls may be queued: so many that the next one is there when one ends."""
+    if settings.queue_size is None:
+        return 2 * settings.capacity
+    return max(1, settings.queue_size // arrow_batching(settings).size)
 
 
 class FunctionCalls:
@@ -138,6 +159,10 @@ class FunctionCalls:
             return self._awaiting("async_invoke", function.async_invoke)
         if isinstance(function, AsyncBatchFunction):
             return self._awaiting("async_invoke_batch", function.async_invoke_batch)
+        if isinstance(function, AsyncArrowFunction):
+            to_frame = _FRAMES[function.frames]
+            call = function.async_invoke_arrow
+            return self._awaiting("async_invoke_arrow", lambda batch: call(to_frame(batch)))
         if isinstance(function, BlockingFunction):
             self._pool = ThreadPool(capacity, self.name)
             return partial(self._call_on_thread, self._pool, function.invoke)
@@ -189,6 +214,19 @@ class FunctionCalls:
                 if self._closing or future.cancelled():
                     future.cancel()
                     raise
+
+
+def _as_polars(batch: Any) -> Any:
+    # Imported where a function asks for it: few do, and it is no dependency.
+    polars: Any = importlib.import_module("polars")
+    return polars.from_arrow(batch)
+
+
+_FRAMES: dict[str, Callable[[Any], Any]] = {
+    "arrow": lambda batch: batch,
+    "pandas": lambda batch: batch.to_pandas(),
+    "polars": _as_polars,
+}
 
 
 async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
+from headwater.core.errors import ContractError
 from headwater.readers.async_io.settings import AsyncSettings, CircuitBreakerSettings, RateLimit
+
+
+def positive_weight(weight: float) -> float:
+    """Return what a weight function returned.
+
+    Raises:
+        ContractError: it is no number of tokens.
+    """
+    if not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+        raise ContractError(f"the rate limit's weight must be a number of tokens, and is {weight!r}")
+    return weight
 
 
 class RateLimiter:
@@ -15,17 +28,17 @@ class RateLimiter:
 
     def __init__(self, limit: RateLimit) -> None:
         self._interval_s = 1 / limit.requests_per_s
-        self._tolerance_s = (limit.burst - 1) * self._interval_s
+        self._burst_s = limit.burst * self._interval_s
         self._full_at = float("-inf")
 
-    def reserve(self, now: float) -> float:
-        """Take the next token, and return the seconds until it is there: 0 if it is there now.
+    def reserve(self, now: float, tokens: float = 1.0) -> float:
+        """Take the next tokens, and return the seconds until they are there: 0 if they are there now.
 
-        Tokens go to the callers in the order of their calls.
+        Tokens go to the callers in the order of their calls. Who takes more than the bucket holds waits for
+        the rest as it comes.
         """
-        full_at = max(self._full_at, now)
-        self._full_at = full_at + self._interval_s
-        return max(0.0, full_at - self._tolerance_s - now)
+        self._full_at = max(self._full_at, now) + tokens * self._interval_s
+        return max(0.0, self._full_at - self._burst_s - now)
 
 
 class CircuitBreaker:
@@ -88,8 +101,8 @@ class CallPermits:
         self._limiter = RateLimiter(settings.rate_limit) if settings.rate_limit else None
         self._breaker = CircuitBreaker(settings.circuit_breaker) if settings.circuit_breaker else None
 
-    async def acquire(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Wait for a token of the rate limit, and return whether the circuit lets the call through.
+    async def acquire(self, loop: asyncio.AbstractEventLoop, tokens: float) -> bool:
+        """Wait for tokens of the rate limit, and return whether the circuit lets the call through.
 
         Returns False at once if the circuit is open now. After True, `release` must follow, once.
         """
@@ -98,7 +111,7 @@ class CallPermits:
             # Before the rate limiter: a call that is not made must not use up a token.
             return False
         if self._limiter is not None:
-            wait_s = self._limiter.reserve(loop.time())
+            wait_s = self._limiter.reserve(loop.time(), tokens)
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
         # Asked again: the circuit may have opened while the call waited for its token.

@@ -37,6 +37,9 @@ class OnFailure(enum.Enum):
 class RetryPolicy:
     """Ask again after a failure. Each row has its own attempts and waits; the timeout spans all of them.
 
+    A wait is never shorter than the failure itself asks for: by the header ``Retry-After`` of an exception of
+    aiohttp, httpx or requests, or by an attribute ``retry_after`` in seconds of any exception.
+
     Attributes:
         attempts: calls in all, the first included.
         first_ms: wait after the first attempt.
@@ -118,13 +121,17 @@ class Batching:
         size: rows per call at most.
         linger_ms: how long a call that is not full waits for more rows. 0: it leaves with what one feed
             brought.
+        most_bytes: bytes of Arrow per call at most, for an `AsyncArrowFunction`; a row that is larger goes
+            alone.
     """
 
     size: int
     linger_ms: int = 0
+    most_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
         _check(self.size >= 1, "batch size", f"must be at least 1, is {self.size}")
+        _check(self.most_bytes >= 1, "most_bytes", f"must be at least 1, is {self.most_bytes}")
         _check(self.linger_ms >= 0, "linger_ms", f"must not be negative, is {self.linger_ms}")
 
 
@@ -135,10 +142,14 @@ class RateLimit:
     Attributes:
         requests_per_s: tokens that come each second.
         burst: tokens the bucket holds: calls that may start at once after a quiet time.
+        weight: how many tokens the call for a row takes, for services that count more than calls (tokens of
+            a text, units of a table); of a bulk call its rows are added up; an `AsyncArrowFunction`'s weight
+            is asked with its Arrow batch. None: one each call.
     """
 
     requests_per_s: float
     burst: int = 1
+    weight: Callable[[InputRow], float] | None = None
 
     def __post_init__(self) -> None:
         _check(self.requests_per_s > 0, "requests_per_s", f"must be positive, is {self.requests_per_s}")

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.core.errors import CircuitOpenError
+from headwater.core.errors import CircuitOpenError, ContractError
 from headwater.readers.async_io.call import Failure
+from headwater.readers.async_io.function import AsyncBatchFunction
 from headwater.readers.async_io.permits import CircuitBreaker, RateLimiter
-from headwater.readers.async_io.settings import CircuitBreakerSettings, OnFailure, RateLimit, RetryPolicy
+from headwater.readers.async_io.retry_after import retry_after_s
+from headwater.readers.async_io.settings import (
+    Batching,
+    CircuitBreakerSettings,
+    OnFailure,
+    RateLimit,
+    RetryPolicy,
+)
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
 
@@ -32,6 +45,98 @@ def test_no_window_has_more_starts_than_its_tokens(gaps: list[float], rate: int,
     for first in range(len(starts)):
         for last in range(first, len(starts)):
             assert last - first + 1 <= burst + (starts[last] - starts[first]) * rate + 1e-6
+
+
+def test_heavy_calls_take_more_tokens() -> None:
+    limiter = RateLimiter(RateLimit(requests_per_s=10, burst=10))
+    assert [limiter.reserve(8.0, tokens) for tokens in (4, 6, 5, 30)] == [0.0, 0.0, 0.5, pytest.approx(3.5)]
+
+
+@pytest.mark.parametrize("batching", [None, Batching(size=1)])
+def test_a_limit_counts_what_its_weight_says(host: ManualHost, batching: Batching | None) -> None:
+    asked: list[int] = []
+
+    class Bulk(AsyncBatchFunction):
+        async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[int]:
+            asked.extend(rows)
+            return rows
+
+    async def one(row: int) -> int:
+        asked.append(row)
+        return row
+
+    limit = RateLimit(requests_per_s=100, burst=100, weight=lambda row: row)
+    with operator_of(Bulk() if batching else one, host, rate_limit=limit, batching=batching) as operator:
+        operator.feed([60, 40, 50, 10])
+        host.settle()
+        assert asked == [60, 40]
+        host.advance(0.49)
+        assert asked == [60, 40]
+        host.advance(0.02)
+        assert asked == [60, 40, 50]
+        host.advance(0.1)
+        assert asked == [60, 40, 50, 10]
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), "7"])
+def test_a_weight_that_is_no_number_of_tokens_is_an_error_of_its_own(host: ManualHost, weight: Any) -> None:
+    limit = RateLimit(requests_per_s=1, weight=lambda _: weight)
+    with (
+        operator_of(Service(), host, rate_limit=limit) as operator,
+        pytest.raises(ContractError, match="weight must be a number of tokens"),
+    ):
+        operator.feed([1])
+
+
+class BusyError(Exception):
+    """As clients raise it."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__("429")
+        self.__dict__.update(said)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (BusyError(), 0),
+        (BusyError(retry_after=7), 7),
+        (BusyError(retry_after=-7), 0),
+        (BusyError(headers={"Retry-After": "30"}), 30),
+        (BusyError(response=SimpleNamespace(headers={"retry-after": "1.5"})), 1.5),
+        (BusyError(headers={"Retry-After": "Thu, 01 Jan 2026 00:01:00 GMT"}), 60),
+        (BusyError(headers={"Retry-After": "Thu, 01 Jan 2025 00:01:00 GMT"}), 0),
+        (BusyError(headers={"Retry-After": "soon"}), 0),
+        (BusyError(headers={"Retry-After": "inf"}), 0),
+        (BusyError(headers=None, response=None), 0),
+    ],
+)
+def test_what_a_failure_says_about_when_to_ask_again(error: Exception, seconds: float) -> None:
+    assert retry_after_s(error, NOW) == seconds
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_a_row_waits_as_long_as_the_service_wants(host: ManualHost, in_bulk: bool) -> None:
+    asked: list[float] = []
+
+    class Bulk(AsyncBatchFunction):
+        async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[Any]:
+            asked.append(host.loop.now)
+            return [BusyError(retry_after=20)] * len(rows)
+
+    async def one(row: int) -> None:
+        asked.append(host.loop.now)
+        raise BusyError(retry_after=20)
+
+    retry = RetryPolicy.fixed(3, 10)
+    with operator_of(Bulk() if in_bulk else one, host, retry=retry, on_failure=OnFailure.NULL) as operator:
+        operator.feed([1])
+        host.advance(50)
+        assert len(operator.poll()) == 1
+    assert [at - asked[0] for at in asked] == [0, pytest.approx(20), pytest.approx(40)]
 
 
 def test_calls_start_no_faster_than_the_limit_retries_included(host: ManualHost) -> None:

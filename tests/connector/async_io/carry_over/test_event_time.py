@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,9 @@ def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
         first = batch * SECONDS * 4
         ids = list(range(first, first + SECONDS * 4))
         times = pa.array([number * 250_000 for number in ids], pa.timestamp("us", "UTC"))
-        pq.write_table(pa.table({"id": ids, "at": times}), tmp_path / "in" / f"{batch}.parquet")
+        file = tmp_path / "in" / f"{batch}.parquet"
+        pq.write_table(pa.table({"id": ids, "at": times}), file)
+        os.utime(file, (1_700_000_000 + batch, 1_700_000_000 + batch))  # the order in which Spark reads them
     files = spark.readStream.schema("id long, at timestamp").option("maxFilesPerTrigger", 1)
     return files.parquet(str(tmp_path / "in"))
 
