@@ -58,6 +58,16 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("avro", "confluent_json", "debezium_json", "json", "protobuf", "text"),
         ("csv",),
     ],
+    "headwater.readers.http": [
+        ("pace", "settings", "urls"),
+        ("connections", "credentials"),
+        ("client",),
+        ("pages",),
+        ("paging", "statuses"),
+        ("paged_split_reader",),
+        ("incremental", "open_list"),
+        ("split_reader",),
+    ],
     "headwater.readers.runtime": [
         ("batch_schema", "loss_reports", "partitions"),
         ("fetchers", "source_reader", "staging"),

@@ -40,7 +40,7 @@ class _BuiltIn:
 _BUILT_IN: Final = {
     "demo": _BuiltIn("demo", "configure_demo", "demo", "DEMO_OPTIONS"),
     "files": _BuiltIn("files.source", "configure_files", "files.options", "FILES_OPTIONS"),
-    "http": _BuiltIn("http.source", "configure_http", "http.options", "HTTP_OPTIONS"),
+    "http": _BuiltIn("http.configure", "configure_http", "http.options", "HTTP_OPTIONS"),
     "kafka": _BuiltIn("kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS"),
     "mqtt": _BuiltIn("mqtt", "configure_mqtt", "mqtt", "MQTT_OPTIONS"),
 }

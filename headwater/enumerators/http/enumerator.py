@@ -40,7 +40,7 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
         known = checkpoint.splits if checkpoint else {}
         self._context.assign_splits(
             {
-                split.path: (split, PagePosition.first_of(split).to_json())
+                split.path: (split, self._first_position(split))
                 for split in self._splits
                 if split.path not in known
             }
@@ -56,3 +56,6 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
 
     def snapshot_state(self) -> JsonValue:
         return self._left_out or None
+
+    def _first_position(self, split: HttpSplit) -> JsonValue:
+        return PagePosition.first_of(split).to_json()

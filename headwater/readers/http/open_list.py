@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue
@@ -12,9 +11,6 @@ from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.pages import HttpPage
 from headwater.readers.http.paging import CircleGuard, PageLink
 from headwater.readers.http.settings import Paging
-
-MOST_LEFT_OUT: Final = 10
-"""So many pages in a row that cannot be read are the end of a list whose pages are counted."""
 
 
 @dataclass

@@ -27,6 +27,8 @@ from headwater.readers.http.urls import origin, without_parameters
 
 log = logging.getLogger(__name__)
 
+MOST_LEFT_OUT: Final = 10
+"""So many pages in a row that cannot be read are the end of a list whose pages are counted."""
 _IDLE_MS: Final = 100
 _MOST_WAIT_MS: Final = 5_000
 """The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -49,7 +49,7 @@ class HttpPage:
     items: list[msgspec.Raw]
     fields: Fields
 
-    def rows(self, resource: str, number: int, taken: range, first_row: int) -> pa.RecordBatch:
+    def rows(self, resource: str, number: int, taken: Sequence[int], first_row: int) -> pa.RecordBatch:
         """Return some items as rows.
 
         Args:
@@ -59,12 +59,11 @@ class HttpPage:
             first_row: that of the first item.
         """
         count = len(taken)
-        chosen = self.items[taken.start - first_row : taken.stop - first_row]
         columns: list[pa.Array[Any]] = [
             pa.repeat(pa.scalar(resource, pa.string()), count),
             pa.repeat(pa.scalar(number, pa.int64()), count),
             pa.array(taken, pa.int64()),
-            pa.array([bytes(item) for item in chosen], pa.string()),
+            pa.array([bytes(self.items[row - first_row]) for row in taken], pa.string()),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=HTTP_SCHEMA)
 
@@ -171,6 +170,12 @@ def bad_page_rows(resource: str, pages: list[tuple[int, str]]) -> pa.RecordBatch
         },
         schema=with_bad_page(HTTP_SCHEMA),
     )
+
+
+def with_no_reason(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows of pages that were read, as `with_bad_page` makes the schema."""
+    columns = [*rows.columns, pa.nulls(rows.num_rows, pa.string())]
+    return pa.RecordBatch.from_arrays(columns, schema=with_bad_page(rows.schema))
 
 
 def with_bad_page(schema: pa.Schema) -> pa.Schema:

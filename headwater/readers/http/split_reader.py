@@ -15,9 +15,9 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 from headwater.readers.http.client import HttpResponse
-from headwater.readers.http.open_list import MOST_LEFT_OUT, OpenList, rows_to_take
-from headwater.readers.http.paged_split_reader import PagedSplitReader
-from headwater.readers.http.pages import HTTP_SCHEMA, HttpPage, bad_page_rows, parse_page, with_bad_page
+from headwater.readers.http.open_list import OpenList, rows_to_take
+from headwater.readers.http.paged_split_reader import MOST_LEFT_OUT, PagedSplitReader
+from headwater.readers.http.pages import HttpPage, bad_page_rows, parse_page, with_no_reason
 from headwater.readers.http.paging import counted_on
 
 log = logging.getLogger(__name__)
@@ -102,8 +102,7 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         rows = page.rows(resource, current.ask.page, taken, current.first_row)
         if self._settings.bad_pages != "column":
             return rows
-        nulls = pa.nulls(rows.num_rows, pa.string())
-        whole = pa.RecordBatch.from_arrays([*rows.columns, nulls], schema=with_bad_page(HTTP_SCHEMA))
+        whole = with_no_reason(rows)
         pieces = [bad_page_rows(resource, current.pending), whole]
         return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0] if current.pending else whole
 

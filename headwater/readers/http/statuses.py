@@ -42,7 +42,7 @@ def action_of(answer: HttpResponse, settings: HttpSettings) -> StatusAction:
 
 def wait_ms(answer: HttpResponse) -> int | None:
     """Return how long a server asks to be left alone; None if it does not."""
-    now = _server_time(answer.headers)
+    now = server_time(answer.headers) or datetime.now(UTC)
     wait = _retry_after_ms(answer.headers.get("retry-after", "").strip(), now)
     if wait is None and _first(answer.headers, _REMAINING) == 0:
         reset = _first(answer.headers, _RESETS)
@@ -50,6 +50,15 @@ def wait_ms(answer: HttpResponse) -> int | None:
             seconds = reset / 1000 if reset > 100 * _LATEST_S else reset
             wait = int((seconds - (now.timestamp() if seconds > _LATEST_S else 0)) * 1000)
     return None if wait is None else min(max(0, wait), _LONGEST_MS)
+
+
+def server_time(headers: HTTPHeaderDict) -> datetime | None:
+    """Return the time by the server's clock; None if it does not say."""
+    try:
+        moment = parsedate_to_datetime(headers.get("date", ""))
+    except (ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def refusal(answer: HttpResponse) -> SourceError:
@@ -77,15 +86,6 @@ def _retry_after_ms(raw: str, now: datetime) -> int | None:
     except (ValueError, OverflowError):
         return None
     return int((moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds() * 1000)
-
-
-def _server_time(headers: HTTPHeaderDict) -> datetime:
-    """Return the time by the server's clock, in which it says when it may be asked again."""
-    try:
-        moment = parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, OverflowError):
-        return datetime.now(UTC)
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def _first(headers: HTTPHeaderDict, names: tuple[str, ...]) -> int | None:

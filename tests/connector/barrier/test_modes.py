@@ -15,7 +15,8 @@ import pytest
 
 from examples.http_server import Api, serving
 from headwater.connector.barrier.coordinator import BarrierCoordinator
-from headwater.connector.sources.http.source import HttpSource, configure_http
+from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import AlignmentMode, Barrier
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import urllib3
 
-from headwater.connector.sources.http.source import configure_http
+from headwater.connector.sources.http.configure import configure_http
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
 

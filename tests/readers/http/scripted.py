@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from headwater.connector.sources.http.source import HttpSource, configure_http
+from headwater.connector.sources.http.configure import configure_http
+from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
@@ -27,6 +29,7 @@ class Scripted(ThreadingHTTPServer):
         bodies: of the requests.
         lacks: so many bytes are cut from the end of each answer.
         answer: what it answers; a test may replace it.
+        now: its clock, in the header Date; None: it does not say.
     """
 
     daemon_threads = True
@@ -38,6 +41,7 @@ class Scripted(ThreadingHTTPServer):
         self.bodies: list[bytes] = []
         self.lacks = 0
         self.answer: Callable[[str], Answer] = self._said
+        self.now: Callable[[], float] | None = time.time
 
     @property
     def origin(self) -> str:
@@ -74,7 +78,9 @@ class ScriptedHandler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         self.server.bodies.append(self.rfile.read(length))
         status, headers, body = self.server.answer(self.path)
-        self.send_response(status)
+        self.send_response_only(status)
+        if self.server.now is not None and "Date" not in dict(headers):
+            self.send_header("Date", self.date_time_string(int(self.server.now())))
         for name, value in headers:
             self.send_header(name, value)
         if status != 204:

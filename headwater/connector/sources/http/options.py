@@ -22,6 +22,7 @@ from headwater.connector.sources.http.credential_options import (
     TOKEN_URL,
     credential_settings,
 )
+from headwater.connector.sources.http.incremental_options import INCREMENTAL_OPTIONS
 from headwater.connector.sources.http.paging_options import (
     PAGE_OPTIONS,
     first_pages,
@@ -98,6 +99,7 @@ CONNECTIONS: Final = Option("connections", integer(1), 1, "How many lists a task
 HTTP_OPTIONS: Final = OptionTable(
     [
         *PAGE_OPTIONS,
+        *INCREMENTAL_OPTIONS,
         _ON_STATUS,
         _BAD_PAGES,
         *CREDENTIAL_OPTIONS,

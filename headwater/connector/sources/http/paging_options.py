@@ -157,6 +157,11 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
     )
 
 
+def names_children(parsed: ParsedOptions) -> bool:
+    """Whether items name lists of their own."""
+    return parsed[_CHILDREN_FIELD] is not None or parsed[_CHILDREN_URL] is not None
+
+
 def request_of(parsed: ParsedOptions) -> tuple[Method, str | None]:
     """Return method and body of each request.
 

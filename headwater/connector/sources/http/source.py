@@ -6,27 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from headwater.connector.barrier.options import epoch_settings
-from headwater.connector.formats.row_decoding import row_decoding
-from headwater.connector.sources.configured import ConfiguredBarrierSource
-from headwater.connector.sources.http.options import (
-    CONNECTIONS,
-    HTTP_OPTIONS,
-    ITEM,
-    REQUESTS_PER_SECOND,
-    RETRY_DEADLINE,
-    http_settings,
-)
-from headwater.connector.sources.http.paging_options import first_pages
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
+from headwater.core.errors import OffsetError
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
-from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.enumerators.http.enumerator import HttpSplitEnumerator
@@ -93,7 +81,16 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         context: BarrierSplitEnumeratorContext[HttpSplit, JsonValue],
         checkpoint: Checkpoint[HttpSplit, JsonValue],
     ) -> BarrierSplitEnumerator[HttpSplit, JsonValue]:
-        """What counts is in the positions; the state says how many pages were left out."""
+        """What counts is in the positions; the state says how many pages were left out.
+
+        Raises:
+            OffsetError: the checkpoint is one of lists that are read in rounds.
+        """
+        if isinstance(checkpoint.state, dict):
+            raise OffsetError(
+                "this checkpoint was begun with option incrementalField: go on with it, or use a new "
+                "checkpointLocation"
+            )
         return HttpSplitEnumerator(context, self.urls, left_out=int(cast("int", checkpoint.state or 0)))
 
     def create_reader(self) -> BarrierSplitReader[HttpSplit, JsonValue]:
@@ -136,27 +133,3 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         with importing("the http source", extra="http"):
             from headwater.readers.http.pages import HTTP_SCHEMA, with_bad_page
         return with_bad_page(HTTP_SCHEMA) if self.settings.bad_pages == "column" else HTTP_SCHEMA
-
-
-def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredBarrierSource:
-    """Make the HTTP source from the user's options. Opens nothing.
-
-    Raises:
-        OptionError: an option is unknown, malformed, missing or of the other mode.
-        StateLocationError: ``stateLocation`` has no atomic put-if-absent.
-    """
-    parsed = HTTP_OPTIONS.parse(options, boundedness)
-    urls = first_pages(parsed)
-    mode = boundedness or Boundedness.BOUNDED
-    epochs = epoch_settings(parsed, boundedness, source="http")
-    source = HttpSource(
-        urls=urls,
-        settings=http_settings(parsed, options, mode),
-        connections=parsed[CONNECTIONS],
-        requests_per_s=parsed[REQUESTS_PER_SECOND],
-        mode=mode,
-        decoding=row_decoding(parsed, ITEM),
-    )
-    return ConfiguredBarrierSource(
-        source=source, epochs=epochs, backoff=Backoff(deadline_ms=parsed[RETRY_DEADLINE])
-    )

@@ -1,0 +1,237 @@
+"""Reads lists that change, round by round, through a segment log: so every change can be read again."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import pyarrow as pa
+
+from headwater.core.barrier_reader import EpochRecord, EpochRecords
+from headwater.core.clock import Clock
+from headwater.core.errors import CorruptRecordError
+from headwater.core.jsons import JsonValue
+from headwater.core.split import SplitPath, SplitRange
+from headwater.core.state_store import StateStore
+from headwater.enumerators.http.log_position import LogPosition
+from headwater.enumerators.http.split import HttpSplit
+from headwater.readers.http.client import HttpResponse
+from headwater.readers.http.incremental.known_items import KnownItems, Ranked, Version, version_of
+from headwater.readers.http.incremental.round_log import RoundLog, log_folder
+from headwater.readers.http.incremental.rounds import Round
+from headwater.readers.http.incremental.settings import IncrementalSettings
+from headwater.readers.http.pace import Pace
+from headwater.readers.http.paged_split_reader import MOST_LEFT_OUT, PagedSplitReader
+from headwater.readers.http.pages import HTTP_SCHEMA, bad_page_rows, fields_of, parse_page, with_no_reason
+from headwater.readers.http.paging import CircleGuard, PageLink, counted_on
+from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.statuses import server_time
+from headwater.readers.http.urls import with_parameters
+
+_MOST_EMPTY: Final = 100
+"""So many pages in a row without items are no list."""
+
+
+@dataclass
+class OpenRounds:
+    """A list while a task reads it. Belongs to the reader.
+
+    Attributes:
+        split: the list.
+        log: of its rows.
+        is_second_reading: whether the log is all that is read.
+        round: where the list stands, durably.
+        asked: the page to ask for.
+        steps: what the log holds already.
+        known: the versions that were read.
+        guard: notices pages that lead in a circle.
+    """
+
+    split: HttpSplit
+    log: RoundLog
+    is_second_reading: bool
+    round: Round
+    asked: PageLink
+    steps: Iterator[EpochRecord] = field(default_factory=lambda: iter(()))
+    known: KnownItems = field(default_factory=KnownItems)
+    guard: CircleGuard = field(default_factory=CircleGuard)
+
+
+class IncrementalReader(PagedSplitReader[OpenRounds]):
+    """A list that changes cannot be read again: what a task emits is durable in the log of the list.
+
+    A list without a stop is read by the one attempt that has claimed the task. It becomes the log's writer,
+    which fences the one before; hands on what the log holds already; then asks for page after page, leaves
+    out what was read, and appends the rest together with where the round stands. After a crash the next
+    attempt goes on behind the last segment. When a round is over, the list is caught up until the next one is
+    due.
+
+    A list with a stop is read from the log alone.
+
+    Args:
+        settings: what the user says.
+        incremental: how rounds are read.
+        clock: time.
+        pace: of the task.
+        store: the state location; None in a batch read, which reads one round and stores nothing.
+        query: the query's folder in it.
+    """
+
+    def __init__(
+        self,
+        settings: HttpSettings,
+        incremental: IncrementalSettings,
+        *,
+        clock: Clock,
+        pace: Pace,
+        store: StateStore | None,
+        query: str,
+    ) -> None:
+        super().__init__(settings, clock, pace)
+        self._incremental = incremental
+        self._order = incremental.order
+        self._store = store
+        self._query = query
+
+    def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenRounds:
+        split = piece.split
+        start = LogPosition.from_json(piece.start)
+        folder = log_folder(self._query, split.path)
+        opened = OpenRounds(
+            split=split,
+            log=RoundLog(self._store, folder, secrets.token_hex(8), self._order),
+            is_second_reading=piece.stop is not None,
+            round=Round.first(self._incremental.starting_value),
+            asked=PageLink(split.url),
+        )
+        if piece.stop is None:
+            opened.steps = self._take_over(opened, start)
+        else:
+            opened.steps = self._replay(opened.log, start, LogPosition.from_json(piece.stop))
+        return opened
+
+    def _without_request(self, current: OpenRounds) -> EpochRecords | None:
+        record = next(current.steps, None)
+        if record is not None:
+            return EpochRecords({current.split.path: [record]})
+        if current.is_second_reading:
+            del self._open[current.split.path]
+            return EpochRecords(finished=frozenset([current.split.path]))
+        return None
+
+    def _take_over(self, current: OpenRounds, start: LogPosition) -> Iterator[EpochRecord]:
+        """Yield what an earlier attempt appended behind the start; find out where the list stands."""
+        for logged in current.log.take_over(start):
+            current.round = logged.round
+            current.known.add(logged.versions)
+            if logged.position.segment > start.segment:
+                yield self._record(logged.rows, logged.position)
+        yield from self._kept(current)
+        current.asked = current.round.link or self._first_page(current)
+
+    def _replay(self, log: RoundLog, start: LogPosition, stop: LogPosition) -> Iterator[EpochRecord]:
+        for logged in log.between(start, stop):
+            yield self._record(logged.rows, logged.position)
+
+    def _first_page(self, current: OpenRounds) -> PageLink:
+        since = current.round.since
+        parameters = {} if since is None else {self._incremental.parameter: since.text}
+        return PageLink(with_parameters(current.split.url, parameters))
+
+    def _read(self, current: OpenRounds, answer: HttpResponse) -> EpochRecords:
+        """Append what is new in a page, and where the list stands after it; then hand it over."""
+        page = parse_page(answer, self._settings.paging)
+        following = self._following(current, page, answer)
+        versions = [version_of(fields_of(item), self._incremental) for item in page.items]
+        at = current.round
+        if at.link is None:
+            at = replace(at, began=server_time(answer.headers))
+        at = at.with_values(version.value for version in versions)
+        at = replace(at, link=following.link, left_out=0, empty_pages=0 if versions else at.empty_pages + 1)
+        if at.empty_pages >= _MOST_EMPTY and at.link is not None:
+            raise CorruptRecordError(
+                f"{_MOST_EMPTY} pages in a row have no items and name another one: say with hasMoreField "
+                "where the end is told",
+                source="http",
+                split=answer.url,
+            )
+        new = self._new(current, versions)
+        ranked = [versions[row].ranked for row in new]
+        current.known.add(ranked)
+        at, bound = at.bound(self._order, len(current.known))
+        current.known.forget_before(bound)
+        rows = page.rows(current.split.url, at.pages, new, 0)
+        return self._append(current, at, self._whole(rows), ranked)
+
+    def _new(self, current: OpenRounds, versions: Sequence[Version]) -> list[int]:
+        """Return the rows of the versions that were not read yet. The first one counts."""
+        since = current.round.since
+        new: dict[bytes, int] = {}
+        for row, version in enumerate(versions):
+            # An API may give more than it was asked for: what is before that was read, or is not wanted.
+            is_before = since is not None and version.value.rank < since.rank
+            if not is_before and version.digest not in current.known:
+                new.setdefault(version.digest, row)
+        return list(new.values())
+
+    def _append(
+        self, current: OpenRounds, at: Round, rows: pa.RecordBatch, versions: Sequence[Ranked | None]
+    ) -> EpochRecords:
+        """Make a page durable, and where the list stands after it. Without another page the round ends."""
+        path = current.split.path
+        at = replace(at, pages=at.pages + 1)
+        at = at if at.link is not None else at.ended(self._order)
+        records: dict[SplitPath, Sequence[EpochRecord]] = {}
+        # The log need not know of a round that found nothing.
+        if rows.num_rows or at != replace(current.round, pages=at.pages):
+            position = current.log.append(rows, versions, at)
+            current.round = at
+            records[path] = [self._record(rows, position), *self._kept(current)]
+        if at.link is None:
+            return self._over(current, records)
+        current.asked = at.link
+        return EpochRecords(records)
+
+    def _leave_out(self, current: OpenRounds, reason: str) -> EpochRecords:
+        link = counted_on(current.asked, self._settings.paging)
+        if link is None:
+            # Nothing but the page itself says what follows: it is asked for again when the next round is due.
+            return replace(self._over(current, {}), events=(reason,))
+        at = current.round
+        left_out = at.left_out + 1
+        at = replace(at, left_out=left_out, link=link if left_out < MOST_LEFT_OUT else None)
+        rows = self._no_rows
+        if self._settings.bad_pages == "column":
+            rows = bad_page_rows(current.split.url, [(at.pages, reason)])
+        return replace(self._append(current, at, rows, [None] * rows.num_rows), events=(reason,))
+
+    def _end(self, current: OpenRounds) -> EpochRecords:
+        """End the round as if it was whole."""
+        rows = self._no_rows
+        return self._append(current, replace(current.round, link=None), rows, [])
+
+    def _over(self, current: OpenRounds, records: Mapping[SplitPath, Sequence[EpochRecord]]) -> EpochRecords:
+        """Read nothing more of a list in this epoch."""
+        path = current.split.path
+        del self._open[path]
+        if self._settings.follows_growth:
+            return EpochRecords(records, caught_up={path: None})
+        return EpochRecords(records, frozenset([path]))
+
+    def _kept(self, current: OpenRounds) -> Iterator[EpochRecord]:
+        """Write the versions that are known, if it is time."""
+        position = current.log.keep(current.known, current.round)
+        if position is not None:
+            yield self._record(None, position)
+
+    def _record(self, rows: pa.RecordBatch | None, position: LogPosition) -> EpochRecord:
+        return EpochRecord(self._no_rows if rows is None else rows, position.to_json())
+
+    @property
+    def _no_rows(self) -> pa.RecordBatch:
+        return self._whole(pa.RecordBatch.from_pylist([], HTTP_SCHEMA))
+
+    def _whole(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return with_no_reason(rows) if self._settings.bad_pages == "column" else rows

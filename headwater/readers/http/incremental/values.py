@@ -1,0 +1,163 @@
+"""Values of the field by which an API tells what changed: how they compare, and how they are asked with."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FRACTION: Final = re.compile(r"\d[.,](\d+)")
+_OFFSET_WITHOUT_COLON: Final = re.compile(r"[+-]\d{4}$")
+_DATE_CHARACTERS: Final = 10
+_MOST_DIGITS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A value of the field.
+
+    Attributes:
+        text: as the API writes it, without quotes.
+        rank: what it is compared by; of one type for all values of an order.
+    """
+
+    text: str
+    rank: Any
+
+
+class ValueOrder(ABC):
+    """How values compare, and how far before the largest one a round begins. Immutable; picklable."""
+
+    @abstractmethod
+    def value(self, text: str) -> FieldValue:
+        """Return what a text says.
+
+        Raises:
+            ValueError: it is no value of this order.
+        """
+
+    @abstractmethod
+    def rank(self, stored: str) -> Any:
+        """Return the rank whose ``str`` was stored."""
+
+    @abstractmethod
+    def back(self, value: FieldValue, like: FieldValue) -> FieldValue:
+        """Return the value that lies the overlap before one, or a little earlier.
+
+        Args:
+            value: which.
+            like: a value of the API: the answer is written in the same way.
+        """
+
+    def at(self, moment: datetime, like: FieldValue) -> FieldValue | None:
+        """Return the value of a change that is made at this moment, None if the moment says nothing of it.
+
+        Args:
+            moment: by the API's clock.
+            like: a value of the API.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class TimeOrder(ValueOrder):
+    """Times and dates in ISO 8601: compared as moments, to the microsecond.
+
+    Those without a zone are taken as UTC. What the API means by them is unknown, so they are not compared
+    with its clock.
+
+    Attributes:
+        overlap_ms: see `ValueOrder.back`.
+    """
+
+    overlap_ms: int
+
+    def value(self, text: str) -> FieldValue:
+        return FieldValue(text, (_moment(text) - _EPOCH) // _MICROSECOND)
+
+    def rank(self, stored: str) -> Any:
+        return int(stored)
+
+    def back(self, value: FieldValue, like: FieldValue) -> FieldValue:
+        written = datetime.fromisoformat(like.text)
+        try:
+            moment = _EPOCH + value.rank * _MICROSECOND - timedelta(milliseconds=self.overlap_ms)
+            moment = moment.astimezone(written.tzinfo or UTC)
+        except OverflowError:
+            return value
+        return self.value(_written(moment, like.text))
+
+    def at(self, moment: datetime, like: FieldValue) -> FieldValue | None:
+        if datetime.fromisoformat(like.text).tzinfo is None:
+            return None
+        return self.value(moment.astimezone(UTC).isoformat())
+
+
+@dataclass(frozen=True)
+class NumberOrder(ValueOrder):
+    """Numbers: compared exactly, whatever they count.
+
+    Attributes:
+        overlap: see `ValueOrder.back`.
+    """
+
+    overlap: Decimal
+
+    def value(self, text: str) -> FieldValue:
+        try:
+            number = Decimal(text)
+        except InvalidOperation as error:
+            raise ValueError(f"{text[:100]!r} is no number") from error
+        if not number.is_finite() or len(text) > _MOST_DIGITS or abs(number.adjusted()) > _MOST_DIGITS:
+            raise ValueError(f"{text[:100]!r} is no number that can be compared")
+        return FieldValue(text, number)
+
+    def rank(self, stored: str) -> Any:
+        return Decimal(stored)
+
+    def back(self, value: FieldValue, like: FieldValue) -> FieldValue:
+        return value if not self.overlap else self.value(format(value.rank - self.overlap, "f"))
+
+
+@dataclass(frozen=True)
+class TextOrder(ValueOrder):
+    """Texts: compared character by character, by their numbers in Unicode. They have no overlap."""
+
+    def value(self, text: str) -> FieldValue:
+        return FieldValue(text, text)
+
+    def rank(self, stored: str) -> Any:
+        return stored
+
+    def back(self, value: FieldValue, like: FieldValue) -> FieldValue:
+        return value
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text[:100]!r} is no time in ISO 8601") from error
+
+
+def _written(moment: datetime, like: str) -> str:
+    """Return a moment with the parts that a text has; what these cannot say is cut off."""
+    if len(like) <= _DATE_CHARACTERS:
+        return moment.strftime("%Y-%m-%d" if "-" in like else "%Y%m%d")
+    fraction = _FRACTION.search(like)
+    digits = len(fraction.group(1)) if fraction else 0
+    precision = "seconds" if not digits else "milliseconds" if digits <= 3 else "microseconds"
+    separator = like[_DATE_CHARACTERS] if like[_DATE_CHARACTERS] in "Tt " else "T"
+    text = moment.isoformat(separator, precision)
+    zone_at = len(text) - len("+00:00")
+    if like[-1] in "Zz":
+        return text[:zone_at] + like[-1]
+    if datetime.fromisoformat(like).tzinfo is None:
+        return text[:zone_at]
+    return text[:zone_at] + text[zone_at:].replace(":", "") if _OFFSET_WITHOUT_COLON.search(like) else text
