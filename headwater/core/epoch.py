@@ -62,12 +62,6 @@ class AlignmentMode(enum.Enum):
     What it overtook is stored with the state, and emitted first in the next epoch.
     """
 
-    AT_LEAST_ONCE = "at-least-once"
-    """The state is copied at the first barrier, nothing is blocked.
-
-    What is emitted between the first and the last may come again after a failure.
-    """
-
 
 @dataclass(frozen=True, slots=True)
 class Barrier:

@@ -94,12 +94,23 @@ _BARRIER_INTERVAL: Final = Option(
     only=_STREAM,
     shown_default="`10s`",
 )
+
+
+def _alignment(raw: str) -> str:
+    if raw.strip().lower() == "at-least-once":
+        raise ValueError(
+            "at-least-once is gone: an epoch ended no earlier by it than by aligned, which takes its place "
+            "on the same checkpoint. unaligned ends epochs at once"
+        )
+    return one_of(*(mode.value for mode in AlignmentMode))(raw)
+
+
 _BARRIER_MODE: Final = Option(
     "barrierMode",
-    one_of(*(mode.value for mode in AlignmentMode)),
+    _alignment,
     AlignmentMode.ALIGNED.value,
-    "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned`, "
-    "`unaligned` or `at-least-once`.",
+    "What happens to rows that are fetched and not yet handed over when an epoch ends: `aligned` or "
+    "`unaligned`.",
     only=_STREAM,
 )
 _ALIGNMENT_TIMEOUT: Final = Option(

@@ -18,6 +18,7 @@ from headwater.connector.barrier.coordinator import BarrierCoordinator
 from headwater.connector.sources.http.configure import configure_http
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_store import MemoryStateStore
@@ -88,3 +89,9 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
 def _in_flight(source: Any, store: MemoryStateStore, name: str) -> int:
     state = decode_manifest(store._objects[name], source, name).state
     return len(state.in_flight) if state else 0
+
+
+def test_a_mode_that_is_gone_is_refused_with_what_takes_its_place() -> None:
+    options = {"url": "http://localhost/a", "stateLocation": "/unused", "barrierMode": "at-least-once"}
+    with pytest.raises(OptionError, match=r"at-least-once is gone.*aligned, which takes its place"):
+        configure_http(options, Boundedness.CONTINUOUS_UNBOUNDED)

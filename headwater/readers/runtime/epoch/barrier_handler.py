@@ -15,9 +15,6 @@ class Cut(enum.Enum):
     NOTHING = "nothing"
     """Read on."""
 
-    SNAPSHOT = "snapshot"
-    """Copy the state, then read on."""
-
     OVERTAKE = "overtake"
     """Let the barrier overtake in the channels where it is missing; copy the state and what was overtaken.
 
@@ -25,7 +22,7 @@ class Cut(enum.Enum):
     """
 
     COMPLETE = "complete"
-    """All barriers came: copy the state, unless that was done. The epoch is over."""
+    """All barriers came: copy the state. The epoch is over."""
 
 
 class BarrierHandler:
@@ -57,7 +54,6 @@ class BarrierHandler:
         self._clock = clock
         self._metrics = metrics
         self._first_ms: int | None = None
-        self._is_cut = False
         self._is_over = False
 
     @property
@@ -74,7 +70,10 @@ class BarrierHandler:
         return self._arrived(channel, triggered_ms)
 
     def on_end_of_partition(self, channel: int) -> Cut:
-        """A channel is finished: it counts as one whose barrier came, once."""
+        """A channel is finished: it counts as one whose barrier came, once.
+
+        Channels finish where an epoch is not cut, but all of its splits are done.
+        """
         return self._arrived(channel, None)
 
     def on_time(self, triggered_ms: int) -> Cut:
@@ -100,9 +99,6 @@ class BarrierHandler:
             self._metrics.start_delay_ms = now_ms - triggered_ms
         if not self._pending:
             return self._complete(Cut.COMPLETE)
-        if self._mode is AlignmentMode.AT_LEAST_ONCE and self._first_ms is not None and not self._is_cut:
-            self._is_cut = True
-            return Cut.SNAPSHOT
         return Cut.NOTHING
 
     def _overtake(self) -> Cut:

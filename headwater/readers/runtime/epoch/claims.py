@@ -177,9 +177,6 @@ class ClaimProtocol:
         if self._watch.at_work():
             return None
         number = self._watch.newest() + 1
-        # An attempt that died may have left an early snapshot. It becomes the manifest, and is followed.
-        if number > 1 and (snapshot := self._slot.snapshot()) is not None:
-            return self._slot.publish(snapshot)
         # Of several attempts that come to this line at once, one finds its own claim stored.
         if self._slot.put_claim(number, self._attempt) != self._attempt:
             return None

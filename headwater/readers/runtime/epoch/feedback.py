@@ -34,14 +34,6 @@ class FeedbackLoop:
         element = self._channel.poll()
         return element.payload if isinstance(element, PartitionBuffer) else None
 
-    def waiting(self) -> list[SplitPath]:
-        """Return the splits that no fetcher has begun with, and leave them there."""
-        return [
-            element.payload.split.path
-            for element in self._channel.waiting()
-            if isinstance(element, PartitionBuffer)
-        ]
-
     def cut(self, barrier: CheckpointBarrier) -> list[SplitPath]:
         """Put the barrier into the loop, and return the splits that come out before it does: the loop's log.
 

@@ -20,7 +20,11 @@ from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
-from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionBuffer
+from headwater.readers.runtime.partitions.subpartition import (
+    CheckpointBarrier,
+    EndOfPartition,
+    PartitionBuffer,
+)
 
 MOST_FOUND = 10_000
 """So many splits that were found and not begun end an epoch that has a limit: memory must stay small."""
@@ -58,7 +62,6 @@ class FirstReading(EpochReader):
         super().__init__(source, context, flow=flow, node=node, calls=calls)
         self._clock = context.clock
         self._waiting = context.waiting
-        self._on_snapshot = context.on_snapshot
         self._has_limit = task.barrier != Barrier()
         self._alignment_timeout_ms = task.alignment_timeout_ms
         self._handler = BarrierHandler(
@@ -87,14 +90,11 @@ class FirstReading(EpochReader):
             cut = self._look()
             if cut is Cut.NOTHING:
                 cut = yield from self._step()
-            if cut is Cut.SNAPSHOT:
-                self._report(self._copy(self._flow.loop.waiting()))
         if cut is Cut.OVERTAKE:
             self._overtake()
         elif self._calls is not None:
             yield from self._calls.drain(self._aligning_ms())
         self._state = self._snapshot()
-        self._report(self._state)
 
     def _let_in(self) -> None:
         """Send some of the splits that wait to the fetchers, if these have taken all that was sent before.
@@ -121,6 +121,8 @@ class FirstReading(EpochReader):
             yield from self._emit(element)
         elif isinstance(element, CheckpointBarrier):
             return self._handler.on_barrier(channel, element.triggered_ms)
+        elif isinstance(element, EndOfPartition):
+            return self._handler.on_end_of_partition(channel)
         else:
             self._node.take(element)
         return Cut.NOTHING
@@ -129,7 +131,7 @@ class FirstReading(EpochReader):
         """Look whether all splits are done, and at the clock."""
         trigger = self._flow.trigger
         if not self._node.progress.open:
-            trigger.fire()
+            trigger.end()
         trigger.check_time()
         if not trigger.is_due:
             return Cut.NOTHING
@@ -186,10 +188,7 @@ class FirstReading(EpochReader):
 
     def _snapshot(self) -> EpochState:
         # The loop's log comes after all barriers: no split can be found any more.
-        return self._copy(self._flow.loop.cut(CheckpointBarrier(self._clock.monotonic_ms())))
-
-    def _copy(self, loop_log: list[SplitPath]) -> EpochState:
-        """Return the state as it is now."""
+        loop_log = self._flow.loop.cut(CheckpointBarrier(self._clock.monotonic_ms()))
         began_ms = self._clock.monotonic_ms()
         state = self._node.progress.snapshot(loop_log, list(self._in_flight()), self._waiting.taken)
         self.metrics.snapshot_ms += self._clock.monotonic_ms() - began_ms
@@ -204,13 +203,6 @@ class FirstReading(EpochReader):
             requests += self._calls.unanswered()
         if requests:
             yield InFlight((), None, b"", tuple(requests))
-
-    def _report(self, state: EpochState) -> None:
-        """Report the first state that was copied at a barrier, and no other."""
-        report = self._on_snapshot
-        self._on_snapshot = None
-        if report is not None:
-            report(state)
 
 
 class _RestoredRows:

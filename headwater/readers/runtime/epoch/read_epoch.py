@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.epoch import AlignmentMode, EpochState, InFlight
+from headwater.core.epoch import EpochState, InFlight
 from headwater.core.errors import FencedError, StateLocationError
 from headwater.core.jsons import JsonValue
 from headwater.core.state_store import StateStore
@@ -120,7 +119,6 @@ class _Attempt:
             clock=self.clock,
             restored=self._restored(claim.slot.store),
             waiting=self._waiting(claim.slot.store, None),
-            on_snapshot=publisher.write_early if self.task.mode is AlignmentMode.AT_LEAST_ONCE else None,
             metrics=metrics,
         )
         with closing(self._open(context)) as reading:
@@ -164,28 +162,12 @@ class _Attempt:
 
 
 class _Publisher:
-    """Writes what one attempt has read.
-
-    Always as the manifest, at the end; in AT_LEAST_ONCE also early, while rows still flow, for the attempt
-    that takes over if this one dies.
-    """
+    """Writes what one attempt has read."""
 
     def __init__(self, parts: StateParts, claim: Claim, metrics: EpochMetrics) -> None:
         self._parts = parts
         self._claim = claim
         self._metrics = metrics
-        self._thread: threading.Thread | None = None
-
-    def write_early(self, state: EpochState) -> None:
-        """Write a snapshot that was taken before the last row is emitted, on a thread of its own.
-
-        If that fails, an attempt that takes over has to read from the beginning.
-        """
-        snapshot = self._encode(self._put_aside(state))
-        self._thread = threading.Thread(
-            target=self._claim.slot.put_snapshot, args=(snapshot,), name="headwater-snapshot", daemon=True
-        )
-        self._thread.start()
 
     def publish(self, state: EpochState) -> None:
         """Publish the manifest.
@@ -193,9 +175,6 @@ class _Publisher:
         Raises:
             FencedError: another attempt's manifest counts, and it is a different one.
         """
-        # No thread outlives the attempt.
-        if self._thread is not None:
-            self._thread.join()
         slot = self._claim.slot
         # The parts first: what a manifest names is there.
         named = self._put_aside(state)

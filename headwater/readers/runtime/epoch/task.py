@@ -97,9 +97,6 @@ class ReadingContext:
         stop_at: the state to which an earlier attempt has read; None to read up to the barrier.
         restored: what earlier epochs left in flight, emitted first.
         waiting: found splits that wait for the task; with ``stop_at`` those that the earlier attempt took.
-        on_snapshot: called with the state at the barrier, on the task's thread, at most once: early in
-            AT_LEAST_ONCE, where rows follow that this state does not count, at the end in the other modes.
-            Not called for a reader that is left early, nor when an epoch is read again.
         metrics: written while reading.
     """
 
@@ -107,7 +104,6 @@ class ReadingContext:
     stop_at: EpochState | None = None
     restored: tuple[InFlight, ...] = ()
     waiting: WaitingQueue = field(default_factory=WaitingQueue)
-    on_snapshot: Callable[[EpochState], None] | None = None
     metrics: EpochMetrics = field(default_factory=EpochMetrics)
 
 

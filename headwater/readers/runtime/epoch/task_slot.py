@@ -19,7 +19,6 @@ class TaskSlot:
         00003.claim-1     the first attempt, and which process it is
         00003.beat-1      its last sign of life
         00003.over-1      it gave up, and why
-        00003.snapshot    at-least-once mode: how far the first attempt can be followed if it dies
         00003.claim-2     the attempt that took over: from here on the first one is fenced
         00003.manifest    what was read, or that nothing was; only the first one counts
 
@@ -67,14 +66,6 @@ class TaskSlot:
     def put_over(self, number: int, reason: bytes) -> None:
         """Say that an attempt has given up."""
         self.store.put_if_absent(self._name(f"over-{number}"), reason, durable=False)
-
-    def snapshot(self) -> bytes | None:
-        """Return the early snapshot, None if there is none."""
-        return self.store.get(self._name("snapshot"))
-
-    def put_snapshot(self, snapshot: bytes) -> None:
-        """Keep an early snapshot unless there is one."""
-        self.store.put_if_absent(self._name("snapshot"), snapshot, durable=False)
 
     def _name(self, what: str) -> str:
         return f"{self.epoch}/{self.number:05d}.{what}"

@@ -47,8 +47,9 @@ class SplitFetcher:
     """Reads splits in turns on a thread of its own, and does one thing at a time.
 
     First come tasks (removing, pausing), in their order. Then what was fetched goes into the channel. Then
-    the barrier, if it is due. Only then a split is fetched from. What was fetched survives every
-    interruption. Once its barrier is in the channel, a fetcher fetches no more.
+    the barrier, if it is due, or the end of the channel, if all splits of the task are done. Only then a
+    split is fetched from. What was fetched survives every interruption. Behind the barrier, or the end, a
+    fetcher fetches no more.
 
     A turn is one fetch. In an epoch with a limit every split has its first turn before any has its second;
     then comes the one that waited longest. So between two turns of a split every other one that was ready all
@@ -352,5 +353,9 @@ class SplitFetcher:
     def _put_barrier(self) -> bool:
         if not self._is_cut:
             self._is_cut = True
-            self._work.partition.add_event(self.index, CheckpointBarrier(self._work.trigger.triggered_ms))
+            trigger = self._work.trigger
+            if trigger.is_end:
+                self._work.partition.finish_subpartition(self.index)
+            else:
+                self._work.partition.add_event(self.index, CheckpointBarrier(trigger.triggered_ms))
         return False

@@ -21,6 +21,7 @@ class BarrierTrigger:
     Attributes:
         has_limit: whether anything but the end of all splits ends the epoch.
         is_reached: whether a limit is reached.
+        is_end: whether all splits are done, which was known before the barrier was in every channel.
 
     Args:
         barrier: the limits.
@@ -44,6 +45,8 @@ class BarrierTrigger:
         self._began_ms: int | None = None
         self._is_fired = False
         self.is_reached = False
+        # Set by the task's thread before the barrier is due for it, and read by fetchers after that.
+        self.is_end = False
         self._triggered_ms: int | None = None
 
     @property
@@ -113,6 +116,13 @@ class BarrierTrigger:
             self._update(is_over=False)
         # Always: a fetcher may wait for the outcome of these turns before it begins one.
         self._on_change()
+
+    def end(self) -> None:
+        """All splits are done: nothing is cut, the channels end."""
+        if self.is_end:
+            return
+        self.is_end = True
+        self.fire()
 
     def fire(self) -> None:
         """Reach the limits now, for a reason of the caller's."""

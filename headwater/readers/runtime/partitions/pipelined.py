@@ -60,6 +60,10 @@ class PipelinedResultPartition(ResultPartition[T]):
             return False
         return self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
 
+    def finish_subpartition(self, index: int) -> None:
+        """All is produced in one subpartition. Idempotent."""
+        self._pipelined[index].finish()
+
     def overtake(self, index: int, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
         """Put a barrier before everything in a subpartition; see `PipelinedSubpartition.overtake`."""
         return self._pipelined[index].overtake(barrier)
@@ -119,11 +123,6 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         if listener is not None:
             listener()
         return overtaken
-
-    def waiting(self) -> tuple[Element[T], ...]:
-        """Return what has not been read, in order, and leave it there."""
-        with self._lock:
-            return tuple(self._elements)
 
     def finish(self) -> None:
         self.add(EndOfPartition())

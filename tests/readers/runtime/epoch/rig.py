@@ -20,7 +20,6 @@ THREADS = [1, 2]
 each_number_of_threads = pytest.mark.parametrize("threads", THREADS)
 ALIGNED = AlignmentMode.ALIGNED
 UNALIGNED = AlignmentMode.UNALIGNED
-AT_LEAST_ONCE = AlignmentMode.AT_LEAST_ONCE
 
 
 def reading(
@@ -34,11 +33,7 @@ def reading(
     **settings: Any,
 ) -> EpochReader:
     """A reading of these labels. Settings are those of the attempt, or of the task."""
-    attempt = {
-        name: settings.pop(name)
-        for name in ("stop_at", "restored", "on_snapshot", "clock")
-        if name in settings
-    }
+    attempt = {name: settings.pop(name) for name in ("stop_at", "restored", "clock") if name in settings}
     task = epoch_task([start_of(label, position) for label in labels], barrier, **settings)
     return read_task(PageSource(library, threads, function), task, **attempt)
 

@@ -54,9 +54,8 @@ def test_metrics_are_start_delay_and_alignment_time() -> None:
     assert (h.metrics.start_delay_ms, h.metrics.alignment_ms) == (10, 25)
 
 
-@pytest.mark.parametrize("mode", [AlignmentMode.ALIGNED, AlignmentMode.AT_LEAST_ONCE])
-def test_deduplicate_channels_with_both_barrier_and_end_of_partition(mode: AlignmentMode) -> None:
-    h = Handled(2, mode)
+def test_deduplicate_channels_with_both_barrier_and_end_of_partition() -> None:
+    h = Handled(2)
     h.handler.on_end_of_partition(0)
     assert h.handler.on_end_of_partition(0) is Cut.NOTHING
     assert h.barrier(0) is Cut.NOTHING
@@ -89,16 +88,6 @@ def test_nothing_means_anything_after_the_end(mode: AlignmentMode) -> None:
     assert {h.barrier(0), h.handler.on_trigger(), h.handler.on_time(0), h.handler.on_end_of_partition(0)} == {
         Cut.NOTHING
     }
-
-
-def test_at_least_once_copies_at_the_first_barrier_and_completes_on_the_last() -> None:
-    h = Handled(3, AlignmentMode.AT_LEAST_ONCE)
-    h.handler.on_end_of_partition(2)
-    assert [h.barrier(1), h.barrier(0)] == [Cut.SNAPSHOT, Cut.COMPLETE]
-
-
-def test_at_least_once_of_a_single_channel_copies_once() -> None:
-    assert Handled(1, AlignmentMode.AT_LEAST_ONCE).barrier(0) is Cut.COMPLETE
 
 
 def test_unaligned_overtakes_at_the_trigger_in_every_channel_without_a_barrier() -> None:
@@ -143,9 +132,8 @@ def test_aligned_never_timeoutable() -> None:
     assert (h.handler.on_time(0), h.handler.left_ms(0)) == (Cut.NOTHING, None)
 
 
-@pytest.mark.parametrize("mode", [AlignmentMode.UNALIGNED, AlignmentMode.AT_LEAST_ONCE])
-def test_only_an_aligned_barrier_times_out(mode: AlignmentMode) -> None:
-    h = Handled(2, mode, 10)
+def test_only_an_aligned_barrier_times_out() -> None:
+    h = Handled(2, AlignmentMode.UNALIGNED, 10)
     h.clock.advance(100)
     assert h.handler.on_time(0) is Cut.NOTHING
 
@@ -176,4 +164,3 @@ def test_an_epoch_is_cut_once_in_any_order_of_barriers_ends_and_time(
             if rng.random() < 0.2:
                 cuts.append(h.handler.on_trigger())
         assert sum(cut in {Cut.COMPLETE, Cut.OVERTAKE} for cut in cuts) == 1
-        assert sum(cut is Cut.SNAPSHOT for cut in cuts) <= (mode is AlignmentMode.AT_LEAST_ONCE)

@@ -117,12 +117,3 @@ def test_of_two_that_take_over_at_once_one_gets_the_claim(slot: TaskSlot, clock:
     assert [protocol.try_acquire() for protocol in protocols] == [None] * 5
     clock.advance(STALE_MS)
     assert sum(isinstance(protocol.try_acquire(), Claim) for protocol in protocols) == 1
-
-
-def test_an_attempt_that_takes_over_from_the_dead_follows_its_early_snapshot(
-    slot: TaskSlot, clock: ManualClock
-) -> None:
-    claimed(ClaimProtocol(slot, clock).try_acquire()).end("killed")
-    slot.put_snapshot(b"snapshot")
-    assert ClaimProtocol(slot, clock).try_acquire() == b"snapshot"
-    assert slot.manifest() == b"snapshot"

@@ -10,6 +10,7 @@ from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, FoundSplit, SplitProgress, SplitStatus
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
+from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageReader, pages, rows_of
 from tests.readers.runtime.epoch.rig import each_number_of_threads, positions, reading
@@ -136,3 +137,23 @@ def test_a_split_that_is_found_is_begun_by_an_idle_fetcher_while_another_fetch_t
 
     library = Library({"a": [Page((1,), ("b",)), Page((2,))], "b": pages(1)}, before_fetch=wait)
     assert sorted(rows_of(reading(library, "a", threads=2))) == [("a", 1), ("a", 2), ("b", 0)]
+
+
+@each_number_of_threads
+def test_the_channels_of_an_epoch_whose_splits_are_all_done_end(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    original = BarrierHandler.on_end_of_partition
+
+    def on_end(handler: BarrierHandler, channel: int) -> Cut:
+        ended.append(channel)
+        return original(handler, channel)
+
+    monkeypatch.setattr(BarrierHandler, "on_end_of_partition", on_end)
+    cut = reading(Library({"a": pages(9)}), "a", Barrier(rows=3), threads=threads)
+    assert len(rows_of(cut)) == 3
+    assert not ended
+    whole = reading(Library({"a": pages(2), "b": pages(3)}), "ab", Barrier(rows=30), threads=threads)
+    assert len(rows_of(whole)) == 5
+    assert sorted(ended) == list(range(threads))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,7 +59,6 @@ class Driver:
         threads: int,
         function: tuple[Any, Any] | None = None,
         stop_at: EpochState | None = None,
-        on_snapshot: Callable[[EpochState], None] | None = None,
         **settings: Any,
     ) -> EpochReader:
         segments = SplitSegments(self.source, FOLDER.partition("/")[0], self.store)
@@ -71,7 +68,6 @@ class Driver:
             restored=self.restored,
             waiting=WaitingQueue(self.waiting, segments.read, stop_at.taken if stop_at else None),
             stop_at=stop_at,
-            on_snapshot=on_snapshot,
         )
 
     def read(
@@ -140,41 +136,6 @@ def test_no_row_is_lost_and_none_comes_twice_however_epochs_are_cut_left_and_rea
         emitted += rows
         driver.complete(state)
     assert sorted(emitted) == everything(library)
-
-
-@hypothesis.settings(max_examples=50)
-@hypothesis.given(library=libraries(), seed=st.integers(0, 1 << 32))
-def test_at_least_once_loses_nothing_and_repeats_only_what_followed_the_first_barrier(
-    library: Library, seed: int
-) -> None:
-    """As after failures only: every epoch goes on from the state that was copied early."""
-    rng = random.Random(seed)
-    driver = Driver(
-        PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))]
-    )
-    emitted: Rows = []
-    after_first_barrier = 0
-    while not driver.is_over:
-        rows: Rows = []
-        early: list[tuple[EpochState, int]] = []
-
-        def copy(state: EpochState, rows: Rows = rows, early: list[tuple[EpochState, int]] = early) -> None:
-            early.append((state, len(rows)))
-
-        settings: dict[str, Any] = {
-            "mode": AlignmentMode.AT_LEAST_ONCE,
-            "threads": rng.randint(1, 3),
-            "on_snapshot": copy,
-        }
-        for batch in driver.reader(a_barrier(rng), **settings):
-            rows += rows_of([batch])
-        [(state, emitted_then)] = early
-        after_first_barrier += len(rows) - emitted_then
-        emitted += rows
-        driver.complete(state)
-    surplus = Counter(emitted) - Counter(everything(library))
-    assert not Counter(everything(library)) - Counter(emitted)
-    assert surplus.total() <= after_first_barrier
 
 
 @hypothesis.settings(max_examples=25)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-
-import pytest
-
 from headwater.core.clock import ManualClock
-from headwater.core.epoch import AlignmentMode, Barrier, EpochState
-from headwater.core.jsons import JsonValue
+from headwater.core.epoch import Barrier
 from headwater.readers.runtime.partitions.ipc import read_batches
 from tests.exactly_once.waiting import until
-from tests.pages import Library, PageReader, pages, rows_of
+from tests.pages import Library, pages, rows_of
 from tests.readers.runtime.epoch.rig import (
     ALIGNED,
-    AT_LEAST_ONCE,
     UNALIGNED,
-    is_cut,
     positions,
     prepared,
     reading,
@@ -58,45 +51,6 @@ def test_aligned_within_its_time_out_stores_nothing() -> None:
     clock.advance(99)
     assert len(rows_of(batches)) == 4
     assert reader.state().in_flight == ()
-
-
-@pytest.mark.parametrize("mode", [ALIGNED, AT_LEAST_ONCE])
-def test_at_least_once_copies_the_state_at_the_first_barrier_and_aligned_at_the_last(
-    mode: AlignmentMode,
-) -> None:
-    """Channel a: 2 rows and its barrier, channel b: 6 rows and its barrier.
-
-    The consumer takes turns and comes to the barrier of a first.
-    """
-    go = threading.Event()
-    begun: list[PageReader] = []
-    # Each fetcher begins with a split of its own.
-    both = threading.Barrier(2)
-    copied: list[tuple[dict[str, JsonValue], int]] = []
-
-    def wait(reader: PageReader) -> None:
-        if reader not in begun:
-            begun.append(reader)
-            both.wait(10)
-        assert ("b",) not in reader.open or go.wait(10)
-
-    def copy(state: EpochState) -> None:
-        copied.append((positions(state), len(rows)))
-
-    library = Library({"a": pages(2), "b": pages(9)}, before_fetch=wait)
-    reader = reading(library, "ab", Barrier(rows=8), mode=mode, threads=2, on_snapshot=copy)
-    batches = iter(reader)
-    rows = rows_of([next(batches)])
-    until(lambda: reader._flow.trigger._rows == 2, "both pages of a to be counted")
-    go.set()
-    until(lambda: is_cut(reader), "all barriers in their channels")
-    for batch in batches:
-        rows += rows_of([batch])
-    assert sorted(rows) == [("a", 0), ("a", 1), *(("b", number) for number in range(6))]
-    assert positions(reader.state()) == {"a": 2, "b": 6}
-    [(state, emitted)] = copied
-    assert sum(int(str(position)) for position in state.values()) == emitted
-    assert emitted == 8 if mode is ALIGNED else emitted < 8
 
 
 def test_metrics_of_a_cut() -> None:
