@@ -15,6 +15,8 @@ from examples.http_server import Api, serving
 from headwater.testing import SourceTests
 from local_kafka import LocalKafka
 from local_mqtt import LocalMqtt
+from tests.readers.http.changing_list import NOON, ChangingList
+from tests.readers.http.scripted import scripted_server
 
 
 class TestHttp(SourceTests):
@@ -34,6 +36,28 @@ class TestHttp(SourceTests):
 
     def grow(self, options: Mapping[str, str]) -> None:
         self.api.items += 60
+
+
+class TestHttpThatChanges(SourceTests):
+    source = "http"
+
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        self.made = ChangingList(page=50)
+        with scripted_server() as server:
+            server.answer = self.made.answer
+            self.url = f"{server.origin}/a"
+            yield
+
+    def options(self) -> Mapping[str, str]:
+        self.made.items.clear()
+        self.made.now = NOON
+        self.grow({})
+        return {"url": self.url, "incrementalField": "changed", "incrementalParam": "since"}
+
+    def grow(self, options: Mapping[str, str]) -> None:
+        for _ in range(60):
+            self.made.put(len(self.made.items))
 
 
 class TestFiles(SourceTests):

@@ -13,7 +13,6 @@ from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumer
 from headwater.core.errors import OffsetError
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonObject, JsonValue, dumps
-from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.core.state_store import StateStore
 from headwater.enumerators.http.incremental_enumerator import IncrementalEnumerator
@@ -39,7 +38,7 @@ class IncrementalHttpSource(HttpSource):
 
     @property
     def is_staged(self) -> bool:
-        return self.mode is not Boundedness.BOUNDED
+        return True
 
     @property
     def delivery_columns(self) -> frozenset[str]:

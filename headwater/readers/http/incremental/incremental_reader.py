@@ -30,6 +30,10 @@ from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import server_time
 from headwater.readers.http.urls import with_parameters
 
+_MOST_UNWRITTEN: Final = 10
+"""After so many pages that bring nothing new the log learns where the round stands."""
+_MOST_UNWRITTEN_MS: Final = 1_000
+"""Or after this time."""
 _MOST_EMPTY: Final = 100
 """So many pages in a row without items are no list."""
 
@@ -42,7 +46,9 @@ class OpenRounds:
         split: the list.
         log: of its rows.
         is_second_reading: whether the log is all that is read.
-        round: where the list stands, durably.
+        round: where the list stands.
+        written: where it stands durably: a crash leads back there.
+        written_ms: when that was written.
         asked: the page to ask for.
         steps: what the log holds already.
         known: the versions that were read.
@@ -53,6 +59,8 @@ class OpenRounds:
     log: RoundLog
     is_second_reading: bool
     round: Round
+    written: Round
+    written_ms: int
     asked: PageLink
     steps: Iterator[EpochRecord] = field(default_factory=lambda: iter(()))
     known: KnownItems = field(default_factory=KnownItems)
@@ -97,13 +105,16 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
 
     def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenRounds:
         split = piece.split
+        first = Round.first(self._incremental.starting_value)
         start = LogPosition.from_json(piece.start)
         folder = log_folder(self._query, split.path)
         opened = OpenRounds(
             split=split,
             log=RoundLog(self._store, folder, secrets.token_hex(8), self._order),
             is_second_reading=piece.stop is not None,
-            round=Round.first(self._incremental.starting_value),
+            round=first,
+            written=first,
+            written_ms=self._clock.monotonic_ms(),
             asked=PageLink(split.url),
         )
         if piece.stop is None:
@@ -124,7 +135,7 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
     def _take_over(self, current: OpenRounds, start: LogPosition) -> Iterator[EpochRecord]:
         """Yield what an earlier attempt appended behind the start; find out where the list stands."""
         for logged in current.log.take_over(start):
-            current.round = logged.round
+            current.round = current.written = logged.round
             current.known.add(logged.versions)
             if logged.position.segment > start.segment:
                 yield self._record(logged.rows, logged.position)
@@ -183,16 +194,29 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         path = current.split.path
         at = replace(at, pages=at.pages + 1)
         at = at if at.link is not None else at.ended(self._order)
+        current.round = at
         records: dict[SplitPath, Sequence[EpochRecord]] = {}
-        # The log need not know of a round that found nothing.
-        if rows.num_rows or at != replace(current.round, pages=at.pages):
+        if rows.num_rows or self._is_to_be_written(current):
             position = current.log.append(rows, versions, at)
-            current.round = at
+            current.written = at
+            current.written_ms = self._clock.monotonic_ms()
             records[path] = [self._record(rows, position), *self._kept(current)]
         if at.link is None:
             return self._over(current, records)
         current.asked = at.link
         return EpochRecords(records)
+
+    def _is_to_be_written(self, current: OpenRounds) -> bool:
+        """Whether a page that brings nothing new is worth a segment.
+
+        Most rounds bring nothing, and the log need not know of them. But a long one must not begin again and
+        again because its epoch ends.
+        """
+        at = current.round
+        if at.link is None:
+            return at != replace(current.written, pages=at.pages)
+        since_ms = self._clock.monotonic_ms() - current.written_ms
+        return since_ms >= _MOST_UNWRITTEN_MS or at.pages - current.written.pages >= _MOST_UNWRITTEN
 
     def _leave_out(self, current: OpenRounds, reason: str) -> EpochRecords:
         link = counted_on(current.asked, self._settings.paging)
