@@ -1,0 +1,106 @@
+"""Turns of the lists of a slow REST API, with the real dataflow: what each gets, and how long epochs are."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from headwater.connector.barrier.coordinator import BarrierCoordinator
+from headwater.connector.sources.http.configure import configure_http
+from headwater.core.barrier_source import BarrierSource
+from headwater.core.epoch import Barrier
+from headwater.core.retry import Backoff
+from headwater.core.source import Boundedness
+from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
+from headwater.readers.runtime.epoch.read_epoch import read_epoch
+from tests.readers.http.scripted import Answer, Scripted, scripted_server
+
+PAGE_MS = 20
+CHILDREN = 1_500
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with scripted_server() as made:
+        yield made
+
+
+def feed(path: str) -> Answer:
+    """A page of a list that never ends, after a while."""
+    threading.Event().wait(PAGE_MS / 1000)
+    name, _, number = path.partition("?page=")
+    following = f"{name}?page={int(number or 0) + 1}"
+    return 200, [], json.dumps({"items": [1], "next": following}).encode()
+
+
+def many(path: str) -> Answer:
+    """One list that names many others, which are a page each."""
+    threading.Event().wait(PAGE_MS / 1000)
+    children = [{"more": f"/child/{number}"} for number in range(CHILDREN)]
+    return 200, [], json.dumps({"items": children if path == "/all" else [1]}).encode()
+
+
+def epochs(interval_ms: int, count: int, **options: str) -> Iterator[float]:
+    """Read so many epochs, each with one task; yield how long each took, in seconds."""
+    configured = configure_http({"stateLocation": "/unused", **options}, Boundedness.CONTINUOUS_UNBOUNDED)
+    source = configured.source
+    assert isinstance(source, BarrierSource)
+    store = MemoryStateStore()
+    settings = replace(
+        configured.epochs, store=store, barrier=Barrier(duration_ms=interval_ms), parallelism=1
+    )
+    coordinator = BarrierCoordinator(source, settings, Backoff(deadline_ms=1_000))
+    start = coordinator.initial_offset()
+    for _ in range(count):
+        end = coordinator.plan_next(start, limited=True)
+        [task] = coordinator.tasks(start, end)
+        began = time.monotonic()
+        for _ in read_epoch(source, task, store, open_epoch_reader):
+            pass
+        yield time.monotonic() - began
+        start = end
+    coordinator.close()
+
+
+@pytest.mark.parametrize("connections", ["1", "2"])
+def test_lists_of_one_task_get_about_the_same(server: Scripted, connections: str) -> None:
+    server.answer = feed
+    urls = ", ".join(f"{server.origin}/{name}" for name in "abc")
+    for _ in epochs(3 * PAGE_MS, 8, url=urls, connections=connections):
+        pass
+    pages = Counter(path.partition("?")[0] for path, _ in server.asked)
+    assert set(pages) == {"/a", "/b", "/c"}
+    # A list that has a connection of its own is asked more often than two that share one, in one epoch.
+    assert max(pages.values()) - min(pages.values()) <= (
+        2 if connections == "1" else max(pages.values()) // 2
+    )
+
+
+def test_an_epoch_with_many_lists_ends_when_its_time_is_over(server: Scripted) -> None:
+    server.answer = many
+    interval_ms = 5 * PAGE_MS
+    each = epochs(interval_ms, 6, url=f"{server.origin}/all", childrenField="more")
+    asked = [0, *(len(server.asked) for _ in each)]
+    in_epoch = [after - before for before, after in pairwise(asked)]
+    # Each request takes as long as it takes: so many fit into the time, and one may have begun within it.
+    assert all(1 <= requests <= interval_ms // PAGE_MS + 1 for requests in in_epoch)
+    read = [path for path, _ in server.asked if path != "/all"]
+    assert len(read) == len(set(read))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("connections", ["1", "4"])
+def test_epochs_with_many_lists_last_no_longer_than_twice_the_interval(
+    server: Scripted, connections: str
+) -> None:
+    server.answer = many
+    options = {"url": f"{server.origin}/all", "childrenField": "more", "connections": connections}
+    assert max(epochs(1_000, 5, **options)) < 2
