@@ -58,12 +58,15 @@ class EpochRecords(RecordsWithSplitIds[EpochRecord]):
             asks again in a later fetch, later and later. How often and for how long a split has failed since
             its last progress is part of its state, from epoch to epoch: past the query's ``retryDeadline``
             the query ends with a `DeadlineError`.
+        paused: splits that the outside asks to be left alone for so many ms. Each is paused, others go on,
+            and it is resumed when the time is over, or comes up in a later epoch if that is cut before.
         events: for the enumerator (FLIP-27 ``SourceEvent``): small JSON values. They arrive once the epoch is
             complete, once each, in order.
     """
 
     caught_up: Mapping[SplitPath, int | None] = field(default_factory=dict)
     failed: Mapping[SplitPath, TransientSourceError] = field(default_factory=dict)
+    paused: Mapping[SplitPath, int] = field(default_factory=dict)
     events: tuple[JsonValue, ...] = ()
 
 

@@ -31,7 +31,7 @@ MOST_LEFT_OUT: Final = 10
 """So many pages in a row that cannot be read are the end of a list whose pages are counted."""
 _IDLE_MS: Final = 100
 _MOST_WAIT_MS: Final = 5_000
-"""The longest wait that a task sits out. After a longer one the split comes up in a later epoch."""
+"""The longest pause within an epoch. After a longer one the split comes up in a later epoch."""
 _SHOWN: Final = 500
 
 
@@ -61,7 +61,8 @@ OpenT = TypeVar("OpenT", bound=OpenPages)
 class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT]):
     """One request is one turn of a split.
 
-    It never asks faster than the rate, nor before the server says that it may. A wake-up ends every wait.
+    It never asks faster than the rate. A list whose server fails, or asks to be left alone, is paused for
+    that time. A wake-up ends every wait.
 
     Args:
         settings: what the user says.
@@ -75,11 +76,10 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         self._paused: dict[SplitPath, OpenT] = {}
         self._clock = clock
         self._client = HttpClient(settings)
-        self._retry = Retry(Backoff(deadline_ms=settings.deadline_ms), clock, "reading source http")
+        self._failing: dict[SplitPath, Retry] = {}
         self._woken = threading.Event()
         self._pace = pace
         self._turn_ms: float | None = None
-        self._not_before_ms: float = clock.monotonic_ms()
 
     @abstractmethod
     def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenT:
@@ -158,20 +158,19 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             # After a wake-up the failure is our own: it has broken off the request.
             if self._woken.is_set():
                 return EpochRecords()
-            self._hold_back(self._retry.failed(error))
-            return EpochRecords(failed={current.split.path: error})
+            return EpochRecords(failed={path: error}, paused={path: self._retry_of(path).failed(error)})
 
     def _wait_for_turn(self) -> bool:
         """Wait until a request may be made; return whether a wake-up came first."""
         now_ms = self._clock.monotonic_ms()
         # After a wake-up the turn is still this reader's.
         self._turn_ms = self._pace.take(now_ms) if self._turn_ms is None else self._turn_ms
-        left_ms = math.ceil(max(self._turn_ms, self._not_before_ms) - now_ms)
+        left_ms = math.ceil(self._turn_ms - now_ms)
         return self._clock.wait(self._woken, left_ms) if left_ms > 0 else self._woken.is_set()
 
-    def _hold_back(self, wait_ms: float) -> None:
-        """Make no request for so long."""
-        self._not_before_ms = max(self._not_before_ms, self._clock.monotonic_ms() + wait_ms)
+    def _retry_of(self, path: SplitPath) -> Retry:
+        backoff = Backoff(deadline_ms=self._settings.deadline_ms)
+        return self._failing.setdefault(path, Retry(backoff, self._clock, "reading source http"))
 
     def _ask(self, current: OpenT) -> EpochRecords:
         """Ask for a page, and do with the answer what its status says.
@@ -187,7 +186,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             if pause_ms is not None:
                 return self._leave_alone(current, pause_ms)
             raise TransientSourceError(refusal(answer).message, source="http", split=answer.url)
-        self._retry.succeeded()
+        self._failing.pop(current.split.path, None)
         if action == "fail":
             raise refusal(answer)
         if action == "read":
@@ -221,8 +220,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         if pause_ms > _MOST_WAIT_MS and self._settings.follows_growth and not current.is_second_reading:
             del self._open[current.split.path]
             return EpochRecords(caught_up={current.split.path: pause_ms})
-        self._hold_back(pause_ms)
-        return EpochRecords()
+        return EpochRecords(paused={current.split.path: pause_ms})
 
     def _following(self, current: OpenT, page: HttpPage, answer: HttpResponse) -> NextPage:
         """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.

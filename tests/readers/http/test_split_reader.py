@@ -223,29 +223,43 @@ def test_what_cannot_be_read_is_an_error(
         read(f"{server.origin}/a")
 
 
-def test_a_short_retry_after_is_waited_for_and_a_long_one_ends_the_turn(server: Scripted) -> None:
-    clock = ManualClock()
+def test_a_short_retry_after_pauses_the_list_and_a_long_one_ends_its_epoch(server: Scripted) -> None:
     server.say("/a", {}, status=429, Retry_After="3")
-    reader = HttpSplitReader(HttpSettings(), clock, Pace(None))
-    reader.handle_splits_changes([start(f"{server.origin}/a")])
-    assert reader.fetch().caught_up == {}
-    reader.fetch()
-    assert clock.monotonic_ms() == 3_000
-    reader.close()
+    short = one_fetch(f"{server.origin}/a")
+    assert (short.caught_up, short.paused) == ({}, {(ROOT, f"{server.origin}/a"): 3_000})
     server.say("/b", {}, status=503, Retry_After="3600")
     assert one_fetch(f"{server.origin}/b").caught_up == {(ROOT, f"{server.origin}/b"): 3_600_000}
 
 
 def test_a_batch_waits_however_long_the_server_says(server: Scripted) -> None:
-    clock = ManualClock()
     server.say("/a", {}, status=429, Retry_After="3600")
-    server.say("/a", {"items": [1]})
-    reader = HttpSplitReader(HttpSettings(follows_growth=False), clock, Pace(None))
+    reader = HttpSplitReader(HttpSettings(follows_growth=False), ManualClock(), Pace(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
-    assert not reader.fetch().records
-    assert reader.fetch().finished
-    assert clock.monotonic_ms() == 3_600_000
+    assert reader.fetch().paused == {(ROOT, f"{server.origin}/a"): 3_600_000}
     reader.close()
+
+
+def test_while_one_list_is_paused_the_others_are_read(server: Scripted) -> None:
+    server.say("/a", {}, status=429, Retry_After="1")
+    server.say("/a", {"items": [1]})
+    server.say("/b", {"items": [2], "next": "/b2"})
+    server.say("/b2", {"items": [3]})
+    made = source(f"{server.origin}/a")
+    rows, state = run(made, Barrier(), start(f"{server.origin}/a"), start(f"{server.origin}/b"))
+    assert [row[3] for row in rows] == ["2", "3", "1"]
+    assert [path for path, _ in server.asked] == ["/a", "/b", "/b2", "/a"]
+    assert all(progress.not_before_ms is None for progress in state.progress)
+
+
+def test_a_pause_that_outlasts_the_epoch_is_kept_in_the_next(server: Scripted) -> None:
+    server.say("/a", {}, status=429, Retry_After="5")
+    server.say("/b", {"items": [2], "next": "/b"})
+    made = source(f"{server.origin}/a", hasMoreField="more")
+    server.say("/b", {"items": [2], "next": "/b2", "more": True})
+    _, state = run(made, Barrier(rows=1), start(f"{server.origin}/a"), start(f"{server.origin}/b"))
+    [paused] = [progress for progress in state.progress if progress.split.path[1].endswith("/a")]
+    assert paused.status is SplitStatus.MORE
+    assert 0 < (paused.not_before_ms or 0) <= 5_000
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 16])
@@ -293,8 +307,13 @@ def test_a_failing_server_is_asked_until_the_deadline(server: Scripted) -> None:
     server.say("/a", {}, status=500)
     reader = HttpSplitReader(HttpSettings(deadline_ms=10_000), clock, Pace(None))
     reader.handle_splits_changes([start(f"{server.origin}/a")])
+
+    def ask_again() -> None:
+        [pause_ms] = reader.fetch().paused.values()
+        clock.advance(pause_ms)
+
     with pytest.raises(DeadlineError, match=r"no answer after \d+ attempts in \d+ ms: HTTP 500"):
-        list(iter(reader.fetch, None))
+        list(iter(ask_again, "never"))
     assert 7_000 < clock.monotonic_ms() <= 10_000
     reader.close()
 

@@ -66,7 +66,7 @@ class Dataflow:
         self.loop = FeedbackLoop()
         self.trigger = BarrierTrigger(barrier, clock, self._on_trigger)
         self.manager = SplitFetcherManager(
-            FetcherWork(source.create_reader, self.partition, self.trigger, task.events),
+            FetcherWork(source.create_reader, self.partition, self.trigger, clock, task.events),
             threads=source.fetcher_threads,
             starts=ranges,
             take_found=self.loop.take,

@@ -24,6 +24,7 @@ from headwater.readers.runtime.fetchers.events import (
     SourceEvents,
     SplitsDone,
     SplitsFailed,
+    SplitsPaused,
 )
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
@@ -89,22 +90,32 @@ class EmitterNode:
 
     def take(self, event: PartitionEvent) -> None:
         """Note an event in its place among the records."""
-        if isinstance(event, SplitsDone):
-            for path in event.finished:
-                self._done(path, SplitStatus.FINISHED, None)
-            for path, delay_ms in event.caught_up.items():
-                self._done(path, SplitStatus.CAUGHT_UP, delay_ms)
-            for path in event.removed:
-                self.progress.done(path, SplitStatus.MORE)
-        elif isinstance(event, SplitsFailed):
-            for path, error in event.failures.items():
-                state = self.progress.state(path)
-                if state is not None:
-                    self.failures.failed(path, state.position, error)
-        elif isinstance(event, NothingFetched):
-            self.progress.had_turn(event.path)
-        elif isinstance(event, SourceEvents):
-            self.progress.add_events(event.events)
+        match event:
+            case SplitsDone():
+                self._take_done(event)
+            case SplitsFailed():
+                self._take_failures(event)
+            case SplitsPaused():
+                for path, pause_ms in event.paused.items():
+                    self.progress.paused(path, pause_ms)
+            case NothingFetched():
+                self.progress.had_turn(event.path)
+            case SourceEvents():
+                self.progress.add_events(event.events)
+
+    def _take_done(self, event: SplitsDone) -> None:
+        for path in event.finished:
+            self._done(path, SplitStatus.FINISHED, None)
+        for path, delay_ms in event.caught_up.items():
+            self._done(path, SplitStatus.CAUGHT_UP, delay_ms)
+        for path in event.removed:
+            self.progress.done(path, SplitStatus.MORE)
+
+    def _take_failures(self, event: SplitsFailed) -> None:
+        for path, error in event.failures.items():
+            state = self.progress.state(path)
+            if state is not None:
+                self.failures.failed(path, state.position, error)
 
     def add_found(self, found: FoundSplit) -> None:
         """Send a found split to the fetchers. One that is known already changes nothing."""

@@ -38,6 +38,7 @@ class EpochProgress:
         self._found: dict[SplitPath, FoundSplit] = {}
         self._ended: set[SplitPath] = set()
         self._status: dict[SplitPath, tuple[SplitStatus, int | None]] = {}
+        self._paused_until_ms: dict[SplitPath, int] = {}
         self._events: list[JsonValue] = []
         self.open = 0
         for piece in starts:
@@ -99,6 +100,10 @@ class EpochProgress:
             due_ms = None if delay_ms is None else self._clock.monotonic_ms() + delay_ms
             self._status[path] = (status, due_ms)
 
+    def paused(self, path: SplitPath, pause_ms: int) -> None:
+        """Note that a split must not be asked for so long, though there may be more."""
+        self._paused_until_ms[path] = self._clock.monotonic_ms() + pause_ms
+
     def add_events(self, events: Iterable[JsonValue]) -> None:
         """Note events for the enumerator."""
         self._events += events
@@ -135,6 +140,9 @@ class EpochProgress:
 
     def _progress(self, path: SplitPath) -> SplitProgress:
         state = self._states[path]
-        status, due_ms = self._status.get(path, (SplitStatus.MORE, None))
+        status, due_ms = self._status.get(path, (SplitStatus.MORE, self._paused_until_ms.get(path)))
         left_ms = None if due_ms is None else max(0, due_ms - self._clock.monotonic_ms())
+        if status is SplitStatus.MORE:
+            # A pause that is over is none.
+            left_ms = left_ms or None
         return SplitProgress(state.split, state.position, status, left_ms, self._failures.of(path))

@@ -55,6 +55,17 @@ class SplitsFailed(PartitionEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class SplitsPaused(PartitionEvent):
+    """The outside asks to be left alone.
+
+    Attributes:
+        paused: see `EpochRecords.paused`.
+    """
+
+    paused: Mapping[SplitPath, int]
+
+
+@dataclass(frozen=True, slots=True)
 class NothingFetched(PartitionEvent):
     """A split has had its turn, and there was nothing.
 
@@ -108,6 +119,8 @@ class PendingFetch:
             pending.elements.append(NothingFetched(served))
         if fetched.failed:
             pending.elements.append(SplitsFailed(fetched.failed))
+        if fetched.paused:
+            pending.elements.append(SplitsPaused(fetched.paused))
         if fetched.events:
             pending.elements.append(SourceEvents(fetched.events))
         return pending

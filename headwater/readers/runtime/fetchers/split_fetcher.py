@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
+from headwater.core.clock import Clock
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
@@ -34,12 +35,14 @@ class FetcherWork:
         create_reader: makes a fetcher's reader; called on the fetcher's thread.
         partition: where the fetched records go; a fetcher has the channel of its own index.
         trigger: says when the barrier is due, and is told what was fetched.
+        clock: time.
         events: of the enumerator, for each reader.
     """
 
     create_reader: Callable[[], Reader]
     partition: PipelinedResultPartition[Fetched]
     trigger: BarrierTrigger
+    clock: Clock
     events: Sequence[JsonValue] = ()
 
 
@@ -57,7 +60,8 @@ class SplitFetcher:
     without a limit splits are read one after the other, each to its end: turns would only keep more open.
 
     The reader has all splits that had a turn here, and may fetch from one: the others are paused. A split
-    that someone else paused makes room for the next one, which would otherwise wait for it without need.
+    that is held, because the outside asked for it or the manager's caller did, makes room for the next one,
+    which would otherwise wait for it without need.
 
     `run`, `step` and `finish` belong to the fetcher's thread. Any thread may call the other methods.
 
@@ -78,7 +82,8 @@ class SplitFetcher:
         self._assigned: dict[SplitPath, None] = {}
         self._turn: SplitPath | None = None
         self._row: deque[SplitPath] = deque()
-        self._held: set[SplitPath] = set()
+        # Until when: the clock's time, or None for as long as nobody resumes it.
+        self._held: dict[SplitPath, int | None] = {}
         # The one split that is not paused in the reader.
         self._unpaused: SplitPath | None = None
         self._tasks: deque[FetcherTask] = deque()
@@ -150,7 +155,7 @@ class SplitFetcher:
             if not self.step():
                 # A wake-up between the step and this wait has set the flag, so it is not slept through.
                 with self._changed:
-                    self._changed.wait_for(lambda: self._has_changed or self._is_stopped)
+                    self._changed.wait_for(lambda: self._has_changed or self._is_stopped, self._held_s())
                     self._has_changed = False
 
     def finish(self) -> None:
@@ -173,6 +178,7 @@ class SplitFetcher:
         self._count()
         if self._work.trigger.is_due or self._is_cut:
             return self._put_barrier()
+        self._resume_due()
         if self._turn is None:
             return self._begin_turn()
         return self._work.trigger.begin_turn(self._turn) and self._fetch(self._turn)
@@ -244,23 +250,38 @@ class SplitFetcher:
     ) -> None:
         to_pause = [path for path in paused if path in self._assigned and path not in self._held]
         if to_pause:
-            self._hold(reader, to_pause)
-        for path in resumed:
-            if path in self._held:
-                self._held.discard(path)
-                # What had no turn yet comes before what had one; what had one, behind the others.
-                line_up = self._row.append if self._work.trigger.had_turn(path) else self._row.appendleft
-                line_up(path)
+            self._hold(reader, dict.fromkeys(to_pause))
+            self._work.trigger.give_up(to_pause)
+        self._line_up([path for path in resumed if path in self._held])
 
-    def _hold(self, reader: Reader, paths: Sequence[SplitPath]) -> None:
+    def _resume_due(self) -> None:
+        """Resume the splits whose time is over."""
+        if self._held:
+            now_ms = self._work.clock.monotonic_ms()
+            self._line_up([path for path, at in self._held.items() if at is not None and at <= now_ms])
+
+    def _held_s(self) -> float | None:
+        """Return the time until a held split is resumed by itself; None if none is."""
+        # Behind the barrier nothing is fetched any more, however long it was to be held.
+        times = [at_ms for at_ms in self._held.values() if at_ms is not None and not self._is_cut]
+        return max(0, min(times) - self._work.clock.monotonic_ms()) / 1000 if times else None
+
+    def _line_up(self, paths: Sequence[SplitPath]) -> None:
+        for path in paths:
+            del self._held[path]
+            # What had no turn yet comes before what had one; what had one, behind the others.
+            line_up = self._row.append if self._work.trigger.had_turn(path) else self._row.appendleft
+            line_up(path)
+
+    def _hold(self, reader: Reader, until_ms: Mapping[SplitPath, int | None]) -> None:
         """Take splits out of their row, and from the reader what it may still fetch from."""
+        paths = tuple(until_ms)
         self._leave_row(paths)
-        self._held.update(paths)
+        self._held.update(until_ms)
         unpaused = [path for path in paths if path == self._unpaused]
         if unpaused:
             reader.pause_or_resume_splits(unpaused, [])
             self._unpaused = None
-        self._work.trigger.give_up(paths)
 
     def _fetch(self, path: SplitPath) -> bool:
         reader = self._open()
@@ -287,7 +308,13 @@ class SplitFetcher:
         return True
 
     def _accept(self, fetched: EpochRecords, *, may_be_woken: bool) -> None:
-        named = {*fetched.records, *fetched.finished, *fetched.caught_up, *fetched.failed}
+        named = {
+            *fetched.records,
+            *fetched.finished,
+            *fetched.caught_up,
+            *fetched.failed,
+            *fetched.paused,
+        }
         self._check(named, fetched)
         # After a wake-up an empty answer says nothing: the turn goes on.
         served = self._turn if named or not may_be_woken else None
@@ -296,6 +323,9 @@ class SplitFetcher:
             self._turn = None
             if served in self._assigned:
                 self._row.append(served)
+        if fetched.paused:
+            now_ms = self._work.clock.monotonic_ms()
+            self._hold(self._open(), {path: now_ms + pause_ms for path, pause_ms in fetched.paused.items()})
         self._pending = PendingFetch.of(fetched, served)
 
     def _check(self, named: set[SplitPath], fetched: EpochRecords) -> None:
@@ -306,6 +336,8 @@ class SplitFetcher:
             raise ContractError(
                 f"SplitReader.fetch called split {'-'.join(min(both))} both finished and caught up"
             )
+        if done := fetched.paused.keys() & {*fetched.finished, *fetched.caught_up}:
+            raise ContractError(f"SplitReader.fetch paused split {'-'.join(min(done))}, which is done")
 
     def _hand_over(self) -> bool:
         """Put the next element into the channel, waiting for room unless there is something else to do."""
@@ -338,7 +370,7 @@ class SplitFetcher:
     def _forget(self, paths: Sequence[SplitPath]) -> None:
         for path in paths:
             self._assigned.pop(path, None)
-            self._held.discard(path)
+            self._held.pop(path, None)
             if path == self._unpaused:
                 self._unpaused = None
 

@@ -44,9 +44,12 @@ class Rig:
             ResultPartitionId("p", "a"), 1, self.pool
         )
         self.view = self.partition.create_view(0, self.told.set)
-        self.trigger = BarrierTrigger(barrier or Barrier(), ManualClock(), self._on_change)
+        self.clock = ManualClock()
+        self.trigger = BarrierTrigger(barrier or Barrier(), self.clock, self._on_change)
         self._make_reader = reader
-        self.fetcher = SplitFetcher(0, FetcherWork(self._create, self.partition, self.trigger), self._take)
+        self.fetcher = SplitFetcher(
+            0, FetcherWork(self._create, self.partition, self.trigger, self.clock), self._take
+        )
 
     def _on_change(self) -> None:
         self.fetcher.wake_up()

@@ -41,7 +41,7 @@ class Rig:
         )
         trigger = BarrierTrigger(Barrier(), SystemClock(), lambda: None)
         self.manager = SplitFetcherManager(
-            FetcherWork(create or (lambda: PageReader(library)), self.partition, trigger),
+            FetcherWork(create or (lambda: PageReader(library)), self.partition, trigger, SystemClock()),
             threads=threads,
             starts=[start_of(label) for label in labels],
             take_found=lambda: None,

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from headwater.core.barrier_reader import EpochRecords
+from headwater.core.epoch import Barrier
 from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath
-from headwater.readers.runtime.fetchers.events import NothingFetched, SplitsDone
+from headwater.readers.runtime.fetchers.events import NothingFetched, SplitsDone, SplitsPaused
+from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, pages
 from tests.readers.runtime.fetchers.fetcher_rig import A, B, C, Rig, Start, done
@@ -160,6 +162,39 @@ def test_f13_pausing_what_just_finished_is_ignored() -> None:
     rig.fetcher.pause_or_resume_splits([A], [])
     rig.steps()
     assert rig.reader.paused == set()
+
+
+class Busy(PageReader):
+    """Asks that split a is left alone, once."""
+
+    was_busy = False
+
+    def fetch(self) -> EpochRecords:
+        if A in self.open and A not in self.paused and not self.was_busy:
+            self.was_busy = True
+            return EpochRecords(paused={A: 500})
+        return super().fetch()
+
+
+def test_f13_a_split_that_the_outside_wants_left_alone_is_paused_alone_and_resumed_in_time() -> None:
+    rig = Rig(Library({"a": pages(2), "b": pages(1)}), "ab", reader=Busy)
+    rig.steps()
+    assert rig.read() == [NothingFetched(A), SplitsPaused({A: 500}), ("b", 0), done(B)]
+    rig.clock.advance(499)
+    rig.steps()
+    assert (rig.read(), rig.reader.paused) == ([], {A})
+    rig.clock.advance(1)
+    rig.steps()
+    assert rig.read() == [("a", 0), ("a", 1), done(A)]
+
+
+def test_a_pause_that_outlasts_the_epoch_holds_up_no_barrier() -> None:
+    rig = Rig(Library({"a": pages(2), "b": pages(9)}), "ab", barrier=Barrier(rows=2), reader=Busy)
+    rig.steps()
+    assert rig.read()[2:] == [("b", 0), ("b", 1), CheckpointBarrier(0)]
+    rig.clock.advance(1_000)
+    rig.steps()
+    assert (rig.read(), rig.fetcher._held_s()) == ([], None)
 
 
 def test_f14_a_reader_is_closed_once_on_the_fetchers_thread_also_while_paused(threads: Start) -> None:
