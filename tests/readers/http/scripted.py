@@ -28,6 +28,7 @@ class Scripted(ThreadingHTTPServer):
         asked: paths and headers, in order.
         bodies: of the requests.
         lacks: so many bytes are cut from the end of each answer.
+        stalls: whether it says no more in the middle of an answer, until the client goes away.
         answer: what it answers; a test may replace it.
         now: its clock, in the header Date; None: it does not say.
     """
@@ -40,6 +41,7 @@ class Scripted(ThreadingHTTPServer):
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.bodies: list[bytes] = []
         self.lacks = 0
+        self.stalls = False
         self.answer: Callable[[str], Answer] = self._said
         self.now: Callable[[], float] | None = time.time
 
@@ -86,6 +88,11 @@ class ScriptedHandler(BaseHTTPRequestHandler):
         if status != 204:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if self.server.stalls:
+            self.wfile.flush()
+            self.rfile.read(1)
+            self.close_connection = True
+            return
         if status != 204:
             self.wfile.write(body[: len(body) - self.server.lacks])
         if self.server.lacks:

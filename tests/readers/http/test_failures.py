@@ -14,13 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from urllib3 import HTTPHeaderDict
 
+from headwater.connector.sources.http.incremental_source import IncrementalHttpSource
+from headwater.connector.sources.http.source import HttpSource
 from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, SplitStatus
 from headwater.core.errors import SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import SplitRange
-from headwater.enumerators.http.split import ROOT, PagePosition
+from headwater.core.state_store import MemoryStateStore
+from headwater.enumerators.http.log_position import LogPosition
+from headwater.enumerators.http.split import ROOT, HttpSplit, PagePosition
 from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.incremental.incremental_reader import IncrementalReader
 from headwater.readers.http.pace import Pace
+from headwater.readers.http.paged_split_reader import PagedSplitReader
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from headwater.readers.http.statuses import action_of, wait_ms
@@ -211,22 +217,53 @@ _HEADERS = st.lists(
 )
 
 
+def _reader(made: HttpSource) -> PagedSplitReader[Any]:
+    """Return the reader of a source, with a clock that waits for nothing."""
+    if not isinstance(made, IncrementalHttpSource):
+        return HttpSplitReader(made.settings, ManualClock(), Pace(None))
+    return IncrementalReader(
+        made.settings,
+        made.incremental,
+        clock=ManualClock(),
+        pace=Pace(None),
+        store=MemoryStateStore(),
+        query="query",
+    )
+
+
+_WAYS: list[dict[str, str]] = [
+    {},
+    {"paging": "page", "hasMoreField": "a"},
+    {"cursorParam": "after", "nextField": "header:Link", "pageFormat": "ndjson"},
+    {"incrementalField": "a", "incrementalParam": "since", "keyField": "é", "incrementalType": "number"},
+    {"incrementalField": "a", "incrementalParam": "since", "keyField": "a"},
+]
+
+
+@pytest.mark.parametrize("way", _WAYS)
 @given(
     answer=st.tuples(
         st.sampled_from([200, 200, 200, 204, 206, 301, 304, 400, 403, 404, 429, 500]), _HEADERS, _BODIES
     ),
     lacks=st.sampled_from([0, 0, 0, 5]),
+    stalls=st.sampled_from([*[False] * 9, True]),
     bad_pages=st.sampled_from(["fail", "skip", "column"]),
 )
 @settings(max_examples=100, deadline=None)
-def test_any_answer_is_rows_or_one_clear_error(
-    fuzzed: Scripted, answer: Answer, lacks: int, bad_pages: str
+def test_any_answer_is_rows_or_one_clear_error_in_time(
+    fuzzed: Scripted, way: dict[str, str], *, answer: Answer, lacks: int, stalls: bool, bad_pages: str
 ) -> None:
     fuzzed.answer = lambda _: answer
-    made = source(f"{fuzzed.origin}/a", badPages=bad_pages, onStatus="4xx=skip", requestTimeout="5s")
-    reader = HttpSplitReader(made.settings, ManualClock(), Pace(None))
     fuzzed.lacks = lacks
-    reader.handle_splits_changes([start(f"{fuzzed.origin}/a")])
+    fuzzed.stalls = stalls
+    timeout = "50ms" if stalls else "5s"
+    made = batch_source(
+        f"{fuzzed.origin}/a", badPages=bad_pages, onStatus="4xx=skip", requestTimeout=timeout, **way
+    )
+    reader = _reader(made)
+    begin = LogPosition().to_json() if way.get("incrementalField") else start(f"{fuzzed.origin}/a").start
+    reader.handle_splits_changes([SplitRange(HttpSplit(f"{fuzzed.origin}/a"), begin, None)])
+    began = time.monotonic()
     try:
         for _ in range(3):
             reader.fetch()
@@ -234,6 +271,7 @@ def test_any_answer_is_rows_or_one_clear_error(
         assert "http" in str(error)  # noqa: PT017 - rows are as good
     finally:
         reader.close()
+    assert time.monotonic() - began < 15
 
 
 @pytest.fixture(scope="module")

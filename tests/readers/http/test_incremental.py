@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -9,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.core.epoch import Barrier
-from tests.readers.http.changing_list import WRITTEN, ChangingList, follower
-from tests.readers.http.scripted import Scripted, scripted_server
+from headwater.core.epoch import Barrier, SplitStatus
+from headwater.core.errors import CorruptRecordError, OptionError, SourceError
+from headwater.core.split import SplitRange
+from headwater.core.state_store import MemoryStateStore
+from headwater.enumerators.http.log_position import LogPosition
+from headwater.enumerators.http.split import HttpSplit
+from headwater.readers.http.incremental.round_log import RoundLog, log_folder
+from tests.readers.http.changing_list import WRITTEN, ChangingList, follower, incremental_source, versions
+from tests.readers.http.scripted import Answer, Scripted, batch_source, run, scripted_server
 
 
 def test_a_round_reads_what_changed_since_the_one_before_and_each_version_once(server: Scripted) -> None:
@@ -80,3 +87,170 @@ def test_each_version_comes_once_while_the_list_changes_and_readers_die(
         assert not query.epoch()
     assert [version for version, times in Counter(seen).items() if times > 1] == []
     assert set(made.latest) <= set(seen) <= set(made.history)
+
+
+def test_a_long_round_is_resumed_in_its_middle_and_its_memory_is_bounded(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.readers.http.incremental.known_items._RECENT", 200)
+    made = ChangingList(page=10)
+    for number in range(1_500):
+        made.put(number)
+    query = follower(server, made)
+    seen: list[tuple[int, int]] = []
+    while len(seen) < 1_500:
+        seen += query.epoch(Barrier(rows=400))
+    assert seen == made.history
+    assert made.asked == [None] * 150
+    position = LogPosition.from_json(query.position)
+    assert position.known is not None
+    # What lies before it is released, and the query goes on from what is left.
+    query.source.release_before("query", {query.range().split.path: query.position})
+    folder = log_folder("query", query.range().split.path)
+    kept = query.store.list(folder)
+    assert min(int(name) for name in kept) == position.known
+    made.put(7)
+    assert query.epoch() == [(7, 2)]
+    # Those that were read last, and the overlap: not all.
+    log = RoundLog(query.store, folder, "test", query.source.incremental.order)
+    assert max(len(logged.versions) for logged in log.between(LogPosition(position.known), position)) < 800
+
+
+def test_numbers_of_a_long_first_round_must_come_in_order(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.readers.http.incremental.rounds._MOST_WITHOUT_ORDER", 10)
+    made = ChangingList(written=WRITTEN["number"])
+    for number in range(30):
+        made.put(number)
+    assert follower(server, made).epoch() == made.history
+
+    def out_of_order(path: str) -> Answer:
+        changes = range(12) if path.startswith("/a") else [3]
+        items = [{"id": 100 + change, "changed": change, "version": 1} for change in changes]
+        return 200, [], json.dumps({"items": items, "next": "/b" if path.startswith("/a") else None}).encode()
+
+    query = follower(server, made)
+    server.answer = out_of_order
+    with pytest.raises(SourceError, match="do not come in the order of incrementalField"):
+        query.epoch()
+    # Nothing needs an order behind a value with which the user begins.
+    query = follower(server, made, startingValue="0")
+    server.answer = out_of_order
+    assert len(query.epoch()) == 13
+
+
+def test_too_many_changes_in_the_overlap_end_the_query(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_MOST", "_RECENT"):
+        monkeypatch.setattr(f"headwater.readers.http.incremental.known_items.{name}", 10)
+    made = ChangingList()
+    for number in range(30):
+        made.put(number)
+    with pytest.raises(SourceError, match="make option incrementalOverlap smaller"):
+        follower(server, made).epoch()
+    assert follower(server, made, incrementalOverlap="2s").epoch() == made.history
+
+
+def test_a_batch_is_one_round_from_the_starting_value(server: Scripted) -> None:
+    made = ChangingList(filters=False)
+    for number in range(10):
+        made.put(number)
+    server.answer = made.answer
+    source = incremental_source(f"{server.origin}/a", startingValue="2024-05-01T14:00:08+02:00")
+    begin = SplitRange(HttpSplit(source.urls[0]), LogPosition().to_json(), None)
+    rows, state = run(source, Barrier(), begin)
+    assert versions(rows) == [(7, 1), (8, 1), (9, 1)]
+    assert state.progress[0].status is SplitStatus.FINISHED
+    assert made.asked[0] == "2024-05-01T14:00:08+02:00"
+
+
+def test_a_status_may_end_a_round_and_a_page_that_is_left_out_comes_with_the_next(server: Scripted) -> None:
+    made = ChangingList()
+    for number in range(6):
+        made.put(number)
+    query = follower(server, made, onStatus="404=skip,410=finish", badPages="skip")
+    whole = server.answer
+    status = 404
+
+    def broken(path: str) -> Answer:
+        return (status, [], b"") if "after" in path else whole(path)
+
+    server.answer = broken
+    assert query.epoch() == made.history[:3]
+    assert query.epoch() == []
+    server.answer = whole
+    assert query.epoch() == made.history[3:]
+    status = 410
+    server.answer = broken
+    made.put(9)
+    assert query.epoch() == []
+    server.answer = whole
+    assert query.epoch() == [(9, 1)]
+
+
+def test_counted_pages_go_on_behind_one_that_is_left_out_and_a_replay_leaves_it_out(server: Scripted) -> None:
+    def item(number: int) -> dict[str, object]:
+        return {"id": number, "changed": number, "version": 1}
+
+    server.say("/a", {"items": [item(1)]})
+    server.say("/a?page=2", b"<html>")
+    server.say("/a?page=3", {"items": [item(3)]})
+    server.say("/a?page=4", {"items": []})
+    source = incremental_source(
+        f"{server.origin}/a",
+        paging="page",
+        badPages="column",
+        incrementalType="number",
+        stateLocation="/state",
+    )
+    source = replace(source, store=MemoryStateStore())
+    begin = SplitRange(HttpSplit(source.urls[0]), LogPosition().to_json(), None)
+    rows, state = run(source, Barrier(), begin)
+    assert [(row[1], row[2], row[4] is None) for row in rows] == [
+        (0, 0, True),
+        (1, None, False),
+        (2, 0, True),
+    ]
+    server.answers.clear()
+    assert run(source, Barrier(), begin, stop_at=state)[0] == rows
+
+
+@pytest.mark.parametrize(
+    "item", [{"id": 1}, {"changed": 1}, {"id": 1, "changed": "x"}, {"id": None, "changed": 1}, 7]
+)
+def test_an_item_without_key_or_value_makes_its_page_one_that_cannot_be_read(
+    server: Scripted, item: object
+) -> None:
+    server.say("/a", {"items": [item]})
+    with pytest.raises(
+        CorruptRecordError, match=r"option (keyField|incrementalField).*badPages=skip or column"
+    ):
+        run(
+            incremental_source(f"{server.origin}/a", incrementalType="number"),
+            Barrier(),
+            SplitRange(HttpSplit(f"{server.origin}/a"), LogPosition().to_json(), None),
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"childrenField": "more"}, "'incrementalField': does not go with lists that items name"),
+        ({"incrementalOverlap": "x"}, "'incrementalOverlap': must be a duration such as 5m"),
+        ({"incrementalType": "number", "incrementalOverlap": "-1"}, "must be a number of at least 0"),
+        ({"incrementalType": "text", "incrementalOverlap": "1"}, "texts have no overlap"),
+        (
+            {"startingValue": "now"},
+            "'startingValue': 'now' is no time in ISO 8601; see option incrementalType",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        incremental_source("http://x/", **options)
+    with pytest.raises(OptionError, match="'startingValue': counts only with option incrementalField"):
+        batch_source("http://x/", startingValue="1")
+    with pytest.raises(OptionError, match="'incrementalParam': is required with option incrementalField"):
+        batch_source("http://x/", incrementalField="at")

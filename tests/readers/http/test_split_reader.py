@@ -36,7 +36,7 @@ from headwater.readers.http.pace import Pace
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from local_kafka_tls import TlsFiles, make_certificates
-from tests.readers.http.scripted import Scripted, ScriptedHandler, read, run, source, start
+from tests.readers.http.scripted import Scripted, ScriptedHandler, batch_source, read, run, source, start
 
 
 @pytest.fixture
@@ -273,6 +273,18 @@ def test_the_rate_is_that_of_the_query_however_many_tasks_there_are(tasks: int) 
     assert 360 <= made <= 400
 
 
+def test_a_low_rate_makes_few_tasks_and_a_batch_does_not_wait_for_its_first_request() -> None:
+    stream = {"url": "http://x/", "stateLocation": "/state", "parallelism": "16", "barrierInterval": "10s"}
+    for rate, tasks in (("100", 16), ("0.5", 5), ("0.001", 1)):
+        made = configure_http({**stream, "requestsPerSecond": rate}, Boundedness.CONTINUOUS_UNBOUNDED)
+        assert made.epochs.parallelism == tasks
+    batch = batch_source("http://x/", requestsPerSecond="0.1").for_task(0, 2)
+    assert batch.pace is not None
+    assert [batch.pace.take(0) for _ in range(2)] == [0, 20_000]
+    with pytest.raises(OptionError, match=r"must be a number of at least 0\.001, not '1e-9'"):
+        source("http://x/", requestsPerSecond="1e-9")
+
+
 def test_the_connections_of_a_task_share_its_part_of_the_rate() -> None:
     made = source("http://x/", requestsPerSecond="4", connections="3").for_task(1, 2)
     assert made.pace is not None
@@ -369,7 +381,7 @@ def test_a_wake_up_ends_a_request_that_hangs_and_nothing_is_lost() -> None:
     [
         ({}, "option 'url': is required"),
         ({"url": "ftp://x"}, "must be http:// or https:// URLs"),
-        ({"url": "http://x", "requestsPerSecond": "0"}, "must be a number above 0"),
+        ({"url": "http://x", "requestsPerSecond": "0"}, "must be a number of at least 0.001"),
         ({"url": "http://x", "urll": "y"}, "did you mean 'url'"),
         ({"url": "http://x"}, r"option 'stateLocation': is required: where a stream of source 'http' ends"),
     ],

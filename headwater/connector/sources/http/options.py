@@ -36,6 +36,7 @@ from headwater.readers.http.urls import origin
 
 ITEM: Final = "item"
 """The column that a format decodes."""
+_LEAST_RATE: Final = 0.001
 _ACTIONS: Final = ("read", "fail", "retry", "skip", "finish")
 
 
@@ -44,8 +45,8 @@ def _rate(raw: str) -> float:
         rate = float(raw)
     except ValueError:
         rate = 0
-    if not 0 < rate < 1e6:
-        raise ValueError(f"must be a number above 0, not {raw!r}")
+    if not _LEAST_RATE <= rate < 1e6:
+        raise ValueError(f"must be a number of at least {_LEAST_RATE}, not {raw!r}")
     return rate
 
 
@@ -77,7 +78,10 @@ _BAD_PAGES: Final[Option[BadPages]] = Option(
     "its own with the reason in the column `bad_page`.",
 )
 REQUESTS_PER_SECOND: Final = Option(
-    "requestsPerSecond", _rate, None, "The rate of requests, of all tasks together."
+    "requestsPerSecond",
+    _rate,
+    None,
+    "The rate of requests, of all tasks together. An epoch has no more tasks than requests.",
 )
 _REQUEST_TIMEOUT: Final = Option(
     "requestTimeout",

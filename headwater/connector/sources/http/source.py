@@ -125,7 +125,9 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         return (this.page, this.row) < (that.page, that.row)
 
     def for_task(self, number: int, tasks: int) -> HttpSource:
-        return replace(self, pace=Pace(self.requests_per_s, number=number, tasks=tasks))
+        has_epochs = self.mode is Boundedness.CONTINUOUS_UNBOUNDED
+        pace = Pace(self.requests_per_s, number=number, tasks=tasks, has_epochs=has_epochs)
+        return replace(self, pace=pace)
 
     @property
     def _rows(self) -> pa.Schema:

@@ -84,7 +84,7 @@ class TimeOrder(ValueOrder):
         return int(stored)
 
     def back(self, value: FieldValue, like: FieldValue) -> FieldValue:
-        written = datetime.fromisoformat(like.text)
+        written = _parsed(like.text)
         try:
             moment = _EPOCH + value.rank * _MICROSECOND - timedelta(milliseconds=self.overlap_ms)
             moment = moment.astimezone(written.tzinfo or UTC)
@@ -93,7 +93,7 @@ class TimeOrder(ValueOrder):
         return self.value(_written(moment, like.text))
 
     def at(self, moment: datetime, like: FieldValue) -> FieldValue | None:
-        if datetime.fromisoformat(like.text).tzinfo is None:
+        if _parsed(like.text).tzinfo is None:
             return None
         return self.value(moment.astimezone(UTC).isoformat())
 
@@ -138,9 +138,14 @@ class TextOrder(ValueOrder):
         return value
 
 
+def _parsed(text: str) -> datetime:
+    # Both letters may be small.
+    return datetime.fromisoformat(text.upper())
+
+
 def _moment(text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text)
+        moment = _parsed(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text[:100]!r} is no time in ISO 8601") from error
@@ -158,6 +163,6 @@ def _written(moment: datetime, like: str) -> str:
     zone_at = len(text) - len("+00:00")
     if like[-1] in "Zz":
         return text[:zone_at] + like[-1]
-    if datetime.fromisoformat(like).tzinfo is None:
+    if _parsed(like).tzinfo is None:
         return text[:zone_at]
     return text[:zone_at] + text[zone_at:].replace(":", "") if _OFFSET_WITHOUT_COLON.search(like) else text
