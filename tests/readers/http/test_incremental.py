@@ -137,7 +137,7 @@ def test_numbers_of_a_long_first_round_must_come_in_order(
     # Nothing needs an order behind a value with which the user begins.
     query = follower(server, made, startingValue="0")
     server.answer = out_of_order
-    assert len(query.epoch()) == 13
+    assert len(query.epoch()) == 12
 
 
 def test_too_many_changes_in_the_overlap_end_the_query(
