@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.connector.sources.registry import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
+    from headwater.connector.spark.readable import explain, install_excepthook
     from headwater.connector.spark.register import register
     from headwater.connector.spark.session import configure, session
     from headwater.core.abilities import (
@@ -68,6 +69,8 @@ __all__ = [
     "contracts",
     "decode",
     "errors",
+    "explain",
+    "install_excepthook",
     "keyed_wait",
     "options",
     "options_of",
@@ -89,6 +92,7 @@ _HOMES = {
     "headwater.connector.sources.registry": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),
+    "headwater.connector.spark.readable": ("explain", "install_excepthook"),
     "headwater.connector.spark.register": ("register",),
     "headwater.connector.spark.session": ("configure", "session"),
     "headwater.core.abilities": (

@@ -31,6 +31,7 @@ Errors of client libraries and of the operating system are mapped into this tree
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -72,8 +73,9 @@ class MissingDependencyError(HeadwaterError, ImportError):
 
     def __init__(self, library: str, *, needed_for: str, extra: str) -> None:
         super().__init__(
-            f"{needed_for} needs {library}, which is not installed in this Python (driver and every executor "
-            f"need it): pip install 'headwater[{extra}]'"
+            f"{needed_for} needs {library}, which is not installed in {sys.executable}. Install it with: "
+            f"{sys.executable} -m pip install 'headwater[{extra}]'. Driver and every executor need it: "
+            "PYSPARK_PYTHON names the Python that Spark starts"
         )
         self.library = library
         self.needed_for = needed_for

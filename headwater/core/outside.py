@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from traceback import walk_tb
 from typing import Final
 
 from headwater.core.errors import ContractError, HeadwaterError, SourceError, TransientSourceError
@@ -14,6 +17,10 @@ MOST_POSITION_BYTES: Final = 16 << 10
 
 MOST_ENUMERATOR_STATE_BYTES: Final = 4 << 20
 """The most that the state of an enumerator may have as JSON."""
+
+
+_HEADWATER: Final = str(Path(__file__).resolve().parent.parent)
+_LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 @contextmanager
@@ -38,12 +45,36 @@ def outside(call: str, *, source: str, split: str | None = None, position: objec
         raise
     except (ConnectionError, TimeoutError) as error:
         raise TransientSourceError(
-            f"{call}: {type(error).__name__}: {error}", source=source, split=split, position=position
+            f"{call}: {type(error).__name__}: {error}{_place(error)}",
+            source=source,
+            split=split,
+            position=position,
         ) from error
     except Exception as error:
         raise SourceError(
-            f"{call} failed: {type(error).__name__}: {error}", source=source, split=split, position=position
+            f"{call} failed: {type(error).__name__}: {error}{_place(error)}",
+            source=source,
+            split=split,
+            position=position,
         ) from error
+
+
+def _place(error: BaseException) -> str:
+    """Return where the code of the user was: the file, the line and the function, for the end of a message.
+
+    Spark shows no cause of an error, so without it the place would be lost. It is the innermost frame of code
+    that was not installed: below it are libraries.
+    """
+    frames = [
+        (frame.f_code, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith((_HEADWATER, "<frozen"))
+    ]
+    own = [place for place in frames if not place[0].co_filename.startswith(_LIBRARIES)]
+    if not frames:
+        return ""
+    code, line = (own or frames)[-1]
+    return f", at {Path(code.co_filename).name}:{line} in {code.co_name}"
 
 
 def check_json(value: JsonValue, what: str, most_bytes: int = MOST_POSITION_BYTES) -> None:

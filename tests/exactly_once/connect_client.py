@@ -30,7 +30,7 @@ def main() -> None:
         builder = builder.config(key, value)
     pipeline = Pipeline.of(job, builder.getOrCreate())
     for command in sys.stdin:
-        answer = {"stream": stream, "batch": batch, "lag": lag}[command.strip()](pipeline)
+        answer = {"stream": stream, "batch": batch, "lag": lag, "slip": slip}[command.strip()](pipeline)
         print(json.dumps(answer), flush=True)
 
 
@@ -74,6 +74,17 @@ def batch(pipeline: Pipeline) -> list[tuple[int, int]]:
         (row.partition, row.offset)
         for row in reader.options(**chosen).load().select("partition", "offset").collect()
     )
+
+
+def slip(pipeline: Pipeline) -> str:
+    """Return what a person is told who forgot something."""
+    try:
+        pipeline.spark.read.format("headwater").option("source", "kafka").option(
+            "subscribe", "a"
+        ).load().count()
+    except Exception as error:  # noqa: BLE001 - whatever Connect makes of it
+        return hw.explain(error)
+    return "nothing"
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_onc
         assert client.ask("batch") == places(produced)
         produce(kafka, topic, 10)
         reported = client.ask("lag")
+        assert client.ask("slip") == "option 'kafka.bootstrap.servers': is required: host:port,host:port"
     assert reported["lag"] == 0
     assert reported["splits"] == {f"{topic}-0": 0, f"{topic}-1": 0}
 

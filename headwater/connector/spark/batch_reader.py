@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.readable import readable, readable_rows
 
 
 class BatchReader(DataSourceReader):
@@ -24,6 +25,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, configured: ConfiguredSource) -> None:
         self._configured = configured
 
+    @readable
     def partitions(self) -> list[InputPartition]:
         """Look at the outside and plan. In the planner, once."""
         with closing(self._configured.create_coordinator()) as coordinator:
@@ -33,7 +35,7 @@ class BatchReader(DataSourceReader):
         """Read one task. On an executor."""
         if partition.value is None:  # Spark's stand-in where there is nothing to read
             return iter(())
-        return self._configured.read_task(partition.value)
+        return readable_rows(self._configured.read_task(partition.value))
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -47,6 +49,7 @@ class PushdownBatchReader(BatchReader):
     refuses every reader that has `pushFilters`.
     """
 
+    @readable
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Show all filters to the source, and return all: Spark applies them again."""
         self._configured = replace(self._configured, source=self._configured.source.with_filters(filters))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 from pyspark.sql.datasource import DataSource
 
+from headwater.connector.spark.readable import readable
 from headwater.core.errors import HeadwaterError, InstallationError, OptionError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class HeadwaterDataSource(DataSource):
     It pickles that instance to the processes in which readers are made.
     """
 
+    @readable
     def __init__(self, options: dict[str, str]) -> None:
         require_spark(pyspark.__version__)
         _require_arrow()
@@ -48,6 +50,7 @@ class HeadwaterDataSource(DataSource):
     def name(cls) -> str:
         return "headwater"
 
+    @readable
     def schema(self) -> StructType:
         """Return the source's schema. Called only where the user gave none."""
         # Pickled with this instance: the process that makes the reader knows it too.
@@ -60,6 +63,7 @@ class HeadwaterDataSource(DataSource):
 
         return spark_schema(configured.source.schema())
 
+    @readable
     def reader(self, schema: StructType) -> BatchReader:
         from headwater.connector.spark.batch_reader import BatchReader
         from headwater.core.source import Boundedness
@@ -71,6 +75,7 @@ class HeadwaterDataSource(DataSource):
             return PushdownBatchReader(configured)
         return BatchReader(configured)
 
+    @readable
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         from headwater.connector.spark.stream_reader import RefusedStream, StreamReader
         from headwater.core.source import Boundedness

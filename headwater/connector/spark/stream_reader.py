@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import (
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.readable import readable, readable_rows
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 
@@ -34,6 +35,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._coordinator: SourceCoordinator[Any] | None = None
         self._planned = False
 
+    @readable
     def initialOffset(self) -> JsonObject:  # noqa: N802 - Spark's name
         """Return the genesis: a constant.
 
@@ -48,10 +50,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         return self._configured.read_limit()
 
+    @readable
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Called once, before anything else, under AvailableNow."""
         self._get_coordinator().prepare_for_available_now()
 
+    @readable
     def latestOffset(self, start: JsonObject, limit: ReadLimit) -> JsonObject:  # noqa: N802 - Spark's name
         """Plan the next batch; ``start``, byte for byte, if there is nothing to do.
 
@@ -65,18 +69,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planned = True
         return end
 
+    @readable
     def reportLatestOffset(self) -> JsonObject | None:  # noqa: N802 - Spark's name
         """Return the heads as of the last look, for the query's progress. Called at every trigger: no I/O."""
         return self._get_coordinator().latest()
 
+    @readable
     def partitions(self, start: JsonObject, end: JsonObject) -> Sequence[InputPartition]:
         """Return the tasks of a logged batch. No I/O; may be called several times."""
         return [InputPartition(task) for task in self._get_coordinator().tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return self._configured.read_task(partition.value)
+        return readable_rows(self._configured.read_task(partition.value))
 
+    @readable
     def commit(self, end: JsonObject) -> None:
         """Take note of a committed batch. Spark is one batch late, and never commits the last one."""
         self._get_coordinator().commit(end)
@@ -114,9 +121,11 @@ class RefusedStream(StreamReader):
         self._error = error
         self._coordinator = None
 
+    @readable
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         raise self._error
 
+    @readable
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Readers for tasks are made later than the one that plans: what was fine then may be refused now.
         raise self._error

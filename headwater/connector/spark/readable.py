@@ -1,0 +1,124 @@
+"""Errors as a person reads them in what Spark prints: one line, the last one of Python's part.
+
+Spark shows an error of Python as text: the traceback, then the type and the message. Where an error leaves
+headwater for Spark, its message becomes one line of its own that begins with ``headwater:``. So it can be
+found by eye and by `explain`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Generator, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+from headwater.core.errors import HeadwaterError, OptionError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MARK: Final = "headwater: "
+_MARKED: Final = re.compile(r"^\s*headwater: (.+?)\s*$", re.MULTILINE)
+_UNMARKED: Final = re.compile(r"^\s*headwater\.core\.errors\.\w+: (.+?)\s*$", re.MULTILINE)
+"""Where an error comes through Spark another way, for example out of a function of asynchronous I/O."""
+
+
+def readable(method: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a method that Spark calls: what it raises is readable."""
+
+    @wraps(method)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except OptionError as error:
+            # Where headwater found it out says nothing about the slip: no frame of ours but this one.
+            raise _marked(error).with_traceback(None) from None
+        except HeadwaterError as error:
+            _marked(error)
+            raise
+
+    return called
+
+
+def readable_rows(rows: Iterator[T]) -> Generator[T, None, None]:
+    """Yield what a task reads, in batches. An error on the way is readable."""
+    try:
+        yield from rows
+    except HeadwaterError as error:
+        _marked(error)
+        raise
+
+
+def _marked(error: HeadwaterError) -> HeadwaterError:
+    """Make the message of an error a line of its own, which its notes are part of."""
+    said = str(error)
+    if said.lstrip().startswith(_MARK):
+        return error
+    notes = error.__dict__.pop("__notes__", [])
+    line = " ".join("; ".join([said, *notes]).split())
+    error.args = (f"\n{_MARK}{line}",)
+    return error
+
+
+def explain(error: BaseException) -> str:
+    """Return what headwater says about an error, in one line without the tracebacks around it.
+
+    For whatever a query raised: an error of PySpark, of a stream, of Spark Connect or of headwater itself.
+    Where headwater has said nothing, the first line of the error.
+    """
+    for text in _texts(error):
+        found = _MARKED.findall(text) or _UNMARKED.findall(text)
+        if found:
+            return str(found[-1])
+    if isinstance(error, HeadwaterError):
+        return str(error)
+    first = str(error).strip().splitlines()[:1]
+    return ": ".join([type(error).__name__, *first])
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    """Yield where the message may stand: in the error, or in one that it was made from."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield str(seen)
+        seen = seen.__cause__ or seen.__context__
+
+
+def install_excepthook() -> None:
+    """Show errors of headwater as one line, in this program and in this notebook.
+
+    An error that nothing catches is shown without its tracebacks if headwater has said something about it;
+    any other error as before. ``sys.last_value`` keeps all of it.
+    """
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if not _show(error):
+            before(kind, error, traceback)
+
+    sys.excepthook = hook
+    # IPython shows errors itself, and asks no hook.
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        shell.set_custom_exc((Exception,), _shown_in_notebook)
+
+
+def _shown_in_notebook(
+    shell: Any, kind: type[BaseException], error: BaseException, traceback: Any, **how: Any
+) -> None:
+    if not _show(error):
+        shell.showtraceback((kind, error, traceback), **how)
+
+
+def _show(error: BaseException) -> bool:
+    """Write what headwater says about an error to stderr; return whether it says something."""
+    said = any(_MARKED.search(text) or _UNMARKED.search(text) for text in _texts(error))
+    if said or isinstance(error, HeadwaterError):
+        sys.last_value = error
+        sys.stderr.write(f"{_MARK}{explain(error)}\n")
+        return True
+    return False

@@ -1,0 +1,193 @@
+"""Errors as a person reads them: one line, the last of Python's part, and `hw.explain` finds it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import headwater as hw
+from headwater.connector.spark.datasource import HeadwaterDataSource
+from headwater.connector.spark.readable import readable, readable_rows
+from headwater.core.errors import OptionError, SourceError
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SLIPS = Path(__file__).parent / "slips"
+GIVEN: dict[str, dict[str, Any]] = json.loads((SLIPS / "slips.json").read_text())
+
+
+def plan(given: dict[str, Any]) -> None:
+    source = HeadwaterDataSource({name.lower(): value for name, value in given["options"].items()})
+    schema = source.schema()
+    if given.get("stream"):
+        source.streamReader(schema).initialOffset()
+    else:
+        source.reader(schema)
+
+
+def slip(given: dict[str, Any]) -> str:
+    """Do what Spark does in its planner with these options, and return what a person is told."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - which one it is, is in the text
+        plan(given)
+    lines = "".join(traceback.format_exception(raised.value))
+    # Spark shows that text: our line is its last one.
+    assert lines.splitlines()[-1].startswith("headwater: "), lines
+    return hw.explain(raised.value)
+
+
+def test_typical_slips_are_told_with_what_to_do() -> None:
+    """Each answer was read by a person. Where one changes: python -m pytest ... shows the new text."""
+    answers = (SLIPS / "answers.txt").read_text()
+    assert "".join(f"{name}\n    {slip(given)}\n" for name, given in GIVEN.items()) == answers
+
+
+class Shelf:
+    """Something that Spark calls."""
+
+    @readable
+    def options(self) -> None:
+        self._deep(OptionError("must be 1", option="rows"))
+
+    @readable
+    def source(self) -> None:
+        error = SourceError("no answer", source="shelf", split="a")
+        error.add_note("raised by fetcher 0")
+        self._deep(error)
+
+    @readable
+    def bug(self) -> None:
+        self._deep(ZeroDivisionError("by zero"))
+
+    def _deep(self, error: Exception) -> None:
+        raise error
+
+
+def shown(call: Any) -> list[str]:
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - each test looks at it
+        call()
+    return "".join(traceback.format_exception(raised.value)).splitlines()
+
+
+def test_an_option_error_comes_without_the_frames_that_found_it() -> None:
+    lines = shown(Shelf().options)
+    assert lines[-1] == "headwater: option 'rows': must be 1"
+    assert not any("_deep" in line for line in lines)
+
+
+def test_other_errors_keep_their_frames_and_end_with_one_line_notes_included() -> None:
+    lines = shown(Shelf().source)
+    assert lines[-1] == "headwater: no answer [source shelf, split a]; raised by fetcher 0"
+    assert any("_deep" in line for line in lines)
+
+
+def test_what_is_not_of_headwater_stays_as_it_is() -> None:
+    assert shown(Shelf().bug)[-1] == "ZeroDivisionError: by zero"
+
+
+def test_rows_come_as_they_are_and_the_error_behind_them_is_readable() -> None:
+    def rows() -> Any:
+        yield 1
+        raise SourceError("two\nlines")
+
+    reading = readable_rows(rows())
+    assert next(reading) == 1
+    assert shown(lambda: next(reading))[-1] == "headwater: two lines"
+
+
+def test_an_error_that_passes_two_borders_is_marked_once() -> None:
+    class Outer:
+        @readable
+        def call(self) -> None:
+            Shelf().source()
+
+    assert shown(Outer().call)[-1].count("headwater: ") == 1
+
+
+def test_explain_finds_the_line_in_the_cause_and_leaves_other_errors_alone() -> None:
+    outer = ValueError("somewhere")
+    outer.__cause__ = RuntimeError(
+        "Traceback\n  File x\nheadwater.core.errors.OptionError: \nheadwater: say it\n at org"
+    )
+    assert hw.explain(outer) == "say it"
+    assert hw.explain(RuntimeError("headwater.core.errors.SourceError: gone\n at org")) == "gone"
+    assert hw.explain(OptionError("must be 1", option="rows")) == "option 'rows': must be 1"
+    assert hw.explain(KeyError("k")) == "KeyError: 'k'"
+    assert hw.explain(RuntimeError()) == "RuntimeError"
+
+
+HOOK = """
+import headwater as hw
+hw.install_excepthook()
+raise {error}
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "stderr"),
+    [
+        ("hw.errors.OptionError('must be 1', option='rows')", r"headwater: option 'rows': must be 1\n"),
+        ("RuntimeError('x\\nheadwater: say it\\n at org')", r"headwater: say it\n"),
+        ("KeyError('k')", r"Traceback [\s\S]*KeyError: 'k'\n"),
+    ],
+)
+def test_the_hook_shows_our_line_alone(error: str, stderr: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HOOK.format(error=error)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(stderr, done.stderr)
+
+
+class Broken(hw.SimpleSource):
+    """Its author made a mistake."""
+
+    name = "broken"
+    schema = pa.schema((("number", pa.int64()),))
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit("only")]
+
+    def read(self, split: hw.NamedSplit, position: Any) -> Any:
+        yield hw.Page([(self._number({}),)], 1)
+
+    def _number(self, row: dict[str, int]) -> int:
+        return row["number"]
+
+
+def author_line() -> str:
+    line = next(
+        n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if 'row["number"]' in text
+    )
+    return f"Broken.read failed: KeyError: 'number', at {Path(__file__).name}:{line} in _number"
+
+
+def test_through_spark_the_last_line_of_python_is_ours(spark: SparkSession, tmp_path: Path) -> None:
+    hw.register(spark, Broken)
+    demo = spark.read.format("headwater").option("source", "demo")
+    with pytest.raises(Exception, match="SQLSTATE") as planned:
+        demo.option("splits", "0").load()
+    assert hw.explain(planned.value) == "option 'splits': must be a whole number of at least 1, not '0'"
+    with pytest.raises(Exception, match="Broken") as read:
+        spark.read.format("broken").load().collect()
+    assert hw.explain(read.value).startswith(author_line())
+    stream = spark.readStream.format("broken").option("stateLocation", str(tmp_path / "state")).load()
+    query = (
+        stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    )
+    with pytest.raises(Exception, match="Broken") as streamed:
+        query.awaitTermination(PATIENCE_S)
+    assert hw.explain(streamed.value).startswith(author_line())
