@@ -83,7 +83,7 @@ def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     parser.add_argument(
         "--storage-options",
-        type=_json_object,
+        type=json_object,
         default={},
         metavar="JSON",
         help='for an object store: options of its fsspec file system, for example \'{"profile": "prod"}\'',
@@ -227,7 +227,8 @@ def _after_pending(to: OffsetForm, error: PendingBatchError) -> str:
     return advice + "."
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that an argument is."""
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 
+from headwater.connector.commands.checkpoint_views import add_views
 from headwater.connector.commands.compile_kernels import add_compile
 from headwater.connector.commands.convert import add_convert
 from headwater.connector.commands.doctor import add_doctor
@@ -21,7 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_new_source(commands)
     add_peek(commands)
     checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
-    add_convert(checkpoint.add_subparsers(required=True, metavar="COMMAND"))
+    views = checkpoint.add_subparsers(required=True, metavar="COMMAND")
+    add_views(views)
+    add_convert(views)
     given = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = given.run
-    return run(given)
+    try:
+        return run(given)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough: `| head`. What is still to be flushed goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

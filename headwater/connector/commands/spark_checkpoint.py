@@ -72,6 +72,20 @@ class SparkCheckpoint:
             )
         return last
 
+    def batches(self) -> tuple[list[int], int]:
+        """Return the ids of the batches that are logged, sorted, and the id of the last one that is done.
+
+        That is -1 where none is committed.
+
+        Raises:
+            CheckpointError: no batch is logged.
+            FolderError: the checkpoint cannot be read.
+        """
+        logged = self._batches("offsets")
+        if not logged:
+            raise CheckpointError(self._no_batches())
+        return logged, max(self._batches("commits"), default=-1)
+
     def entry(self, batch_id: int) -> OffsetLogEntry:
         """Return what is logged for a batch.
 

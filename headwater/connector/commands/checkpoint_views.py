@@ -1,0 +1,207 @@
+"""``headwater checkpoint show | positions | diff PATH``: what a checkpoint of Spark says, in words."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Final
+
+from headwater.connector.commands.checkpoint_folder import FolderError, open_folder
+from headwater.connector.commands.convert import json_object
+from headwater.connector.commands.logged_positions import LoggedPositions, logged_positions
+from headwater.connector.commands.offset_log import OffsetLogEntry
+from headwater.connector.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
+from headwater.connector.commands.text_table import text_table
+from headwater.core.errors import HeadwaterError
+from headwater.core.imports import importing
+
+_MOST_BATCHES: Final = 10
+_RAW: Final = 200
+_WIDEST: Final = 300
+"""Names of splits are not cut: a topic may have 249 characters."""
+
+
+def add_views(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands to those of ``headwater checkpoint``.
+
+    They change nothing, and may run beside a query.
+    """
+    show = _add(commands, "show", "the last batches: when, how far, and what the next start will do", _show)
+    show.add_argument("--batches", type=int, default=_MOST_BATCHES, metavar="N", help="how many (10)")
+    positions = _add(commands, "positions", "the position of each split", _positions)
+    positions.add_argument(
+        "--batch", type=int, metavar="ID", help="after which batch; without it, the last one"
+    )
+    positions.add_argument(
+        "--broker", metavar="HOST:PORT", help="ask this Kafka how far behind each partition is"
+    )
+    diff = _add(commands, "diff", "how far each split came between two batches", _diff)
+    diff.add_argument("before", type=int, metavar="BEFORE", help="the id of a batch")
+    diff.add_argument("after", type=int, metavar="AFTER", help="the id of a later one")
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    told: str,
+    view: Callable[[SparkCheckpoint, argparse.Namespace], Iterator[str]],
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=f"show {told}", description=f"Shows {told}. Changes nothing.")
+    parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
+    parser.add_argument(
+        "--storage-options",
+        type=json_object,
+        default={},
+        metavar="JSON",
+        help="for an object store: options of its fsspec file system",
+    )
+    parser.set_defaults(run=lambda given: _run(name, view, given))
+    return parser
+
+
+def _run(
+    name: str, view: Callable[[SparkCheckpoint, argparse.Namespace], Iterator[str]], given: argparse.Namespace
+) -> int:
+    try:
+        checkpoint = SparkCheckpoint(open_folder(given.path, given.storage_options))
+        for line in view(checkpoint, given):
+            sys.stdout.write(f"{line}\n")
+    except (CheckpointError, FolderError, HeadwaterError) as error:
+        sys.stderr.write(f"headwater checkpoint {name}: {given.path}: {error}\n")
+        return 1
+    return 0
+
+
+def _show(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+    logged, committed = checkpoint.batches()
+    shown = logged[-max(1, given.batches) :]
+    rows = []
+    before: Mapping[str, LoggedPositions] = {}
+    for batch_id in logged[-max(1, given.batches) - 1 :]:
+        entry = checkpoint.entry(batch_id)
+        found = _by_source(entry)
+        if batch_id in shown:
+            state = "committed" if batch_id <= committed else "pending"
+            came = "; ".join(_came(name, each, before.get(name)) for name, each in found.items())
+            rows.append((batch_id, _planned_at(entry), _watermark(entry), state, came))
+        before = found
+    yield from text_table(
+        ("batch", "planned (UTC)", "watermark (UTC)", "state", "sources"), rows, widest_cell=120
+    )
+    last = logged[-1]
+    if committed < last:
+        yield f"the next start reads batch {last} again, exactly as it is logged, and goes on behind it"
+    else:
+        yield f"the next start plans batch {last + 1}, from the positions of batch {last}"
+
+
+def _came(name: str, found: LoggedPositions, before: LoggedPositions | None) -> str:
+    moved = found.moved_since(before)
+    splits = f", {len(found.positions)} splits" if found.positions else ""
+    out_of_sight = f", {len(found.kept)} of them out of sight" if found.kept else ""
+    return f"{name}: {found.source}{splits}{out_of_sight}{'' if moved is None else f', {moved:+,}'}"
+
+
+def _positions(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+    logged, _ = checkpoint.batches()
+    batch_id = logged[-1] if given.batch is None else _checked(given.batch, logged)
+    for name, found in _by_source(checkpoint.entry(batch_id)).items():
+        yield f"source {name}: {found.source}, after batch {batch_id}"
+        if not found.positions:
+            yield f"  positions are not known from the offset log: {found.raw[:_RAW]}"
+            continue
+        ends = _ends(given.broker, found) if given.broker and "kafka" in found.source else {}
+        names = ("split", "position", *(("end", "behind") if ends else ()), "")
+        rows = [_position_row(split, found, ends) for split in sorted(found.positions)]
+        yield from (f"  {line}" for line in text_table(names, rows, widest_cell=_WIDEST))
+
+
+def _position_row(split: str, found: LoggedPositions, ends: Mapping[str, int]) -> tuple[object, ...]:
+    position = found.positions[split]
+    remark = "out of sight" if split in found.kept else ""
+    if not ends:
+        return split, position, remark
+    end = ends.get(split)
+    behind = end - position if end is not None and isinstance(position, int) else "unknown"
+    return split, position, "unknown" if end is None else end, behind, remark
+
+
+def _ends(broker: str, found: LoggedPositions) -> dict[str, int]:
+    """Ask a broker where partitions end."""
+    with importing("the kafka source", extra="kafka"):
+        from headwater.enumerators.kafka.client.client_config import ClientConfig
+        from headwater.enumerators.kafka.client.cluster import Cluster
+        from headwater.enumerators.kafka.client.metadata import LATEST, TopicPartition
+    wanted = {split: TopicPartition(*_topic_and_partition(split)) for split in found.positions}
+    with closing(Cluster(ClientConfig.from_options({"kafka.bootstrap.servers": broker}))) as cluster:
+        there = cluster.metadata({tp.topic for tp in wanted.values()})
+        known = {
+            TopicPartition(name, number)
+            for name, topic in there.topics.items()
+            for number in topic.partitions
+        }
+        ends = cluster.list_offsets(dict.fromkeys(known.intersection(wanted.values()), LATEST))
+    return {split: end for split, tp in wanted.items() if (end := ends.get(tp)) is not None}
+
+
+def _diff(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
+    logged, _ = checkpoint.batches()
+    before = _by_source(checkpoint.entry(_checked(given.before, logged)))
+    after = _by_source(checkpoint.entry(_checked(given.after, logged)))
+    for name, found in after.items():
+        names = ("split", "before", "after", "moved")
+        earlier = before.get(name, LoggedPositions("nothing yet", {}))
+        yield f"source {name}: {found.source}, from batch {given.before} to batch {given.after}"
+        rows = [
+            (split, earlier.positions.get(split), found.positions.get(split), _moved(split, earlier, found))
+            for split in sorted({*earlier.positions, *found.positions})
+        ]
+        yield from (f"  {line}" for line in text_table(names, rows, widest_cell=_WIDEST))
+
+
+def _moved(split: str, before: LoggedPositions, after: LoggedPositions) -> str:
+    start = before.positions.get(split)
+    stop = after.positions.get(split)
+    if start is None:
+        return "new"
+    if stop is None:
+        return "gone"
+    if isinstance(start, int) and isinstance(stop, int):
+        return f"{stop - start:+,}"
+    return "same" if start == stop else "changed"
+
+
+def _by_source(entry: OffsetLogEntry) -> dict[str, LoggedPositions]:
+    return {name: logged_positions(text) for name, text in entry.offsets.items()}
+
+
+def _topic_and_partition(split: str) -> tuple[str, int]:
+    topic, _, partition = split.rpartition("-")
+    return topic, int(partition)
+
+
+def _checked(batch_id: int, logged: list[int]) -> int:
+    if batch_id not in logged:
+        raise CheckpointError(f"the offset log has no batch {batch_id}, but {logged[0]} to {logged[-1]}")
+    return batch_id
+
+
+def _planned_at(entry: OffsetLogEntry) -> str:
+    return _time(entry, "batchTimestampMs")
+
+
+def _watermark(entry: OffsetLogEntry) -> str:
+    return _time(entry, "batchWatermarkMs")
+
+
+def _time(entry: OffsetLogEntry, name: str) -> str:
+    try:
+        said = json.loads(entry.metadata)[name]
+        moment = datetime.fromtimestamp(said / 1000, UTC) if said else None
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return "unknown"
+    return "none" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
