@@ -176,7 +176,8 @@ def test_what_the_users_code_raises_is_told_with_split_and_position() -> None:
         raise KeyError("colour")
 
     with pytest.raises(
-        SourceError, match=r"Broken.read failed: KeyError: 'colour' \[source logs, split a, position 1\]"
+        SourceError,
+        match=r"Broken.read failed: KeyError: 'colour', at \S+ in fail \[source logs, split a, position 1\]",
     ):
         engine(reading(fail), world()).run()
 
