@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
 
 
@@ -32,6 +33,15 @@ class LogPosition:
 
     @classmethod
     def from_json(cls, value: JsonValue) -> LogPosition:
-        """Return what `to_json` wrote."""
+        """Return what `to_json` wrote.
+
+        Raises:
+            OffsetError: it is a position of a list that was read as it is.
+        """
         found = cast("dict[str, Any]", value)
+        if "segment" not in found:
+            raise OffsetError(
+                "this checkpoint was begun without option incrementalField: go on without it, or use a new "
+                "checkpointLocation"
+            )
         return cls(found["segment"], found["known"])

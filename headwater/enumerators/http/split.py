@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from headwater.core.errors import OffsetError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 
@@ -113,8 +114,17 @@ class PagePosition:
 
     @classmethod
     def from_json(cls, value: JsonValue) -> PagePosition:
-        """Return what `to_json` wrote."""
+        """Return what `to_json` wrote.
+
+        Raises:
+            OffsetError: it is a position of a list that is read in rounds.
+        """
         found = cast("dict[str, Any]", value)
+        if "page" not in found:
+            raise OffsetError(
+                "this checkpoint was begun with option incrementalField: go on with it, or use a new "
+                "checkpointLocation"
+            )
         return cls(
             int(found["page"]),
             int(found["row"]),

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import urllib3
 
 from headwater.connector.sources.http.configure import configure_http
 from headwater.core.source import Boundedness
 from headwater.testing import MicroBatchEngine
+from tests.readers.http.scripted import serve_as
 
 SAMPLE = Path(__file__).parent / "http_checkpoint"
 HOST = "api.example"
@@ -71,13 +69,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    connect = urllib3.util.connection.create_connection
-
-    def create_connection(address: tuple[str, int], *more: Any, **options: Any) -> socket.socket:
-        at = server.server_address if address[0] == HOST else address
-        return connect((str(at[0]), int(at[1])), *more, **options)
-
-    monkeypatch.setattr("urllib3.util.connection.create_connection", create_connection)
+    serve_as(monkeypatch, HOST, server)
     yield
     server.shutdown()
     server.server_close()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
+import urllib3
 
 from headwater.connector.sources.http.configure import configure_http
 from headwater.connector.sources.http.source import HttpSource
@@ -113,6 +117,17 @@ def scripted_server() -> Iterator[Scripted]:
     made.shutdown()
     made.server_close()
     thread.join()
+
+
+def serve_as(monkeypatch: pytest.MonkeyPatch, host: str, server: ThreadingHTTPServer) -> None:
+    """Lead every connection to a host to a server on this machine: stored checkpoints name the host."""
+    connect = urllib3.util.connection.create_connection
+
+    def create_connection(address: tuple[str, int], *more: Any, **options: Any) -> socket.socket:
+        at = server.server_address if address[0] == host else address
+        return connect((str(at[0]), int(at[1])), *more, **options)
+
+    monkeypatch.setattr("urllib3.util.connection.create_connection", create_connection)
 
 
 def source(url: str, **options: str) -> HttpSource:

@@ -59,13 +59,13 @@ class IncrementalHttpSource(HttpSource):
         Raises:
             OffsetError: that was something else.
         """
-        state = cast("dict[str, Any]", checkpoint.state if isinstance(checkpoint.state, dict) else {})
-        rules = state.get("incremental")
-        if rules != self._rules:
-            begun = f"with {dumps(rules)}" if rules else "without option incrementalField"
+        for position in list(checkpoint.positions.values())[:1]:
+            LogPosition.from_json(position)
+        state = cast("dict[str, Any]", checkpoint.state)
+        if state["incremental"] != self._rules:
             raise OffsetError(
-                f"this checkpoint was begun {begun}, and the options say {dumps(self._rules)} now: go back, "
-                "or use a new checkpointLocation"
+                f"this checkpoint was begun with {dumps(state['incremental'])}, and the options say "
+                f"{dumps(self._rules)} now: go back, or use a new checkpointLocation"
             )
         return IncrementalEnumerator(context, self.urls, self._rules, left_out=state["left_out"])
 

@@ -12,7 +12,6 @@ from headwater.core.clock import SystemClock
 from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
-from headwater.core.errors import OffsetError
 from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.core.source import Boundedness
@@ -86,11 +85,8 @@ class HttpSource(BarrierSource[HttpSplit, JsonValue]):
         Raises:
             OffsetError: the checkpoint is one of lists that are read in rounds.
         """
-        if isinstance(checkpoint.state, dict):
-            raise OffsetError(
-                "this checkpoint was begun with option incrementalField: go on with it, or use a new "
-                "checkpointLocation"
-            )
+        for position in list(checkpoint.positions.values())[:1]:
+            PagePosition.from_json(position)
         return HttpSplitEnumerator(context, self.urls, left_out=int(cast("int", checkpoint.state or 0)))
 
     def create_reader(self) -> BarrierSplitReader[HttpSplit, JsonValue]:
