@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.jsons import JsonValue
+from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit, PagePosition
 
 log = logging.getLogger(__name__)
@@ -15,10 +17,14 @@ log = logging.getLogger(__name__)
 class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
     """Asks the API nothing: lists that the user did not name are found by reading.
 
+    A server that asks one task to leave it alone for long is left alone by all: the reader reports it, and
+    the readers of the other lists there are told in the next epoch. After a restart the server says it again.
+
     Args:
         context: the coordinator.
         urls: of the first pages.
         left_out: how many pages or lists were left out so far.
+        clock: time.
     """
 
     def __init__(
@@ -27,9 +33,11 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
         urls: Sequence[str],
         *,
         left_out: int,
+        clock: Clock | None = None,
     ) -> None:
         self._context = context
         self._left_out = left_out
+        self._waits = OriginWaits(clock or SystemClock())
         self._splits = [HttpSplit(url) for url in urls]
 
     def start(self) -> None:
@@ -48,9 +56,17 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
         named = {split.path for split in self._splits}
         gone = [path for path, split in known.items() if split.is_root and path not in named]
         self._context.retire_splits(gone, "not named any more")
+        for path, split in known.items():
+            server = origin(split.url)
+            left_ms = self._waits.left_ms(server)
+            if left_ms > 0:
+                self._context.send_event_to_source_reader(path, OriginWaits.event(server, left_ms))
 
     def handle_source_event(self, event: JsonValue) -> None:
-        """Count a page or list that a reader left out; the event says which and why."""
+        """Take a server that asks to be left alone; count a page or list that a reader left out."""
+        if OriginWaits.is_event(event):
+            self._waits.take(event)
+            return
         self._left_out += 1
         log.warning("%d pages or lists were left out so far, now %s", self._left_out, event)
 

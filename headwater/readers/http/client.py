@@ -14,10 +14,11 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import make_headers
 
 from headwater.core.errors import SourceError, TransientSourceError
+from headwater.enumerators.http.origins import origin
 from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
 from headwater.readers.http.settings import HttpSettings
-from headwater.readers.http.urls import absolute, hidden, origin, with_parameters, without_parameters
+from headwater.readers.http.urls import absolute, hidden, with_parameters, without_parameters
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5

@@ -16,6 +16,7 @@ from headwater.core.errors import CorruptRecordError, TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.client import HttpClient, HttpResponse
 from headwater.readers.http.pace import Pace
@@ -23,7 +24,7 @@ from headwater.readers.http.pages import HttpPage
 from headwater.readers.http.paging import CircleGuard, NextPage, PageLink, next_page
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
-from headwater.readers.http.urls import origin, without_parameters
+from headwater.readers.http.urls import without_parameters
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         self._paused: dict[SplitPath, OpenT] = {}
         self._clock = clock
         self._client = HttpClient(settings)
+        self._waits = OriginWaits(clock)
         self._failing: dict[SplitPath, Retry] = {}
         self._woken = threading.Event()
         self._pace = pace
@@ -120,6 +122,11 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         for path in resumed:
             if path in self._paused:
                 self._open[path] = self._paused.pop(path)
+
+    def handle_source_event(self, event: JsonValue) -> None:
+        """Another task was asked to leave a server alone: so is this one."""
+        if OriginWaits.is_event(event):
+            self._waits.take(event)
 
     def fetch(self) -> EpochRecords:
         try:
@@ -179,12 +186,17 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             TransientSourceError: it is to be asked again.
         """
         asked = current.asked
+        server = origin(asked.url)
+        left_ms = 0 if current.is_second_reading else self._waits.left_ms(server)
+        if left_ms > 0:
+            return self._leave_alone(current, left_ms)
         answer = self._client.ask(asked.url, asked.cursor)
         action = action_of(answer, self._settings)
         if action == "retry":
             pause_ms = wait_ms(answer)
             if pause_ms is not None:
-                return self._leave_alone(current, pause_ms)
+                event = OriginWaits.event(server, pause_ms)
+                return self._leave_alone(current, pause_ms, () if current.is_second_reading else (event,))
             raise TransientSourceError(refusal(answer).message, source="http", split=answer.url)
         self._failing.pop(current.split.path, None)
         if action == "fail":
@@ -215,11 +227,11 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         log.warning("left out a page: %s", reason)
         return self._leave_out(current, reason)
 
-    def _leave_alone(self, current: OpenT, pause_ms: int) -> EpochRecords:
-        """Obey a server that asks to be left alone for so long."""
+    def _leave_alone(self, current: OpenT, pause_ms: int, events: tuple[JsonValue, ...] = ()) -> EpochRecords:
+        """Obey a server that asks to be left alone for so long. Other tasks hear of it if it is long."""
         if pause_ms > _MOST_WAIT_MS and self._settings.follows_growth and not current.is_second_reading:
             del self._open[current.split.path]
-            return EpochRecords(caught_up={current.split.path: pause_ms})
+            return EpochRecords(caught_up={current.split.path: pause_ms}, events=events)
         return EpochRecords(paused={current.split.path: pause_ms})
 
     def _following(self, current: OpenT, page: HttpPage, answer: HttpResponse) -> NextPage:

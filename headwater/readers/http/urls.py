@@ -7,22 +7,11 @@ from collections.abc import Collection
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
-_PORTS: Final = {"http": 80, "https": 443}
+from headwater.enumerators.http.origins import origin
+
 _LEGAL: Final = "!#$%&'()*+,/:;=?@[]~-._"
 """What stands in a URL as it is: everything else is written as per cent."""
 _MOST_CHARACTERS: Final = 16_384
-
-
-def origin(url: str) -> str:
-    """Return scheme, host and port of a URL: what credentials are given for.
-
-    Raises:
-        ValueError: it is no http:// or https:// URL with a host.
-    """
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError(f"{url[:200]!r} is no http:// or https:// URL")
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
 
 
 def absolute(base: str, link: str) -> str:

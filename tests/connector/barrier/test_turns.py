@@ -48,23 +48,23 @@ def many(path: str) -> Answer:
     return 200, [], json.dumps({"items": children if path == "/all" else [1]}).encode()
 
 
-def epochs(interval_ms: int, count: int, **options: str) -> Iterator[float]:
-    """Read so many epochs, each with one task; yield how long each took, in seconds."""
+def epochs(interval_ms: int, count: int, tasks: int = 1, **options: str) -> Iterator[float]:
+    """Read so many epochs, task after task; yield how long each took, in seconds."""
     configured = configure_http({"stateLocation": "/unused", **options}, Boundedness.CONTINUOUS_UNBOUNDED)
     source = configured.source
     assert isinstance(source, BarrierSource)
     store = MemoryStateStore()
     settings = replace(
-        configured.epochs, store=store, barrier=Barrier(duration_ms=interval_ms), parallelism=1
+        configured.epochs, store=store, barrier=Barrier(duration_ms=interval_ms), parallelism=tasks
     )
     coordinator = BarrierCoordinator(source, settings, Backoff(deadline_ms=1_000))
     start = coordinator.initial_offset()
     for _ in range(count):
         end = coordinator.plan_next(start, limited=True)
-        [task] = coordinator.tasks(start, end)
         began = time.monotonic()
-        for _ in read_epoch(source, task, store, open_epoch_reader):
-            pass
+        for task in coordinator.tasks(start, end):
+            for _ in read_epoch(source, task, store, open_epoch_reader):
+                pass
         yield time.monotonic() - began
         start = end
     coordinator.close()
@@ -102,5 +102,21 @@ def test_epochs_with_many_lists_last_no_longer_than_twice_the_interval(
     server: Scripted, connections: str
 ) -> None:
     server.answer = many
-    options = {"url": f"{server.origin}/all", "childrenField": "more", "connections": connections}
-    assert max(epochs(1_000, 5, **options)) < 2
+    all_lists = f"{server.origin}/all"
+    assert max(epochs(1_000, 5, url=all_lists, childrenField="more", connections=connections)) < 2
+
+
+def test_a_server_that_asks_one_task_to_leave_it_alone_is_left_alone_by_the_others(server: Scripted) -> None:
+    def limited(path: str) -> Answer:
+        return (429, [("Retry-After", "60")], b"") if path == "/a" else feed(path)
+
+    server.answer = limited
+    asked = []
+    urls = f"{server.origin}/a, {server.origin}/b"
+    for _ in epochs(3 * PAGE_MS, 2, url=urls, tasks=2):
+        asked.append([path for path, _ in server.asked])
+        server.asked.clear()
+    first, second = asked
+    assert first.count("/a") == 1
+    assert any(path.startswith("/b") for path in first)
+    assert second == []

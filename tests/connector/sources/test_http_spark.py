@@ -16,6 +16,7 @@ from pyspark.sql.functions import col
 from examples.http_server import Api, serving
 from tests.exactly_once.pipeline import logged_ids
 from tests.exactly_once.waiting import until
+from tests.readers.http.scripted import Answer, scripted_server
 
 Sink = Callable[[DataFrame, int], None]
 TIMEOUT_S = 60
@@ -241,3 +242,42 @@ def test_items_become_typed_columns_in_a_batch_and_in_a_stream(job: Job) -> None
     other = job.frame(**{**typed, "valueSchema": "id string"}, columns="item.*")
     with pytest.raises(StreamingQueryException, match="was written with the schema"):
         job.run(other)
+
+
+def test_a_server_that_asks_one_task_to_leave_it_alone_is_left_alone_by_the_others(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def answer(path: str) -> Answer:
+        if path == "/a":
+            return 429, [("Retry-After", "3600")], b""
+        number = int(path.rpartition("=")[2]) if "=" in path else 0
+        return 200, [], json.dumps({"items": [number], "next": f"/b?page={number + 1}"}).encode()
+
+    epochs: list[tuple[int, int]] = []
+
+    def sink(frame: DataFrame, batch_id: int) -> None:
+        rows = frame.count()
+        asked = sum(path.startswith("/b") for path, _ in server.asked)
+        epochs.append((rows, asked))
+
+    with scripted_server() as server:
+        server.answer = answer
+        options = {
+            "source": "http",
+            "url": f"{server.origin}/a, {server.origin}/b",
+            "stateLocation": f"{tmp_path}/state",
+            "barrierRows": "3",
+            "parallelism": "2",
+        }
+        stream = spark.readStream.format("headwater").options(**options).load()
+        writer = stream.writeStream.option("checkpointLocation", f"{tmp_path}/checkpoint")
+        query = writer.foreachBatch(sink).start()
+        try:
+            until(lambda: len(epochs) == 2 or not query.isActive, "two epochs")
+            assert query.exception() is None
+        finally:
+            query.stop()
+        (rows, asked), second = epochs
+        assert rows >= 3
+        assert second == (0, asked)
+        assert [path for path, _ in server.asked].count("/a") == 1

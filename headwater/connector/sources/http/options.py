@@ -31,8 +31,8 @@ from headwater.connector.sources.http.paging_options import (
 )
 from headwater.connector.tls_options import TLS_OPTIONS, tls_settings
 from headwater.core.source import Boundedness
+from headwater.enumerators.http.origins import origin
 from headwater.readers.http.settings import BadPages, HttpSettings, StatusAction
-from headwater.readers.http.urls import origin
 
 ITEM: Final = "item"
 """The column that a format decodes."""

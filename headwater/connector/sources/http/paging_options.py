@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from headwater.connector.options import Option, ParsedOptions, json_object, names, one_of, text
 from headwater.core.errors import OptionError
 from headwater.core.secrets import is_elsewhere
+from headwater.enumerators.http.origins import origin
 from headwater.readers.http.settings import Method, Paging, PagingSettings
-from headwater.readers.http.urls import origin, with_parameters
+from headwater.readers.http.urls import with_parameters
 
 
 def urls(raw: str) -> tuple[str, ...]:
