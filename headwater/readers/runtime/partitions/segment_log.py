@@ -63,8 +63,14 @@ class SegmentLog:
     completes (`headwater/connector/barrier/coordinator.py`).
 
     Every record of the log is put under the next number, if that is absent. So a new attempt that begins with
-    `take_over` fences the old one: the old one's next record finds its number taken, or, if that was released
-    meanwhile, later numbers behind it. What the old attempt appended before stays part of the log.
+    `take_over` fences the old one: the old one's next record finds its number taken. What the old attempt
+    appended before stays part of the log.
+
+    Only where that number was released again is the old attempt not refused, and what it writes there nobody
+    reads. `check` tells it. A writer that would do harm by going on, because it acknowledges what it has
+    appended, calls that after each new connection to the outside, by which older ones lose the right to
+    acknowledge: between two checks its number cannot be taken, read and released without ending its
+    connection.
 
     One thread writes. A view is independent of the writer, and of other views.
 
@@ -132,24 +138,38 @@ class SegmentLog:
             if released < mark:
                 self._store.delete(self._name(released))
 
+    def check(self) -> None:
+        """Return if this attempt is the writer still.
+
+        Raises:
+            FencedError: another attempt took over.
+            ContractError: this one never did.
+        """
+        if self._next is None:
+            raise ContractError(f"segment log {self._folder} is written only after take_over")
+        if self._is_fenced or self.end() != self._next:
+            self._is_fenced = True
+            raise self._fenced()
+
+    def begin(self) -> int:
+        """Return the number of the first record that is kept; 0 if there is none."""
+        return min(_numbers(self._store, self._folder), default=0)
+
+    def _fenced(self) -> FencedError:
+        return FencedError(
+            f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {self._next}"
+        )
+
     def _put(self, record: _Record) -> int:
         if self._next is None:
             raise ContractError(f"segment log {self._folder} is written only after take_over")
         number = self._next
         data = record.encode()
+        # One write and no look at the log: the log of a long epoch is long, and object stores answer late.
         won = not self._is_fenced and self._store.put_if_absent(self._name(number), data) == data
-        # A free number is not enough: another attempt may have taken over, gone on, and released this number
-        # again. Then there are records behind it.
-        if not won or self.end() != number + 1:
+        if not won:
             self._is_fenced = True
-            if won and self._store.get(self._name(number - 1)) is None:
-                # The records around this one had been released, so nothing reads it: take it back. Otherwise
-                # it stays, since the attempt that took over right behind it may have read it.
-                self._store.delete(self._name(number))
-            raise FencedError(
-                f"segment log {self._folder}: another attempt than {self._attempt} took over at segment "
-                f"{number}"
-            )
+            raise self._fenced()
         self._next = number + 1
         return number
 

@@ -1,0 +1,160 @@
+"""Takes messages out of a queue into a segment log: durable first, acknowledged then."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Final, cast
+
+from headwater.core.split import Split
+from headwater.readers.runtime.partitions.segment_log import SegmentLog
+from headwater.readers.runtime.staging.recent_keys import KeyWindows, RecentKeys
+from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
+from headwater.readers.runtime.staging.staging import KEY_COLUMN, Staging, segment
+
+_LOOK_BACK: Final = 64
+"""How many segments before the end are read first for their keys; each further step reads twice as many."""
+
+
+class Stager:
+    """The writer of one split's log. Belongs to one thread, but for `wake_up`.
+
+    Life: `take_over` once -> any number of connections, each `connect`, `step` again and again, `disconnect`.
+
+    That no message is lost or staged twice holds in this order of steps:
+
+    1. The log is taken over before the connection is made. From then on an older writer's segments find their
+       number taken.
+    2. The connection takes the queue away from an older one (`StagedClient.open`): what an older writer
+       acknowledges now counts for nothing.
+    3. Then the log is looked at once more. Where another writer has taken over meanwhile, this one ends
+       before it has staged or acknowledged anything over this connection. Where none has, each later one
+       connects after this one, and takes the queue away from it.
+
+    So a segment needs one write, and no look at the log: a writer whose number was taken and released again
+    in the meantime has lost its connection long since.
+
+    Args:
+        staging: where, and how much at a time.
+        split: the queue.
+        client: makes a connection that is not open yet.
+    """
+
+    def __init__(self, staging: Staging, split: Split, client: Any) -> None:
+        self._staging = staging
+        self._split = split
+        self._make_client = client
+        self._client: StagedClient[Any] | None = None
+        self._log: SegmentLog = staging.log(split.path, secrets.token_hex(8))
+        self._windows = KeyWindows(staging.store, staging.keys_folder(split.path))
+        self._known = RecentKeys(staging.remembered_keys)
+        self._kept_window = 0
+        self.end = 0
+
+    def take_over(self) -> None:
+        """Become the log's writer, and learn the keys of its last messages.
+
+        Raises:
+            StateLocationError: the store cannot be reached.
+        """
+        self.end = self._log.take_over()
+        if self._staging.remembered_keys:
+            self._known.add(self._last_keys())
+
+    def check(self) -> None:
+        """Return if no other writer has taken over.
+
+        Raises:
+            FencedError: another one has.
+        """
+        self._log.check()
+
+    def connect(self) -> None:
+        """Open a connection.
+
+        Raises:
+            FencedError: another writer has taken over.
+            SourceError: the outside refuses.
+        """
+        # A window that is kept while nobody is connected has all keys: nothing comes meanwhile.
+        self.keep_window()
+        self._client = self._make_client()
+        self._client.open(self._split)
+        self.check()
+
+    def disconnect(self) -> None:
+        """Close the connection, if there is one. What was not acknowledged comes again."""
+        client = self._client
+        self._client = None
+        if client is not None:
+            client.close()
+
+    def wake_up(self) -> None:
+        """Make a blocked `step` return soon. Any thread may call this."""
+        client = self._client
+        if client is not None:
+            client.wake_up()
+
+    def step(self) -> bool:
+        """Stage what the queue delivers next; return whether it delivered anything.
+
+        Raises:
+            FencedError: another writer has taken over.
+            TransientSourceError: the connection is lost.
+        """
+        assert self._client is not None
+        delivery = self._client.poll(self._staging.idle_ms, self._staging.segment_rows)
+        if delivery is None:
+            return False
+        self._stage(self._client, delivery)
+        return True
+
+    def keep_window(self) -> None:
+        """Store the keys of the last messages, unless they are stored.
+
+        Called once an epoch: the segments whose keys are not in a stored window are then not released yet.
+        """
+        if self._staging.remembered_keys and self._kept_window < self.end:
+            self._windows.keep(self.end, self._known.in_order())
+            self._kept_window = self.end
+
+    def _stage(self, client: StagedClient[Any], delivery: Delivery[Any]) -> None:
+        """Make what is new of a delivery durable, then acknowledge all of it."""
+        fresh = self._known.first_deliveries(delivery.keys)
+        if fresh:
+            rows = delivery.rows
+            keys = list(delivery.keys)
+            if len(fresh) < len(keys):
+                rows = rows.take(fresh)
+                keys = [keys[at] for at in fresh]
+            # In this order: what is acknowledged is durable, and what is known is durable.
+            self.end = self._log.append([segment(rows, keys)]) + 1
+            self._known.add(keys)
+        client.acknowledge(delivery.tokens)
+
+    def _last_keys(self) -> list[bytes | None]:
+        """Return the keys of as many messages before the end as are remembered or more, or of all there are.
+
+        Among them are all messages that are staged and of whose acknowledgement the outside does not know.
+        """
+        first, window = self._windows.last()
+        self._kept_window = first
+        begin = self._log.begin()
+        if first:
+            return [*window, *self._keys_between(max(first, begin), self.end)]
+        # A log of the time before windows were kept, or a new one.
+        keys: list[bytes | None] = []
+        end = self.end
+        step = _LOOK_BACK
+        while end > begin and len(keys) < self._staging.remembered_keys:
+            first = max(begin, end - step)
+            keys = self._keys_between(first, end) + keys
+            end = first
+            step *= 2
+        return keys
+
+    def _keys_between(self, first: int, stop: int) -> list[bytes | None]:
+        return [
+            key
+            for batch in self._log.view(first, stop).batches()
+            for key in cast("list[bytes | None]", batch.column(KEY_COLUMN).to_pylist())
+        ]
