@@ -31,7 +31,7 @@ from headwater.core.imports import importing
 from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
-from headwater.core.split import SplitPath
+from headwater.core.split import Split, SplitPath
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.enumerators.mqtt.enumerator import MqttSessionSplit, MqttSplitEnumerator
 from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
@@ -39,7 +39,8 @@ from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headwater.readers.runtime.staging.staged_split_reader import Staging
+    from headwater.readers.runtime.staging.receiver_link import ReceiverLink
+    from headwater.readers.runtime.staging.staging import Staging
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _PAYLOAD: Final = "payload"
@@ -118,6 +119,22 @@ _MAX_IN_FLIGHT: Final = Option(
     5_000,
     "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
 )
+_RETRY_DEADLINE: Final = Option(
+    "retryDeadline",
+    duration_ms,
+    120_000,
+    "For how long a broker that is away is asked again, before the query fails.",
+    shown_default="`2m`",
+)
+_RECEIVER_IDLE_TIMEOUT: Final = Option(
+    "receiverIdleTimeout",
+    duration_ms,
+    600_000,
+    "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
+    "interval and than a restart of the query.",
+    only=_STREAM,
+    shown_default="`10m`",
+)
 
 MQTT_OPTIONS: Final = OptionTable(
     [
@@ -130,6 +147,8 @@ MQTT_OPTIONS: Final = OptionTable(
         _PASSWORD,
         *TLS_OPTIONS,
         _IDLE_TIMEOUT,
+        _RETRY_DEADLINE,
+        _RECEIVER_IDLE_TIMEOUT,
         _MAX_IN_FLIGHT,
         *row_format_options(_PAYLOAD),
         *BARRIER_OPTIONS,
@@ -149,6 +168,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         idle_ms: a session that brings nothing for so long is caught up.
         mode: a batch or a stream.
         decoding: of the payloads; None: they are bytes.
+        backoff: for how long a broker that is away is asked again.
+        receiver_idle_ms: a receiver that no task has asked for so long ends.
         folder: of the query, in the state location.
     """
 
@@ -160,6 +181,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     idle_ms: int
     mode: Boundedness
     decoding: Decoding | None
+    backoff: Backoff
+    receiver_idle_ms: int
     folder: str = ""
 
     @property
@@ -200,10 +223,21 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
 
     def create_reader(self) -> BarrierSplitReader[MqttSessionSplit, int]:
         with importing("the mqtt source", extra="mqtt"):
-            from headwater.readers.mqtt.client import MqttClient
+            from headwater.readers.mqtt.client import MqttClients
+        from headwater.readers.runtime.staging.receiver import ReceiverTask
+        from headwater.readers.runtime.staging.receiver_link import HostReceiverLink, OwnReceiverLink
         from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
 
-        return StagedSplitReader(self.staging(self.folder), lambda: MqttClient(self.settings))
+        staging = self.staging(self.folder)
+
+        def link(split: Split) -> ReceiverLink:
+            client = MqttClients(self.settings)
+            queue = f"mqtt://{self.settings.host}:{self.settings.port}/{split.split_id}"
+            task = ReceiverTask(queue, staging, split, client, self.backoff, self.receiver_idle_ms)
+            # What a batch read receives lies in the task's memory, and nobody reads it later.
+            return OwnReceiverLink(task) if self.store is None else HostReceiverLink(task)
+
+        return StagedSplitReader(staging, link)
 
     def create_emitter(self) -> RecordEmitter[EpochRecord, MqttSessionSplit, int]:
         if self.decoding is None:
@@ -226,21 +260,20 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return replace(self, folder=folder)
 
     def release_before(self, folder: str, positions: Mapping[SplitPath, int]) -> None:
-        from headwater.readers.runtime.staging.staged_split_reader import segment_log
-
         for path, position in positions.items():
-            segment_log(self.staging(folder), path, "driver").release_before(position)
+            self.staging(folder).log(path, "driver").release_before(position)
 
     def staging(self, folder: str) -> Staging:
         """Return where and how a query's messages are staged."""
-        from headwater.readers.runtime.staging.staged_split_reader import Staging
+        from headwater.readers.runtime.staging.staging import Staging
 
+        remembered = max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight)
         return Staging(
             self.store or MemoryStateStore(),
             folder,
             self.idle_ms,
             self.settings.in_flight,
-            max(_LEAST_REMEMBERED, _REMEMBERED_WINDOWS * self.settings.in_flight),
+            remembered if self.settings.key is not None else 0,
         )
 
 
@@ -262,6 +295,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         topics = tuple(f"$share/{client_id}/{topic}" for topic in topics)
     epochs = epoch_settings(parsed, boundedness, source="mqtt")
     tls = tls_settings(parsed, encrypted=broker.tls, hint="mqtts://")
+    backoff = Backoff(deadline_ms=parsed[_RETRY_DEADLINE])
     source = MqttSource(
         client_ids=client_ids,
         settings=MqttSettings(
@@ -279,8 +313,10 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
         idle_ms=parsed[_IDLE_TIMEOUT],
         mode=boundedness or Boundedness.BOUNDED,
         decoding=row_decoding(parsed, _PAYLOAD),
+        backoff=backoff,
+        receiver_idle_ms=parsed[_RECEIVER_IDLE_TIMEOUT],
     )
-    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=Backoff(deadline_ms=120_000))
+    return ConfiguredBarrierSource(source=source, epochs=epochs, backoff=backoff)
 
 
 def _client_id(parsed: ParsedOptions, boundedness: Boundedness | None) -> str:

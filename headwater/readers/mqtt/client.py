@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,7 +27,12 @@ from headwater.readers.mqtt.settings import MQTT_SCHEMA, MqttSettings
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 
 _NEVER_EXPIRES: Final = 0xFFFFFFFF
-_LINGER_MS: Final = 20
+_LINGER_STEP_S: Final = 0.005
+"""Messages that come together are one segment: as long as in each such step one more comes ..."""
+_LINGER_STEPS: Final = 20
+"""... and no longer than so many. Where the broker sends few at a time, waiting for more would slow it down."""
+_NO_TOPIC: Final = "headwater/nothing"
+_TIME: Final = pa.timestamp("us", tz="UTC")
 _ANSWER_S: Final = 30
 _GOODBYE_S: Final = 5
 _AUTHENTICATION: Final = frozenset({134, 140})
@@ -48,6 +53,20 @@ class _EncryptedSocket(ssl.SSLSocket):
             raise
 
 
+@dataclass(frozen=True)
+class MqttClients:
+    """Makes the connections of one query.
+
+    Attributes:
+        settings: of the connections.
+    """
+
+    settings: MqttSettings
+
+    def __call__(self) -> MqttClient:
+        return MqttClient(self.settings)
+
+
 class MqttClient(StagedClient[Token]):
     """One connection to a broker.
 
@@ -65,8 +84,9 @@ class MqttClient(StagedClient[Token]):
         self._has_acknowledged = False
         # Guards the fields below: callbacks write them, and the fetcher waits for changes.
         self._changed = threading.Condition()
-        self._messages: deque[tuple[MQTTMessage, datetime]] = deque()
+        self._messages: deque[MQTTMessage] = deque()
         self._is_subscribed = False
+        self._is_heard = False
         self._refused: ReasonCode | None = None
         self._lost: ReasonCode | None = None
         self._is_woken = False
@@ -80,6 +100,7 @@ class MqttClient(StagedClient[Token]):
         client.on_disconnect = self._on_disconnect
         client.on_message = self._on_message
         client.on_subscribe = self._on_subscribe
+        client.on_unsubscribe = self._on_unsubscribe
         if settings.username is not None:
             password = settings.password
             client.username_pw_set(
@@ -113,7 +134,6 @@ class MqttClient(StagedClient[Token]):
             self._changed.wait_for(
                 lambda: self._messages or self._lost is not None or self._is_woken, timeout_ms / 1000
             )
-            is_woken = self._is_woken
             self._is_woken = False
             # Messages first: those that came before the connection was lost are still good.
             if not self._messages:
@@ -122,13 +142,19 @@ class MqttClient(StagedClient[Token]):
                         f"the connection to the MQTT broker is lost: {self._lost}", source="mqtt"
                     )
                 return None
-            if not is_woken:
-                # A moment longer, so that messages that come together are one record batch.
-                self._changed.wait_for(
-                    lambda: len(self._messages) >= most or self._is_woken, _LINGER_MS / 1000
-                )
-            taken = [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
+        self._linger(most)
+        # Without the lock: callbacks only append, and this thread alone takes.
+        taken = [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
         return _delivery(taken, self._settings.key)
+
+    def _linger(self, most: int) -> None:
+        """Wait as long as more messages come, without being told of each."""
+        there = 0
+        for _ in range(_LINGER_STEPS):
+            if there == len(self._messages) or len(self._messages) >= most:
+                return
+            there = len(self._messages)
+            time.sleep(_LINGER_STEP_S)
 
     def acknowledge(self, tokens: Sequence[Token]) -> None:
         assert self._client is not None
@@ -158,14 +184,12 @@ class MqttClient(StagedClient[Token]):
         """Wait until the broker has read all acknowledgements.
 
         A socket that is closed while messages still arrive may throw away what was sent last. The broker
-        answers in order: when it answers a subscription that changes nothing, it has read what came before.
+        answers in order: when it answers the end of a subscription that never was, it has read what came
+        before.
         """
-        # Before the request: its answer comes on another thread.
+        client.unsubscribe(_NO_TOPIC)
         with self._changed:
-            self._is_subscribed = False
-        self._subscribe(client)
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_subscribed or self._lost is not None, _GOODBYE_S)
+            self._changed.wait_for(lambda: self._is_heard or self._lost is not None, _GOODBYE_S)
 
     def _subscribe(self, client: Client) -> None:
         """Subscribe to all topics.
@@ -227,6 +251,18 @@ class MqttClient(StagedClient[Token]):
             self._is_subscribed = not failed
             self._changed.notify_all()
 
+    def _on_unsubscribe(
+        self,
+        client: Client,
+        userdata: Any,
+        packet_id: int,
+        reasons: list[ReasonCode],
+        properties: Properties | None,
+    ) -> None:
+        with self._changed:
+            self._is_heard = True
+            self._changed.notify_all()
+
     def _on_disconnect(
         self,
         client: Client,
@@ -236,16 +272,20 @@ class MqttClient(StagedClient[Token]):
         properties: Properties | None,
     ) -> None:
         with self._changed:
-            self._lost = reason
+            # The first word counts: the broker says why, and then the connection is closed.
+            if self._lost is None:
+                self._lost = reason
             self._changed.notify_all()
         # So that paho does not connect anew by itself: another attempt may have the session now. This one
         # ends with an error, and the next one takes the session over.
         client.disconnect()
 
     def _on_message(self, client: Client, userdata: Any, message: MQTTMessage) -> None:
-        with self._changed:
-            self._messages.append((message, datetime.fromtimestamp(time.time(), UTC)))
-            self._changed.notify_all()
+        # The lock is taken, and the fetcher told, only when it may be waiting: with the first message.
+        self._messages.append(message)
+        if len(self._messages) == 1:
+            with self._changed:
+                self._changed.notify_all()
 
     def _note_refusal(self, reason: ReasonCode) -> None:
         with self._changed:
@@ -253,34 +293,33 @@ class MqttClient(StagedClient[Token]):
             self._changed.notify_all()
 
 
-def _delivery(taken: list[tuple[MQTTMessage, datetime]], key: tuple[str, str] | None) -> Delivery[Token]:
-    messages = [message for message, _ in taken]
-    rows = pa.RecordBatch.from_pydict(
-        {
-            "topic": [message.topic for message in messages],
-            "payload": [bytes(message.payload) for message in messages],
-            "qos": [message.qos for message in messages],
-            "retained": [message.retain for message in messages],
-            "received": [received for _, received in taken],
-        },
+def _delivery(taken: list[MQTTMessage], key: tuple[str, str] | None) -> Delivery[Token]:
+    # paho notes when a message came on the clock of `time.monotonic`.
+    since_1970 = time.time() - time.monotonic()
+    rows = pa.RecordBatch.from_arrays(
+        [
+            pa.array([message.topic for message in taken], pa.string()),
+            pa.array([message.payload for message in taken], pa.binary()),
+            pa.array([message.qos for message in taken], pa.int32()),
+            pa.array([message.retain for message in taken], pa.bool_()),
+            pa.array([int((message.timestamp + since_1970) * 1e6) for message in taken], _TIME),
+        ],
         schema=MQTT_SCHEMA,
     )
     return Delivery(
         rows,
-        [_key_of(message, key) for message in messages],
-        [(message.mid, message.qos) for message in messages],
+        [None] * len(taken) if key is None else [_key_of(message, *key) for message in taken],
+        [(message.mid, message.qos) for message in taken],
     )
 
 
-def _key_of(message: MQTTMessage, where: tuple[str, str] | None) -> bytes | None:
+def _key_of(message: MQTTMessage, kind: str, name: str) -> bytes | None:
     """Return the key of a message; None if it has none: a second delivery of it is not noticed."""
-    if where is None:
-        return None
-    kind, name = where
     if kind == "property":
         pairs = getattr(message.properties, "UserProperty", [])
         return next((value.encode() for found, value in pairs if found == name), None)
-    with contextlib.suppress(ValueError):
+    # A payload that is no JSON, or is nested too deep to be read, has no key.
+    with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(message.payload)
         for step in name.split("."):
             value = value.get(step) if isinstance(value, dict) else None

@@ -41,10 +41,13 @@ def source(broker: LocalMqtt, request: pytest.FixtureRequest, tmp_path: Any) -> 
         "clientid": name,
         "messagekey": "payload:id",
         "idletimeout": "1s",  # a busy broker may pause between two messages
+        "receiveridletimeout": "3s",
     }
     made = configure_mqtt({**given, "statelocation": str(tmp_path)}, Boundedness.CONTINUOUS_UNBOUNDED).source
     assert isinstance(made, MqttSource)
-    assert read(made)[0] == []
+    connection = MqttClient(made.settings)
+    connection.open(MqttSessionSplit(name))
+    connection.close()
     return made.for_query("q")
 
 
@@ -140,7 +143,7 @@ def test_a_retained_message_comes_once_however_often_we_connect(
     assert read(source, position)[0] == []
 
 
-def test_a_connection_with_the_same_id_takes_over(broker: LocalMqtt, source: MqttSource) -> None:
+def test_a_connection_with_the_same_id_takes_over(source: MqttSource) -> None:
     first = MqttClient(source.settings)
     second = MqttClient(source.settings)
     first.open(MqttSessionSplit(source.client_ids[0]))

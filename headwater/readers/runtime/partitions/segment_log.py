@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -17,6 +20,7 @@ from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 
 _TAKEN_OVER = "taken-over"
 _ROWS = "rows"
+_READERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +78,19 @@ class SegmentLog:
 
     One thread writes. A view is independent of the writer, and of other views.
 
+    Attributes:
+        attempt: who writes; unique among all attempts.
+
     Args:
         store: where.
         folder: of this log.
-        attempt: who writes; unique among all attempts.
+        attempt: see above.
     """
 
     def __init__(self, store: StateStore, folder: str, attempt: str) -> None:
         self._store = store
         self._folder = folder
-        self._attempt = attempt
+        self.attempt = attempt
         self._next: int | None = None
         self._is_fenced = False
 
@@ -97,7 +104,7 @@ class SegmentLog:
             StateLocationError: the store cannot be reached.
         """
         number = self.end()
-        record = _Record(_TAKEN_OVER, self._attempt).encode()
+        record = _Record(_TAKEN_OVER, self.attempt).encode()
         # The old attempt may append between the look at the end and the put: then the number is taken.
         while self._store.put_if_absent(self._name(number), record) != record:
             number += 1
@@ -111,7 +118,7 @@ class SegmentLog:
             FencedError: another attempt took over.
             StateLocationError: the store cannot be reached.
         """
-        return self._put(_Record(_ROWS, self._attempt, write_batches(batches)))
+        return self._put(_Record(_ROWS, self.attempt, write_batches(batches)))
 
     def end(self) -> int:
         """Return the number behind the last record."""
@@ -157,7 +164,7 @@ class SegmentLog:
 
     def _fenced(self) -> FencedError:
         return FencedError(
-            f"segment log {self._folder}: another attempt than {self._attempt} took over at segment {self._next}"
+            f"segment log {self._folder}: another attempt than {self.attempt} took over at segment {self._next}"
         )
 
     def _put(self, record: _Record) -> int:
@@ -190,7 +197,7 @@ class SegmentLogView:
         self._stop = stop
         self.position = first
 
-    def segments(self) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    def segments(self) -> Generator[tuple[int, list[pa.RecordBatch]], None, None]:
         """Yield the segments that are there now, each with its number.
 
         May be called again later for what came meanwhile.
@@ -198,21 +205,35 @@ class SegmentLogView:
         Raises:
             StateLocationError: a segment is not what was written, or one in between is missing.
         """
+        with closing(self._read_ahead(self._to_read())) as found:
+            for number, data in found:
+                if data is None:
+                    raise self._gone()
+                record = _Record.decode(data, _name(self._folder, number))
+                self.position = number + 1
+                if record.kind == _ROWS:
+                    yield number, read_batches(record.body)
+
+    def _to_read(self) -> Iterable[int]:
+        """Return the numbers of the segments; where all are known to be there, without a look at the log."""
+        if self._stop is not None:
+            return range(self.position, self._stop)
         numbers = _numbers(self._store, self._folder)
         if numbers and 0 < self.position < numbers[0]:
             raise self._gone()
-        for number in numbers:
-            if number < self.position or (self._stop is not None and number >= self._stop):
-                continue
-            data = self._store.get(_name(self._folder, number))
-            if data is None:
-                raise self._gone()
-            record = _Record.decode(data, _name(self._folder, number))
-            self.position = number + 1
-            if record.kind == _ROWS:
-                yield number, read_batches(record.body)
-        if self._stop is not None and self.position < self._stop:
-            raise self._gone()
+        return [number for number in numbers if number >= self.position]
+
+    def _read_ahead(self, numbers: Iterable[int]) -> Generator[tuple[int, bytes | None], None, None]:
+        """Yield the records of numbers, in order. Several are asked for at once: object stores answer late."""
+        ahead: deque[tuple[int, Future[bytes | None]]] = deque()
+        with ThreadPoolExecutor(_READERS, "headwater-segments") as pool:
+            for number in numbers:
+                ahead.append((number, pool.submit(self._store.get, _name(self._folder, number))))
+                if len(ahead) == _READERS:
+                    first, data = ahead.popleft()
+                    yield first, data.result()
+            for first, data in ahead:
+                yield first, data.result()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of `segments`."""

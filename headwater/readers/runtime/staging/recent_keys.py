@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -82,7 +82,7 @@ class KeyWindows:
 
     def keep(self, number: int, keys: Sequence[bytes]) -> None:
         """Write the window before a segment; durable when this returns. Earlier ones are deleted."""
-        batch: pa.RecordBatch = pa.RecordBatch.from_arrays(cast("list[Any]", [pa.array(keys, pa.binary())]), ["key"])
+        batch = pa.RecordBatch.from_arrays([pa.array(keys, pa.binary())], ["key"])
         self._store.put_if_absent(f"{self._folder}/{number:012d}", write_batches([batch]))
         for name in self._store.list(self._folder)[:-_KEPT_WINDOWS]:
             self._store.delete(f"{self._folder}/{name}")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
+from collections.abc import Callable
 from typing import Any, Final, cast
 
+import pyarrow as pa
+
+from headwater.core.errors import SourceError
 from headwater.core.split import Split
 from headwater.readers.runtime.partitions.segment_log import SegmentLog
 from headwater.readers.runtime.staging.recent_keys import KeyWindows, RecentKeys
@@ -18,7 +23,8 @@ _LOOK_BACK: Final = 64
 class Stager:
     """The writer of one split's log. Belongs to one thread, but for `wake_up`.
 
-    Life: `take_over` once -> any number of connections, each `connect`, `step` again and again, `disconnect`.
+    Life: `take_over` once -> any number of connections, each `connect`, `poll` and `stage` in turns,
+    `disconnect`.
 
     That no message is lost or staged twice holds in this order of steps:
 
@@ -33,14 +39,22 @@ class Stager:
     So a segment needs one write, and no look at the log: a writer whose number was taken and released again
     in the meantime has lost its connection long since.
 
+    A queue belongs to one query. The state location says to which: the last one that took it over. A receiver
+    of another query, which may stay for a while on some other host, ends when it sees that.
+
     Args:
         staging: where, and how much at a time.
-        split: the queue.
+        queue: names the queue, whichever query reads it.
+        split: the queue, in this query.
         client: makes a connection that is not open yet.
     """
 
-    def __init__(self, staging: Staging, split: Split, client: Any) -> None:
+    def __init__(
+        self, staging: Staging, queue: str, split: Split, client: Callable[[], StagedClient[Any]]
+    ) -> None:
         self._staging = staging
+        self._queue = queue
+        self._owner = f"receivers/{hashlib.sha256(queue.encode()).hexdigest()[:24]}"
         self._split = split
         self._make_client = client
         self._client: StagedClient[Any] | None = None
@@ -56,6 +70,7 @@ class Stager:
         Raises:
             StateLocationError: the store cannot be reached.
         """
+        self._staging.store.put(self._owner, self._staging.folder.encode())
         self.end = self._log.take_over()
         if self._staging.remembered_keys:
             self._known.add(self._last_keys())
@@ -64,16 +79,22 @@ class Stager:
         """Return if no other writer has taken over.
 
         Raises:
-            FencedError: another one has.
+            FencedError: another one of this query has.
+            SourceError: one of another query has.
         """
         self._log.check()
+        if self._staging.store.get(self._owner) != self._staging.folder.encode():
+            raise SourceError(
+                f"another query has begun to read {self._queue}: give each query a queue of its own",
+                split=self._split.split_id,
+            )
 
     def connect(self) -> None:
         """Open a connection.
 
         Raises:
-            FencedError: another writer has taken over.
-            SourceError: the outside refuses.
+            FencedError: another writer of this query has taken over.
+            SourceError: one of another query has; or the outside refuses.
         """
         # A window that is kept while nobody is connected has all keys: nothing comes meanwhile.
         self.keep_window()
@@ -89,24 +110,38 @@ class Stager:
             client.close()
 
     def wake_up(self) -> None:
-        """Make a blocked `step` return soon. Any thread may call this."""
+        """Make a blocked `poll` return soon. Any thread may call this."""
         client = self._client
         if client is not None:
             client.wake_up()
 
-    def step(self) -> bool:
-        """Stage what the queue delivers next; return whether it delivered anything.
+    def poll(self) -> Delivery[Any] | None:
+        """Return what the queue delivers next; None if nothing came in time, or after `wake_up`.
 
         Raises:
-            FencedError: another writer has taken over.
             TransientSourceError: the connection is lost.
         """
         assert self._client is not None
-        delivery = self._client.poll(self._staging.idle_ms, self._staging.segment_rows)
-        if delivery is None:
-            return False
-        self._stage(self._client, delivery)
-        return True
+        return self._client.poll(self._staging.idle_ms, self._staging.segment_rows)
+
+    def stage(self, delivery: Delivery[Any]) -> None:
+        """Make what is new of a delivery durable, then acknowledge all of it.
+
+        Raises:
+            FencedError: another writer has taken over.
+        """
+        assert self._client is not None
+        fresh = self._known.first_deliveries(delivery.keys)
+        if fresh:
+            rows = delivery.rows
+            keys = list(delivery.keys)
+            if len(fresh) < len(keys):
+                rows = rows.take(pa.array(fresh, pa.int64()))
+                keys = [keys[at] for at in fresh]
+            # In this order: what is acknowledged is durable, and what is known is durable.
+            self.end = self._log.append([segment(rows, keys)]) + 1
+            self._known.add(keys)
+        self._client.acknowledge(delivery.tokens)
 
     def keep_window(self) -> None:
         """Store the keys of the last messages, unless they are stored.
@@ -116,20 +151,6 @@ class Stager:
         if self._staging.remembered_keys and self._kept_window < self.end:
             self._windows.keep(self.end, self._known.in_order())
             self._kept_window = self.end
-
-    def _stage(self, client: StagedClient[Any], delivery: Delivery[Any]) -> None:
-        """Make what is new of a delivery durable, then acknowledge all of it."""
-        fresh = self._known.first_deliveries(delivery.keys)
-        if fresh:
-            rows = delivery.rows
-            keys = list(delivery.keys)
-            if len(fresh) < len(keys):
-                rows = rows.take(fresh)
-                keys = [keys[at] for at in fresh]
-            # In this order: what is acknowledged is durable, and what is known is durable.
-            self.end = self._log.append([segment(rows, keys)]) + 1
-            self._known.add(keys)
-        client.acknowledge(delivery.tokens)
 
     def _last_keys(self) -> list[bytes | None]:
         """Return the keys of as many messages before the end as are remembered or more, or of all there are.
@@ -155,6 +176,6 @@ class Stager:
     def _keys_between(self, first: int, stop: int) -> list[bytes | None]:
         return [
             key
-            for batch in self._log.view(first, stop).batches()
+            for batch in self._log.view_after(first, stop).batches()
             for key in cast("list[bytes | None]", batch.column(KEY_COLUMN).to_pylist())
         ]

@@ -1,13 +1,15 @@
-"""A queue that forgets what was acknowledged.
+"""A queue that forgets what was acknowledged, received beside the task.
 
 Staged first, read again from the log, fenced, and second deliveries dropped.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -15,20 +17,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.core.barrier_reader import EpochRecords
-from headwater.core.errors import FencedError
+from headwater.core.errors import DeadlineError, FencedError, SourceError, TransientSourceError
+from headwater.core.retry import Backoff
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
+from headwater.readers.runtime.staging.receiver import ReceiverTask
+from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink
+from headwater.readers.runtime.staging.recent_keys import RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
-from headwater.readers.runtime.staging.staged_split_reader import (
-    RecentKeys,
-    StagedSplitReader,
-    Staging,
-    segment_log,
-)
+from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
+from headwater.readers.runtime.staging.stager import Stager
+from headwater.readers.runtime.staging.staging import Staging
 from tests.doubles import NumberSplit
 
 PATH = ("queue",)
+SPLIT = NumberSplit("queue")
 _FIELDS: list[pa.Field[Any]] = [pa.field("number", pa.int64())]
 SCHEMA = pa.schema(_FIELDS)
 
@@ -37,14 +40,16 @@ SCHEMA = pa.schema(_FIELDS)
 class Queue:
     """The outside.
 
-    What was taken and not acknowledged is delivered again, first, to the client that opens it next.
+    What was taken and not acknowledged is delivered again, first, to the client that opens it next. Only the
+    client that opened it last may acknowledge.
     """
 
     waiting: deque[int] = field(default_factory=deque)
     taken: dict[int, None] = field(default_factory=dict)
     acknowledged: list[int] = field(default_factory=list)
-    clients: int = 0
+    opened: int = 0
     has_keys: bool = True
+    refusals: deque[Exception] = field(default_factory=deque)
 
 
 class QueueClient(StagedClient[int]):
@@ -52,15 +57,24 @@ class QueueClient(StagedClient[int]):
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
+        self._number = 0
+        self._woken = threading.Event()
 
     def open(self, split: Split) -> None:
+        if self._queue.refusals:
+            raise self._queue.refusals.popleft()
         self._queue.waiting.extendleft(reversed(self._queue.taken))
         self._queue.taken.clear()
-        self._queue.clients += 1
+        self._queue.opened += 1
+        self._number = self._queue.opened
 
     def poll(self, timeout_ms: int, most: int) -> Delivery[int] | None:
+        if self._number != self._queue.opened:
+            raise TransientSourceError("another client has the queue")
         numbers = [self._queue.waiting.popleft() for _ in range(min(most, len(self._queue.waiting)))]
         if not numbers:
+            self._woken.wait(timeout_ms / 1000)
+            self._woken.clear()
             return None
         self._queue.taken.update(dict.fromkeys(numbers))
         rows = pa.RecordBatch.from_pylist([{"number": number} for number in numbers], schema=SCHEMA)
@@ -69,16 +83,17 @@ class QueueClient(StagedClient[int]):
         )
 
     def acknowledge(self, tokens: Sequence[int]) -> None:
+        if self._number != self._queue.opened:
+            return
         for token in tokens:
             self._queue.taken.pop(token, None)
         self._queue.acknowledged += tokens
 
+    def wake_up(self) -> None:
+        self._woken.set()
+
     def close(self) -> None:
-        self._queue.clients -= 1
-
-
-def values(rows: pa.RecordBatch) -> list[int]:
-    return cast("list[int]", rows.column("number").to_pylist())
+        pass
 
 
 @dataclass
@@ -87,47 +102,80 @@ class Desk:
 
     queue: Queue
     store: MemoryStateStore = field(default_factory=MemoryStateStore)
+    deadline_ms: int = 60_000
 
     @property
     def staging(self) -> Staging:
-        return Staging(self.store, "q", idle_ms=1, segment_rows=3, remembered_keys=12)
+        return Staging(self.store, "q", idle_ms=30, segment_rows=3, remembered_keys=12)
 
-    def reader(self, start: int = 0, stop: int | None = None) -> StagedSplitReader:
-        made = StagedSplitReader(self.staging, lambda: QueueClient(self.queue))
-        made.handle_splits_changes([SplitRange(NumberSplit("queue"), start, cast("int", stop))])
+    def stager(self) -> Stager:
+        """Return a writer that has taken over and is connected."""
+        made = Stager(self.staging, "queue", SPLIT, lambda: QueueClient(self.queue))
+        made.take_over()
+        made.connect()
         return made
+
+    def link(self, split: Split) -> OwnReceiverLink:
+        return OwnReceiverLink(
+            ReceiverTask(
+                "queue",
+                self.staging,
+                split,
+                lambda: QueueClient(self.queue),
+                Backoff(deadline_ms=self.deadline_ms, first_ms=1, most_ms=1),
+                idle_ms=60_000,
+            )
+        )
+
+    @contextmanager
+    def reader(self, start: int = 0, stop: int | None = None) -> Iterator[StagedSplitReader]:
+        made = StagedSplitReader(self.staging, self.link)
+        made.handle_splits_changes([SplitRange(SPLIT, start, cast("int", stop))])
+        try:
+            yield made
+        finally:
+            made.close()
 
     def read(self, start: int = 0, stop: int | None = None) -> tuple[list[int], int]:
         """Read until caught up or finished; return the numbers and the position after them."""
-        reader = self.reader(start, stop)
         position = start
         numbers: list[int] = []
-        while True:
-            fetched = reader.fetch()
-            for record in fetched.records.get(PATH, ()):
-                numbers += values(record.rows)
-                position = cast("int", record.position)
-            if PATH in fetched.caught_up or PATH in fetched.finished:
-                reader.close()
-                return numbers, position
+        with self.reader(start, stop) as reader:
+            while True:
+                fetched = reader.fetch()
+                for record in fetched.records.get(PATH, ()):
+                    numbers += cast("list[int]", record.rows.column("number").to_pylist())
+                    position = cast("int", record.position)
+                if PATH in fetched.caught_up or PATH in fetched.finished:
+                    return numbers, position
+
+    def logged(self) -> list[int]:
+        batches = self.staging.log(PATH, "reader").view_after(0).batches()
+        return [row["number"] for batch in batches for row in batch.to_pylist()]
 
 
-def numbers_of(fetched: EpochRecords) -> list[int]:
-    return [number for record in fetched.records.get(PATH, ()) for number in values(record.rows)]
+def stage(stager: Stager) -> int:
+    """Stage one delivery; return how many messages it had."""
+    delivery = stager.poll()
+    if delivery is None:
+        return 0
+    stager.stage(delivery)
+    return len(delivery.tokens)
 
 
-def test_messages_are_staged_emitted_and_then_acknowledged() -> None:
+def test_messages_are_staged_emitted_and_acknowledged() -> None:
     desk = Desk(Queue(deque(range(7))))
     assert desk.read()[0] == list(range(7))
     assert desk.queue.acknowledged == list(range(7))
-    assert desk.queue.clients == 0
 
 
 def test_a_second_reading_comes_from_the_log_and_asks_the_outside_nothing() -> None:
     desk = Desk(Queue(deque(range(7))))
     first, position = desk.read()
     desk.queue.waiting.extend([7, 8])
+    opened = desk.queue.opened
     assert desk.read(0, position) == (first, position)
+    assert desk.queue.opened == opened
     assert desk.read(position)[0] == [7, 8]
 
 
@@ -141,17 +189,15 @@ def test_nothing_is_acknowledged_before_it_is_durable() -> None:
             return super().put_if_absent(name, data)
 
     desk.store = Down()
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(SourceError, match="no space left"):
         desk.read()
     assert desk.queue.acknowledged == []
 
 
 def test_what_was_durable_and_not_acknowledged_comes_once_by_its_key() -> None:
     desk = Desk(Queue(deque(range(3))))
-    lost = desk.reader()
-    fetched = lost.fetch()
+    assert stage(desk.stager()) == 3
     desk.queue.taken = dict.fromkeys([0, 1, 2])  # the acknowledgements were lost on their way
-    assert numbers_of(fetched) == [0, 1, 2]
     desk.queue.waiting.append(3)
     assert desk.read()[0] == [0, 1, 2, 3]
     assert desk.queue.taken == {}
@@ -165,31 +211,93 @@ def test_a_key_is_remembered_over_however_many_attempts_and_small_segments() -> 
         desk.queue.waiting.append(number)
         _, position = desk.read(position)
         for _ in range(20):
-            segment_log(desk.staging, PATH, "idle").take_over()
+            desk.staging.log(PATH, "idle").take_over()
     desk.queue.taken = dict.fromkeys(range(12))
     assert desk.read(position) == ([], position)
     assert desk.read()[0] == list(range(12))
 
 
+def test_a_log_without_stored_windows_is_read_for_its_keys() -> None:
+    desk = Desk(Queue(deque(range(6))))
+    desk.read()
+    desk.store.delete_folder("q/keys")
+    desk.queue.taken = dict.fromkeys(range(6))
+    assert desk.read()[0] == list(range(6))
+
+
+def test_keys_are_stored_once_an_epoch_and_only_what_came_since_is_read_again() -> None:
+    desk = Desk(Queue())
+    position = 0
+    for number in range(30):
+        desk.queue.waiting.append(number)
+        _, position = desk.read(position)
+    assert len(desk.store.list("q/keys/queue")) == 2
+    desk.staging.log(PATH, "driver").release_before(position)
+    desk.queue.taken = dict.fromkeys(range(18, 30))
+    assert desk.read(position) == ([], position)
+
+
 def test_without_a_key_it_comes_again() -> None:
     desk = Desk(Queue(deque(range(3)), has_keys=False))
-    desk.reader().fetch()
+    stage(desk.stager())
     desk.queue.taken = dict.fromkeys([0, 1, 2])
     assert desk.read()[0] == [0, 1, 2, 0, 1, 2]
 
 
 def test_a_take_over_fences_the_old_attempt_and_keeps_what_it_staged() -> None:
     desk = Desk(Queue(deque(range(6))))
-    old = desk.reader()
-    assert numbers_of(old.fetch()) == [0, 1, 2]
-    new = desk.reader()
-    assert numbers_of(new.fetch()) == [0, 1, 2]
+    old = desk.stager()
+    assert stage(old) == 3
+    delivery = old.poll()
+    assert delivery is not None
+    new = desk.stager()
     with pytest.raises(FencedError, match="took over"):
-        old.fetch()
+        old.stage(delivery)
     assert desk.queue.acknowledged == [0, 1, 2]
-    assert numbers_of(new.fetch()) == [3, 4, 5]
-    new.close()
-    old.close()
+    assert stage(new) == 3
+    assert desk.logged() == list(range(6))
+
+
+def test_one_that_was_taken_over_while_it_connected_stages_nothing() -> None:
+    desk = Desk(Queue(deque(range(3))))
+    old = Stager(desk.staging, "queue", SPLIT, lambda: QueueClient(desk.queue))
+    old.take_over()
+    desk.staging.log(PATH, "new").take_over()
+    with pytest.raises(FencedError):
+        old.connect()
+
+
+def test_a_receiver_that_loses_its_queue_to_another_one_does_not_take_it_back() -> None:
+    desk = Desk(Queue(deque(range(3))))
+    with desk.reader() as reader:
+        while not reader.fetch().records:
+            pass
+        new = desk.stager()
+        opened = desk.queue.opened
+        with pytest.raises(FencedError):
+            for _ in range(1_000):
+                reader.fetch()
+        assert desk.queue.opened == opened
+        desk.queue.waiting.append(3)
+        assert stage(new) == 1
+
+
+def test_a_receiver_of_another_query_ends_when_its_queue_is_taken_over() -> None:
+    desk = Desk(Queue())
+    old = desk.stager()
+    other = Stager(replace(desk.staging, folder="other"), "queue", SPLIT, lambda: QueueClient(desk.queue))
+    other.take_over()
+    with pytest.raises(SourceError, match="another query has begun to read queue"):
+        old.check()
+    other.connect()
+
+
+def test_a_queue_that_is_away_is_asked_again_until_the_deadline() -> None:
+    desk = Desk(Queue(deque(range(3)), refusals=deque([TransientSourceError("away")] * 3)))
+    assert desk.read()[0] == [0, 1, 2]
+    desk = Desk(Queue(refusals=deque([TransientSourceError("away")] * 1_000_000)), deadline_ms=50)
+    with pytest.raises(DeadlineError, match="away"):
+        desk.read()
 
 
 def test_a_key_that_comes_twice_in_one_delivery_counts_once() -> None:
@@ -201,7 +309,7 @@ def test_a_key_that_comes_twice_in_one_delivery_counts_once() -> None:
 def test_what_no_kept_epoch_reads_is_released_and_numbers_go_on() -> None:
     desk = Desk(Queue(deque(range(9))))
     _, position = desk.read()
-    segment_log(desk.staging, PATH, "driver").release_before(position)
+    desk.staging.log(PATH, "driver").release_before(position)
     assert len(desk.store.list("q/log/queue")) == 1
     desk.queue.waiting.append(9)
     numbers, after = desk.read(position)
@@ -223,18 +331,21 @@ def test_every_message_is_in_the_log_once_wherever_attempts_crash(steps: list[An
     """
     desk = Desk(Queue())
     sent = 0
-    reader = None
+    stager = None
     for step in steps:
         if step == "crash":
-            reader = None
+            stager = None
         elif step == "lost":
             last = desk.queue.acknowledged[-3:]
             desk.queue.taken.update(dict.fromkeys(last))
-            reader = None
+            stager = None
         else:
             desk.queue.waiting.extend(range(sent, sent + step))
             sent += step
-            reader = reader or desk.reader()
-            if PATH in reader.fetch().caught_up:
-                reader = None
-    assert desk.read()[0] == list(range(sent))
+            stager = stager or desk.stager()
+            if step:
+                stage(stager)
+    stager = desk.stager()
+    while desk.queue.waiting:
+        stage(stager)
+    assert Counter(desk.logged()) == Counter(range(sent))

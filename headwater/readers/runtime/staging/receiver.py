@@ -1,0 +1,274 @@
+"""Keeps a queue connected and stages what it delivers, whether a task is there or not."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.core.clock import Clock, SystemClock
+from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
+from headwater.core.retry import Backoff, Retry
+from headwater.core.split import Split
+from headwater.readers.runtime.staging.stager import Stager
+from headwater.readers.runtime.staging.staged_client import StagedClient
+from headwater.readers.runtime.staging.staging import Staging
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ReceiverTask:
+    """What a receiver is to do. Picklable and comparable; opens nothing.
+
+    Attributes:
+        queue: names the queue among all that this host may receive, whichever query reads it: two receivers
+            of one queue would take it from each other.
+        staging: where messages go.
+        split: the queue.
+        client: makes a connection that is not open yet. Equal to another one that makes the same.
+        backoff: for how long a queue that is away is asked again.
+        idle_ms: a receiver that no task has asked for so long ends.
+    """
+
+    queue: str
+    staging: Staging
+    split: Split
+    client: Callable[[], StagedClient[Any]]
+    backoff: Backoff
+    idle_ms: int
+
+    def is_same(self, other: ReceiverTask) -> bool:
+        """Whether a receiver that does the one does the other."""
+        return self._says() == other._says()
+
+    def _says(self) -> tuple[object, ...]:
+        staging = self.staging
+        # A store is known by its name: the two come from two processes.
+        where = (str(staging.store), staging.folder, staging.idle_ms, staging.segment_rows)
+        return (
+            self.queue,
+            *where,
+            staging.remembered_keys,
+            self.split,
+            self.client,
+            self.backoff,
+            self.idle_ms,
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a task asks its receiver.
+
+    Attributes:
+        number: the first segment that the task has not read. The answer comes when there is one, when the
+            queue is caught up, when the receiver has ended, or when it has waited long enough.
+        timeout_ms: how long that is.
+        begins: whether the task begins with an epoch: then the receiver makes sure first that it is the writer
+            still, and stores its window of keys.
+    """
+
+    number: int
+    timeout_ms: int
+    begins: bool = False
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a receiver answers.
+
+    Attributes:
+        end: the number behind the last durable segment; None: not known yet.
+        caught_up: whether all that the queue had is before it.
+        error: why the receiver has ended; None if it has not.
+    """
+
+    end: int | None
+    caught_up: bool = False
+    error: HeadwaterError | None = None
+
+
+class Receiver:
+    """Stages the messages of one queue until it is stopped, fenced, or gives up.
+
+    `run` belongs to one thread, which owns the log and the connection. `hear` and `stop` are called by any
+    thread.
+
+    A connection that is lost is made again, with back-off, for as long as the task's `Backoff` says. A
+    receiver whose connection is lost because another one has the queue now finds itself fenced before it
+    connects again, and ends: two receivers never take a queue from each other in turns.
+
+    Attributes:
+        error_told: set once a task has heard why the receiver has ended.
+
+    Args:
+        task: what to do.
+        clock: time.
+    """
+
+    def __init__(self, task: ReceiverTask, clock: Clock | None = None) -> None:
+        self.error_told = threading.Event()
+        self._task = task
+        self._clock = clock or SystemClock()
+        self._stager = Stager(task.staging, task.queue, task.split, task.client)
+        self._stopped = threading.Event()
+        # Guards what follows: the receiving thread tells, and any number of threads wait to hear.
+        self._changed = threading.Condition()
+        self._end: int | None = None
+        self._quiet_since_ms: int | None = None
+        self._begun = 0
+        self._settled = 0
+        self._error: HeadwaterError | None = None
+        self._is_over = False
+        self._asked_ms = self._clock.monotonic_ms()
+
+    def run(self) -> None:
+        """Receive until the end. Raises nothing: `hear` tells of errors."""
+        try:
+            self._stager.take_over()
+            self._tell(quiet=False)
+            self._receive()
+        except HeadwaterError as error:
+            self._fail(error)
+        except Exception as error:
+            log.exception("the receiver of %s failed", self._task.split.split_id)
+            self._fail(
+                SourceError(
+                    f"the receiver failed: {type(error).__name__}: {error}", split=self._task.split.split_id
+                )
+            )
+        finally:
+            self._stager.disconnect()
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+
+    def stop(self, error: HeadwaterError | None = None) -> None:
+        """Let `run` return soon.
+
+        Args:
+            error: what tasks hear that ask this receiver still; it is not kept for later ones.
+        """
+        with self._changed:
+            if error is not None and self._error is None:
+                self._error = error
+                self.error_told.set()
+        self._stopped.set()
+        self._stager.wake_up()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `run` has ended."""
+        with self._changed:
+            return self._is_over
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether `run` has ended with an error."""
+        with self._changed:
+            return self._error is not None
+
+    @property
+    def unasked_ms(self) -> int:
+        """For how long nobody has asked anything."""
+        with self._changed:
+            return self._clock.monotonic_ms() - self._asked_ms
+
+    def hear(self, question: Question) -> Heard:
+        """Answer a task; blocks as the question says."""
+        with self._changed:
+            self._asked_ms = self._clock.monotonic_ms()
+            if question.begins:
+                self._begun += 1
+            turn = self._begun
+        if question.begins:
+            self._stager.wake_up()
+        until_ms = self._clock.monotonic_ms() + question.timeout_ms
+        with self._changed:
+            while not self._is_answered(question, turn):
+                left_ms = until_ms - self._clock.monotonic_ms()
+                if self._is_quiet_in_ms() is not None:
+                    left_ms = min(left_ms, self._is_quiet_in_ms() or 0)
+                if left_ms <= 0:
+                    break
+                self._changed.wait(left_ms / 1000)
+            self._asked_ms = self._clock.monotonic_ms()
+            if self._settled < turn and not self._is_over:
+                return Heard(None)
+            return Heard(self._end, self._is_quiet_in_ms() == 0, self._error)
+
+    def _fail(self, error: HeadwaterError) -> None:
+        with self._changed:
+            self._error = self._error or error
+
+    def _is_answered(self, question: Question, turn: int) -> bool:
+        if self._is_over:
+            return True
+        if self._settled < turn or self._end is None:
+            return False
+        return self._end > question.number or self._is_quiet_in_ms() == 0
+
+    def _is_quiet_in_ms(self) -> int | None:
+        """Return in how many ms the queue will be caught up if it delivers nothing; None: nobody knows."""
+        if self._quiet_since_ms is None:
+            return None
+        return max(0, self._quiet_since_ms + self._task.staging.idle_ms - self._clock.monotonic_ms())
+
+    def _receive(self) -> None:
+        retry = Retry(self._task.backoff, self._clock, f"receiving {self._task.split.split_id}")
+        while not self._stopped.is_set():
+            try:
+                self._settle()
+                self._stager.connect()
+                self._tell(quiet=True)
+                self._take_turns(retry)
+            except SourceError as error:
+                self._tell(quiet=False)
+                self._stager.disconnect()
+                # Before it connects again: one that has lost the queue to another receiver must not take it
+                # back.
+                self._stager.check()
+                if not isinstance(error, TransientSourceError):
+                    raise
+                self._wait(retry.failed(error))
+
+    def _take_turns(self, retry: Retry) -> None:
+        while not self._stopped.is_set():
+            self._settle()
+            delivery = self._stager.poll()
+            if delivery is not None:
+                # In this order: a queue whose messages are not durable yet is not caught up.
+                self._tell(quiet=False)
+                self._stager.stage(delivery)
+                self._tell(quiet=True)
+            # A connection that was lost at once was none: it brought something, or lasted.
+            if delivery is not None or self._is_quiet_in_ms() == 0:
+                retry.succeeded()
+
+    def _wait(self, wait_ms: int) -> None:
+        """Wait with the next connection, and serve tasks that begin meanwhile."""
+        until_ms = self._clock.monotonic_ms() + wait_ms
+        while (left_ms := until_ms - self._clock.monotonic_ms()) > 0 and not self._stopped.is_set():
+            self._settle()
+            self._clock.wait(self._stopped, min(left_ms, self._task.staging.idle_ms))
+
+    def _settle(self) -> None:
+        """Do what tasks that begin have asked for."""
+        with self._changed:
+            begun = self._begun
+        if begun == self._settled:
+            return
+        self._stager.check()
+        self._stager.keep_window()
+        with self._changed:
+            self._settled = begun
+            self._changed.notify_all()
+
+    def _tell(self, *, quiet: bool) -> None:
+        with self._changed:
+            self._end = self._stager.end
+            self._quiet_since_ms = self._clock.monotonic_ms() if quiet else None
+            self._changed.notify_all()

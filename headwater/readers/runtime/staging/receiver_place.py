@@ -1,0 +1,88 @@
+"""Where a receiver and the tasks of its host meet: a private folder with a socket and a lock."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Final
+
+from headwater.core.errors import SourceError
+from headwater.core.jsons import dumps
+from headwater.readers.runtime.staging.receiver import ReceiverTask
+
+_MOST_SOCKET_PATH: Final = 100
+"""A Unix socket's path has room for little more."""
+_PROTOCOL: Final = 1
+"""One more whenever a receiver of an older headwater would not understand a task of a newer one."""
+_SHORT: Final = Path("/tmp")  # noqa: S108 - the folder below it is private, and checked to be
+_LOG_BYTES: Final = 4_000
+
+
+class ReceiverPlace:
+    """One folder for each receiver of a host, which only this user can enter.
+
+    It holds the socket that the receiver listens at, the lock that the one receiver holds, and what it said
+    before it died.
+
+    Args:
+        task: of the receiver. Its queue has the place, whichever query reads it.
+    """
+
+    def __init__(self, task: ReceiverTask) -> None:
+        self._name = hashlib.sha256(dumps([_PROTOCOL, task.queue]).encode()).hexdigest()[:24]
+        root = Path(tempfile.gettempdir())
+        if len(str(self._folder(root) / "socket.new")) > _MOST_SOCKET_PATH:
+            root = _SHORT
+        self.folder = self._folder(root)
+        self.lock = self.folder / "lock"
+        self.log = self.folder / "log"
+        self._socket = self.folder / "socket"
+
+    def prepare(self) -> None:
+        """Make the folder.
+
+        Raises:
+            SourceError: it cannot be made, or other users can enter it.
+        """
+        root = self.folder.parent
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            about = root.lstat()
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise SourceError(f"no folder for a receiver can be made at {self.folder}: {error}") from error
+        # Whoever can enter it could ask the receiver, or pass for one.
+        if about.st_uid != os.getuid() or about.st_mode & 0o077:
+            raise SourceError(f"{root} can be entered by other users, or belongs to one: remove it")
+
+    def listen(self) -> Listener:
+        """Listen at the socket, in place of a receiver that died. Called with the lock held."""
+        aside = self.folder / "socket.new"
+        aside.unlink(missing_ok=True)
+        listener = Listener(str(aside), "AF_UNIX")
+        # A rename: a task finds a socket at which somebody listens, or the one of the dead, or none.
+        aside.rename(self._socket)
+        return listener
+
+    def leave(self) -> None:
+        """Take the socket away. Called with the lock held."""
+        self._socket.unlink(missing_ok=True)
+
+    def connect(self) -> Connection | None:
+        """Return a connection to the receiver; None if none listens."""
+        with suppress(OSError):
+            return Client(str(self._socket), "AF_UNIX")
+        return None
+
+    def last_words(self) -> str:
+        """Return what a receiver wrote to its log last."""
+        with suppress(OSError):
+            return self.log.read_bytes()[-_LOG_BYTES:].decode(errors="replace").strip()
+        return ""
+
+    def _folder(self, root: Path) -> Path:
+        return root / f"headwater-{os.getuid()}-receivers" / self._name

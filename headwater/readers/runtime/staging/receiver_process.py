@@ -1,0 +1,137 @@
+"""The receiver as a process of its own, which outlives the task that starts it.
+
+Run as a program with a pickled `ReceiverTask` on its standard input.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import pickle
+import signal
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Listener
+from typing import IO, Any, Final
+
+from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask
+from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
+from headwater.readers.runtime.staging.receiver_server import on_thread, serve_same
+
+_THIS: Final = "headwater.readers.runtime.staging.receiver_process"
+_LOOK_S: Final = 0.5
+"""How often a receiver looks whether it is wanted still."""
+
+
+_started: set[int] = set()
+"""The processes that this one started and whose end it was not told yet."""
+
+
+def start_receiver(task: ReceiverTask, place: ReceiverPlace) -> int:
+    """Start a process for a receiver; return its id. If another one runs on this host, the new one ends at once.
+
+    * A fresh interpreter, no fork: this process has threads, which a fork would cut off holding their locks.
+    * A session of its own: a signal to the worker's process group, by which Spark ends Python workers, does
+      not reach it.
+    * The options, with what they hold of secrets, go through a pipe: a command line and a file could be read
+      by others. The environment is the worker's, for secrets that are named there.
+
+    Args:
+        task: what to receive.
+        place: of the receiver; prepared.
+    """
+    for started in list(_started):
+        exit_code(started)
+    log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    outlet, inlet = os.pipe()
+    try:
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-P", "-m", _THIS],
+            # Spark adds to the path of a worker what a job brings along.
+            {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            file_actions=[(os.POSIX_SPAWN_DUP2, outlet, 0)]
+            + [(os.POSIX_SPAWN_DUP2, log, output) for output in (1, 2)],
+            setsid=True,
+        )
+    finally:
+        os.close(outlet)
+        os.close(log)
+        pipe = os.fdopen(inlet, "wb")
+    _started.add(pid)
+    # A receiver that ended before it read says why in its log.
+    with suppress(BrokenPipeError), pipe:
+        pickle.dump(task, pipe)
+    return pid
+
+
+def exit_code(pid: int) -> int | None:
+    """Return how a process ended that `start_receiver` started; None if it has not."""
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        _started.discard(pid)
+        return 0  # asked before, by the start of another one
+    if not ended:
+        return None
+    _started.discard(pid)
+    return os.waitstatus_to_exitcode(status)
+
+
+def main() -> None:
+    """Receive until no task asks any more."""
+    # A terminal's Ctrl-C is for the driver; the receiver ends when it is idle.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    task: ReceiverTask = pickle.load(sys.stdin.buffer)
+    place = ReceiverPlace(task)
+    # The worker's folder is deleted with its application.
+    os.chdir(place.folder)
+    with place.lock.open("wb") as lock:
+        if _is_held(lock):
+            return
+        with place.listen() as listener:
+            receiver = Receiver(task)
+            # SIGTERM is for hosts that shut down: the connection is closed, and the broker keeps the rest.
+            signal.signal(signal.SIGTERM, lambda *_: receiver.stop())
+            threading.Thread(target=_accept, args=(listener, receiver, task), daemon=True).start()
+            receiving = threading.Thread(target=receiver.run, name="headwater-receiver")
+            receiving.start()
+            while receiving.is_alive():
+                receiving.join(_LOOK_S)
+                if receiver.unasked_ms > task.idle_ms:
+                    receiver.stop()
+            # The socket goes before the answer to the last question: who asks anew, starts anew.
+            _tell_error(receiver, task)
+            place.leave()
+
+
+def _tell_error(receiver: Receiver, task: ReceiverTask) -> None:
+    """Wait until a task has heard why the receiver has ended, for as long as one may come."""
+    if receiver.has_failed:
+        receiver.error_told.wait(task.idle_ms / 1000)
+
+
+def _accept(listener: Listener, receiver: Receiver, task: ReceiverTask) -> None:
+    while True:
+        try:
+            connection = listener.accept()
+        except OSError:
+            return  # closed: the process ends
+        on_thread(partial(serve_same, connection, receiver, task))
+
+
+def _is_held(lock: IO[Any]) -> bool:
+    """Whether another process holds the lock. It is given up by the end of the process, however that ends."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    main()
