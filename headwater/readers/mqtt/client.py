@@ -28,9 +28,11 @@ from headwater.readers.runtime.staging.staged_client import Delivery, StagedClie
 
 _NEVER_EXPIRES: Final = 0xFFFFFFFF
 _LINGER_STEP_S: Final = 0.005
-"""Messages that come together are one segment: as long as in each such step one more comes ..."""
 _LINGER_STEPS: Final = 20
-"""... and no longer than so many. Where the broker sends few at a time, waiting for more would slow it down."""
+"""Messages that come together are one segment: as long as one more comes in each step, and in so many steps.
+
+Where the broker sends few before it wants an acknowledgement, waiting for more would slow it down.
+"""
 _NO_TOPIC: Final = "headwater/nothing"
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _ANSWER_S: Final = 30
@@ -120,6 +122,13 @@ class MqttClient(StagedClient[Token]):
             client.connect(
                 settings.host, settings.port, clean_start=not settings.is_persistent, properties=properties
             )
+        except ssl.SSLCertVerificationError as error:
+            raise AuthenticationError(
+                f"the certificate of the MQTT broker at {settings.host}:{settings.port} is not trusted: "
+                f"{error}; check 'tlsCa'",
+                source="mqtt",
+                split=split.split_id,
+            ) from error
         except OSError as error:
             raise TransientSourceError(
                 f"no MQTT broker at {settings.host}:{settings.port}: {error}",

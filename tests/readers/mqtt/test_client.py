@@ -13,7 +13,13 @@ import pytest
 
 from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
-from headwater.core.errors import AuthorizationError, OptionError, SourceError, TransientSourceError
+from headwater.core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    OptionError,
+    SourceError,
+    TransientSourceError,
+)
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
@@ -260,7 +266,7 @@ def test_whom_to_trust_and_who_this_client_is_are_files_or_secrets(
     assert read_batch(encrypted, **by_path, tlsKey="env:MQTT_KEY") == [1]
     as_text = {name: Path(path).read_text() for name, path in by_path.items()}
     assert read_batch(encrypted, **as_text, tlsKey=certificates.client_key.read_text()) == [1]
-    with pytest.raises(TransientSourceError, match="certificate verify failed"):
+    with pytest.raises(AuthenticationError, match="certificate verify failed"):
         read_batch(encrypted, tlsCa=str(certificates.other_ca))
     with pytest.raises(SourceError, match="option 'tlsCa': /not/there cannot be read on this host"):
         read_batch(encrypted, tlsCa="/not/there")

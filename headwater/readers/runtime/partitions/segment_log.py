@@ -164,7 +164,8 @@ class SegmentLog:
 
     def _fenced(self) -> FencedError:
         return FencedError(
-            f"segment log {self._folder}: another attempt than {self.attempt} took over at segment {self._next}"
+            f"segment log {self._folder}: another attempt than {self.attempt} took over at segment "
+            f"{self._next}"
         )
 
     def _put(self, record: _Record) -> int:
@@ -224,7 +225,7 @@ class SegmentLogView:
         return [number for number in numbers if number >= self.position]
 
     def _read_ahead(self, numbers: Iterable[int]) -> Generator[tuple[int, bytes | None], None, None]:
-        """Yield the records of numbers, in order. Several are asked for at once: object stores answer late."""
+        """Yield records in order. Several are asked for at once: object stores answer late."""
         ahead: deque[tuple[int, Future[bytes | None]]] = deque()
         with ThreadPoolExecutor(_READERS, "headwater-segments") as pool:
             for number in numbers:

@@ -12,8 +12,8 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import Split
-from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staged_client import StagedClient
+from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staging import Staging
 
 log = logging.getLogger(__name__)
@@ -67,8 +67,8 @@ class Question:
         number: the first segment that the task has not read. The answer comes when there is one, when the
             queue is caught up, when the receiver has ended, or when it has waited long enough.
         timeout_ms: how long that is.
-        begins: whether the task begins with an epoch: then the receiver makes sure first that it is the writer
-            still, and stores its window of keys.
+        begins: whether the task begins with an epoch: then the receiver makes sure first that it is the
+            writer still, and stores its window of keys.
     """
 
     number: int
@@ -190,15 +190,16 @@ class Receiver:
         with self._changed:
             while not self._is_answered(question, turn):
                 left_ms = until_ms - self._clock.monotonic_ms()
-                if self._is_quiet_in_ms() is not None:
-                    left_ms = min(left_ms, self._is_quiet_in_ms() or 0)
                 if left_ms <= 0:
                     break
+                # Nobody tells when the queue has been quiet for long enough.
+                if self._settled >= turn and self._quiet_in_ms():
+                    left_ms = min(left_ms, self._quiet_in_ms() or 0)
                 self._changed.wait(left_ms / 1000)
             self._asked_ms = self._clock.monotonic_ms()
             if self._settled < turn and not self._is_over:
                 return Heard(None)
-            return Heard(self._end, self._is_quiet_in_ms() == 0, self._error)
+            return Heard(self._end, self._quiet_in_ms() == 0, self._error)
 
     def _fail(self, error: HeadwaterError) -> None:
         with self._changed:
@@ -209,9 +210,9 @@ class Receiver:
             return True
         if self._settled < turn or self._end is None:
             return False
-        return self._end > question.number or self._is_quiet_in_ms() == 0
+        return self._end > question.number or self._quiet_in_ms() == 0
 
-    def _is_quiet_in_ms(self) -> int | None:
+    def _quiet_in_ms(self) -> int | None:
         """Return in how many ms the queue will be caught up if it delivers nothing; None: nobody knows."""
         if self._quiet_since_ms is None:
             return None
@@ -245,7 +246,7 @@ class Receiver:
                 self._stager.stage(delivery)
                 self._tell(quiet=True)
             # A connection that was lost at once was none: it brought something, or lasted.
-            if delivery is not None or self._is_quiet_in_ms() == 0:
+            if delivery is not None or self._quiet_in_ms() == 0:
                 retry.succeeded()
 
     def _wait(self, wait_ms: int) -> None:

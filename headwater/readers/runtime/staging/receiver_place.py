@@ -35,7 +35,7 @@ class ReceiverPlace:
     def __init__(self, task: ReceiverTask) -> None:
         self._name = hashlib.sha256(dumps([_PROTOCOL, task.queue]).encode()).hexdigest()[:24]
         root = Path(tempfile.gettempdir())
-        if len(str(self._folder(root) / "socket.new")) > _MOST_SOCKET_PATH:
+        if len(str(self._folder(root) / "socket")) > _MOST_SOCKET_PATH:
             root = _SHORT
         self.folder = self._folder(root)
         self.lock = self.folder / "lock"
@@ -61,16 +61,8 @@ class ReceiverPlace:
 
     def listen(self) -> Listener:
         """Listen at the socket, in place of a receiver that died. Called with the lock held."""
-        aside = self.folder / "socket.new"
-        aside.unlink(missing_ok=True)
-        listener = Listener(str(aside), "AF_UNIX")
-        # A rename: a task finds a socket at which somebody listens, or the one of the dead, or none.
-        aside.rename(self._socket)
-        return listener
-
-    def leave(self) -> None:
-        """Take the socket away. Called with the lock held."""
         self._socket.unlink(missing_ok=True)
+        return Listener(str(self._socket), "AF_UNIX")
 
     def connect(self) -> Connection | None:
         """Return a connection to the receiver; None if none listens."""

@@ -22,6 +22,7 @@ from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from headwater.readers.runtime.staging.receiver_server import on_thread, serve_same
 
 _THIS: Final = "headwater.readers.runtime.staging.receiver_process"
+_MOST_LOG_BYTES: Final = 1 << 20
 _LOOK_S: Final = 0.5
 """How often a receiver looks whether it is wanted still."""
 
@@ -31,7 +32,7 @@ _started: set[int] = set()
 
 
 def start_receiver(task: ReceiverTask, place: ReceiverPlace) -> int:
-    """Start a process for a receiver; return its id. If another one runs on this host, the new one ends at once.
+    """Start a process for a receiver; return its id. Where another one runs, the new one ends at once.
 
     * A fresh interpreter, no fork: this process has threads, which a fork would cut off holding their locks.
     * A session of its own: a signal to the worker's process group, by which Spark ends Python workers, does
@@ -45,7 +46,10 @@ def start_receiver(task: ReceiverTask, place: ReceiverPlace) -> int:
     """
     for started in list(_started):
         exit_code(started)
-    log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    # Appended: what the one before said may be why this one is started.
+    log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    if os.fstat(log).st_size > _MOST_LOG_BYTES:
+        os.ftruncate(log, 0)
     outlet, inlet = os.pipe()
     try:
         pid = os.posix_spawn(
@@ -86,7 +90,8 @@ def main() -> None:
     # A terminal's Ctrl-C is for the driver; the receiver ends when it is idle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    task: ReceiverTask = pickle.load(sys.stdin.buffer)
+    # What the process that started this one has written.
+    task: ReceiverTask = pickle.load(sys.stdin.buffer)  # noqa: S301
     place = ReceiverPlace(task)
     # The worker's folder is deleted with its application.
     os.chdir(place.folder)
@@ -104,9 +109,7 @@ def main() -> None:
                 receiving.join(_LOOK_S)
                 if receiver.unasked_ms > task.idle_ms:
                     receiver.stop()
-            # The socket goes before the answer to the last question: who asks anew, starts anew.
             _tell_error(receiver, task)
-            place.leave()
 
 
 def _tell_error(receiver: Receiver, task: ReceiverTask) -> None:

@@ -32,18 +32,19 @@ class Delivery(Generic[TokenT]):
 class StagedClient(ABC, Generic[TokenT]):
     """A connection to a queue that keeps what it delivered until that is acknowledged.
 
-    What was not acknowledged is delivered again to the next connection. One per split and task. Every method
-    but `wake_up` runs on one thread.
+    What was not acknowledged is delivered again to the next connection. Made by the receiver of a split, in
+    its process, once for each connection. Every method but `wake_up` runs on one thread.
     """
 
     @abstractmethod
     def open(self, split: Split) -> None:
         """Connect.
 
-        Called once, before anything else. By this a connection of an earlier attempt loses its right to the
-        queue.
+        Called once, before anything else. By this an earlier connection loses its right to the queue: what
+        is acknowledged over it from now on has no effect. Exactly once rests on that.
 
         Raises:
+            TransientSourceError: the outside is away. The receiver tries again later, with a new connection.
             SourceError: the outside refuses the connection.
         """
 
@@ -54,7 +55,7 @@ class StagedClient(ABC, Generic[TokenT]):
         This acknowledges nothing.
 
         Raises:
-            TransientSourceError: the connection is lost. Spark retries the task.
+            TransientSourceError: the connection is lost. The receiver makes a new one.
         """
 
     @abstractmethod

@@ -24,10 +24,11 @@ class StagedSplit(ABC):
     def next(self) -> EpochRecords | None:
         """Return what comes next, one segment or the end; None: the receiver is to be asked first."""
 
+    @abstractmethod
     def ask(self) -> Connection | None:
         """Ask the receiver what there is; return what becomes readable with its answer, None if none runs."""
-        return None
 
+    @abstractmethod
     def hear(self, ready: Sequence[object]) -> None:
         """Take the receiver's answer, if it is among what is ready."""
 
@@ -52,6 +53,12 @@ class LoggedSplit(StagedSplit):
         for number, batches in self._segments:
             return EpochRecords({self._path: [record(number, batches)]})
         return EpochRecords(finished=frozenset([self._path]))
+
+    def ask(self) -> Connection | None:
+        return None
+
+    def hear(self, ready: Sequence[object]) -> None:
+        """There is no receiver."""
 
     def close(self) -> None:
         self._segments.close()

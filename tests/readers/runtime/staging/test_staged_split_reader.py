@@ -21,8 +21,8 @@ from headwater.core.errors import DeadlineError, FencedError, SourceError, Trans
 from headwater.core.retry import Backoff
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.staging.receiver import ReceiverTask
-from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink
+from headwater.readers.runtime.staging.receiver import Heard, ReceiverTask
+from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink, ReceiverLink
 from headwater.readers.runtime.staging.recent_keys import RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
@@ -154,6 +154,11 @@ class Desk:
         return [row["number"] for batch in batches for row in batch.to_pylist()]
 
 
+def answer(link: ReceiverLink, number: int) -> Heard | None:
+    link.ask(number, 10_000)
+    return link.answer()
+
+
 def stage(stager: Stager) -> int:
     """Stage one delivery; return how many messages it had."""
     delivery = stager.poll()
@@ -269,17 +274,17 @@ def test_one_that_was_taken_over_while_it_connected_stages_nothing() -> None:
 
 def test_a_receiver_that_loses_its_queue_to_another_one_does_not_take_it_back() -> None:
     desk = Desk(Queue(deque(range(3))))
-    with desk.reader() as reader:
-        while not reader.fetch().records:
-            pass
-        new = desk.stager()
-        opened = desk.queue.opened
-        with pytest.raises(FencedError):
-            for _ in range(1_000):
-                reader.fetch()
-        assert desk.queue.opened == opened
-        desk.queue.waiting.append(3)
-        assert stage(new) == 1
+    link = desk.link(SPLIT)
+    while (heard := answer(link, 0)) is None or heard.end is None or heard.end < 2:
+        pass
+    new = desk.stager()
+    opened = desk.queue.opened
+    with pytest.raises(FencedError):
+        answer(link, 1_000)
+    link.close()
+    assert desk.queue.opened == opened
+    desk.queue.waiting.append(3)
+    assert stage(new) == 1
 
 
 def test_a_receiver_of_another_query_ends_when_its_queue_is_taken_over() -> None:
