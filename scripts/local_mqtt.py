@@ -1,4 +1,4 @@
-"""A real MQTT broker for tests and examples: mosquitto, on a free port of this machine.
+"""A real MQTT broker for tests and examples: mosquitto, with its default limits, on a free port.
 
 python scripts/local_mqtt.py [--port 1883]     # until Ctrl-C
 """
@@ -27,8 +27,6 @@ CONFIG = """
 listener {port} 127.0.0.1
 allow_anonymous {anonymous}
 user {user}
-max_queued_messages 0
-max_inflight_messages 0
 persistence true
 persistence_location {folder}/
 log_dest stderr

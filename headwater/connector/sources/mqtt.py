@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from headwater.connector.barrier.options import BARRIER_OPTIONS, epoch_settings
@@ -135,6 +135,14 @@ _RECEIVER_IDLE_TIMEOUT: Final = Option(
     only=_STREAM,
     shown_default="`10m`",
 )
+_QUICK: Final = {"barrierInterval": (250, "`250ms`"), "pollInterval": (1_000, "`1s`")}
+"""Messages are received between epochs too: an epoch need not wait for them, and to look costs little."""
+
+
+def _quick(option: Option[Any]) -> Option[Any]:
+    default, shown = _QUICK.get(option.name, (option.default, option.shown_default))
+    return replace(option, default=default, shown_default=shown)
+
 
 MQTT_OPTIONS: Final = OptionTable(
     [
@@ -151,7 +159,7 @@ MQTT_OPTIONS: Final = OptionTable(
         _RECEIVER_IDLE_TIMEOUT,
         _MAX_IN_FLIGHT,
         *row_format_options(_PAYLOAD),
-        *BARRIER_OPTIONS,
+        *(_quick(option) for option in BARRIER_OPTIONS),
     ]
 )
 """The table that parses, and that `docs/mqtt.md` shows."""

@@ -60,7 +60,7 @@ class ReceiverTask:
 
 
 @dataclass(frozen=True)
-class Question:
+class TaskQuestion:
     """What a task asks its receiver.
 
     Attributes:
@@ -177,7 +177,7 @@ class Receiver:
         with self._changed:
             return self._clock.monotonic_ms() - self._asked_ms
 
-    def hear(self, question: Question) -> Heard:
+    def hear(self, question: TaskQuestion) -> Heard:
         """Answer a task; blocks as the question says."""
         with self._changed:
             self._asked_ms = self._clock.monotonic_ms()
@@ -205,7 +205,7 @@ class Receiver:
         with self._changed:
             self._error = self._error or error
 
-    def _is_answered(self, question: Question, turn: int) -> bool:
+    def _is_answered(self, question: TaskQuestion, turn: int) -> bool:
         if self._is_over:
             return True
         if self._settled < turn or self._end is None:

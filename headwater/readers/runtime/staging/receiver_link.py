@@ -12,7 +12,7 @@ from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import FencedError, SourceError
-from headwater.readers.runtime.staging.receiver import Heard, Question, Receiver, ReceiverTask
+from headwater.readers.runtime.staging.receiver import Heard, Receiver, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from headwater.readers.runtime.staging.receiver_process import exit_code, start_receiver
 from headwater.readers.runtime.staging.receiver_server import on_thread, serve
@@ -60,7 +60,7 @@ class ReceiverLink(ABC):
             self._connection = self._connect()
         if self._connection is not None and not self._is_asked:
             try:
-                self._connection.send(Question(number, timeout_ms, self._begins))
+                self._connection.send(TaskQuestion(number, timeout_ms, self._begins))
                 self._is_asked = True
             except OSError:
                 self._died()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from headwater.core.errors import SourceError
-from headwater.readers.runtime.staging.receiver import Question, Receiver, ReceiverTask
+from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask, TaskQuestion
 
 
 def serve(connection: Connection, receiver: Receiver) -> None:
@@ -23,7 +23,7 @@ def serve(connection: Connection, receiver: Receiver) -> None:
     # The task may be killed, and hang up, at any moment.
     with connection, suppress(EOFError, OSError):
         while True:
-            question: Question = connection.recv()
+            question: TaskQuestion = connection.recv()
             heard = receiver.hear(question)
             if receiver.is_over and heard.error is None:
                 return

@@ -42,10 +42,6 @@ class Staging:
         """Return where the windows of a split's keys are."""
         return f"{self.folder}/keys/{'-'.join(path)}"
 
-    def notes_folder(self, path: SplitPath) -> str:
-        """Return where it is written what a split's client set up outside."""
-        return f"{self.folder}/notes/{'-'.join(path)}"
-
 
 def segment(rows: pa.RecordBatch, keys: list[bytes | None]) -> pa.RecordBatch:
     """Return a segment's rows: those of the source, and the key of each."""

@@ -159,6 +159,11 @@ def answer(link: ReceiverLink, number: int) -> Heard | None:
     return link.answer()
 
 
+def answer_for_ever(link: ReceiverLink) -> None:
+    while True:
+        answer(link, 1_000)
+
+
 def stage(stager: Stager) -> int:
     """Stage one delivery; return how many messages it had."""
     delivery = stager.poll()
@@ -280,7 +285,7 @@ def test_a_receiver_that_loses_its_queue_to_another_one_does_not_take_it_back() 
     new = desk.stager()
     opened = desk.queue.opened
     with pytest.raises(FencedError):
-        answer(link, 1_000)
+        answer_for_ever(link)
     link.close()
     assert desk.queue.opened == opened
     desk.queue.waiting.append(3)
