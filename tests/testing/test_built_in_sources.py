@@ -134,7 +134,12 @@ class TestMqtt(SourceTests):
     def options(self) -> Mapping[str, str]:
         world = f"world-{next(self.numbers)}"
         self.publish(world, "first", 12)
-        more = {"messageKey": "payload:id", "maxInFlight": "2", "idleTimeout": "100ms"}
+        more = {
+            "messageKey": "payload:id",
+            "maxInFlight": "2",
+            "idleTimeout": "100ms",
+            "receiverIdleTimeout": "5s",
+        }
         return {"broker": self.mqtt.url, "topics": f"{world}/#", "clientId": world, **more}
 
     def grow(self, options: Mapping[str, str]) -> None:

@@ -132,7 +132,6 @@ _RECEIVER_IDLE_TIMEOUT: Final = Option(
     600_000,
     "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
     "interval and than a restart of the query.",
-    only=_STREAM,
     shown_default="`10m`",
 )
 _QUICK: Final = {"barrierInterval": (250, "`250ms`"), "pollInterval": (1_000, "`1s`")}

@@ -48,6 +48,7 @@ def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(
         "clientId": "spark",
         "messageKey": "property:id",
         "barrierRows": "40",
+        "receiverIdleTimeout": "5s",
     }
     begin_session(options)
     job: dict[str, Any] = {

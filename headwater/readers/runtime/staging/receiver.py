@@ -222,7 +222,6 @@ class Receiver:
         retry = Retry(self._task.backoff, self._clock, f"receiving {self._task.split.split_id}")
         while not self._stopped.is_set():
             try:
-                self._settle()
                 self._stager.connect()
                 self._tell(quiet=True)
                 self._take_turns(retry)

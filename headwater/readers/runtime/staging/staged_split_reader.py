@@ -65,18 +65,11 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
                 self._open[path] = self._paused.pop(path)
 
     def fetch(self) -> EpochRecords:
-        for path, split in self._open.items():
-            fetched = split.next()
-            if fetched is None:
-                continue
-            if path in fetched.caught_up or path in fetched.finished:
-                self._leave(path)
-            else:
-                # To the end of the row.
-                self._open[path] = self._open.pop(path)
-            return fetched
-        self._wait()
-        return EpochRecords()
+        while (fetched := self._next()) is None:
+            # A fetch that brings nothing is a turn. So the first one waits until the receiver has come up.
+            if self._is_woken_while_waiting() or all(split.has_begun for split in self._open.values()):
+                return EpochRecords()
+        return fetched
 
     def wake_up(self) -> None:
         # It cannot be sent where it is full, so it rings already, or closed, so nobody waits.
@@ -89,7 +82,20 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         self._alarm.close()
         self._alarm_bell.close()
 
-    def _wait(self) -> None:
+    def _next(self) -> EpochRecords | None:
+        for path, split in self._open.items():
+            fetched = split.next()
+            if fetched is None:
+                continue
+            if path in fetched.caught_up or path in fetched.finished:
+                self._leave(path)
+            else:
+                # To the end of the row.
+                self._open[path] = self._open.pop(path)
+            return fetched
+        return None
+
+    def _is_woken_while_waiting(self) -> bool:
         """Wait until any receiver has something to tell, or for a moment while one is starting."""
         asked: list[Connection | socket.socket] = [self._alarm]
         timeout_s = self._staging.idle_ms / 1000
@@ -102,8 +108,10 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
         ready = wait(asked, timeout_s)
         for split in self._open.values():
             split.hear(ready)
-        if self._alarm in ready:
-            self._alarm.recv(1 << 12)
+        if self._alarm not in ready:
+            return False
+        self._alarm.recv(1 << 12)
+        return True
 
     def _leave(self, path: SplitPath) -> None:
         split = self._open.pop(path, None) or self._paused.pop(path, None)

@@ -18,7 +18,13 @@ _Segments = Generator[tuple[int, list[pa.RecordBatch]], None, None]
 
 
 class StagedSplit(ABC):
-    """Belongs to one thread."""
+    """Belongs to one thread.
+
+    Attributes:
+        has_begun: whether the receiver has answered, or none is asked.
+    """
+
+    has_begun = True
 
     @abstractmethod
     def next(self) -> EpochRecords | None:
@@ -81,6 +87,7 @@ class LiveSplit(StagedSplit):
         self._connection: Connection | None = None
         self._segments: _Segments | None = None
         self._is_caught_up = False
+        self.has_begun = False
 
     def next(self) -> EpochRecords | None:
         if self._segments is not None:
@@ -107,6 +114,7 @@ class LiveSplit(StagedSplit):
             # What is no segment, such as a take-over, is passed over too.
             self._position = heard.end
         self._is_caught_up = heard.caught_up
+        self.has_begun = True
 
     def close(self) -> None:
         if self._segments is not None:
