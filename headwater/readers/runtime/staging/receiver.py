@@ -118,7 +118,7 @@ class Receiver:
         # Guards what follows: the receiving thread tells, and any number of threads wait to hear.
         self._changed = threading.Condition()
         self._end: int | None = None
-        self._quiet_since_ms: int | None = None
+        self._is_quiet = False
         self._begun = 0
         self._settled = 0
         self._error: HeadwaterError | None = None
@@ -192,14 +192,11 @@ class Receiver:
                 left_ms = until_ms - self._clock.monotonic_ms()
                 if left_ms <= 0:
                     break
-                # Nobody tells when the queue has been quiet for long enough.
-                if self._settled >= turn and self._quiet_in_ms():
-                    left_ms = min(left_ms, self._quiet_in_ms() or 0)
                 self._changed.wait(left_ms / 1000)
             self._asked_ms = self._clock.monotonic_ms()
             if self._settled < turn and not self._is_over:
                 return Heard(None)
-            return Heard(self._end, self._quiet_in_ms() == 0, self._error)
+            return Heard(self._end, self._is_quiet, self._error)
 
     def _fail(self, error: HeadwaterError) -> None:
         with self._changed:
@@ -210,20 +207,13 @@ class Receiver:
             return True
         if self._settled < turn or self._end is None:
             return False
-        return self._end > question.number or self._quiet_in_ms() == 0
-
-    def _quiet_in_ms(self) -> int | None:
-        """Return in how many ms the queue will be caught up if it delivers nothing; None: nobody knows."""
-        if self._quiet_since_ms is None:
-            return None
-        return max(0, self._quiet_since_ms + self._task.staging.idle_ms - self._clock.monotonic_ms())
+        return self._end > question.number or self._is_quiet
 
     def _receive(self) -> None:
         retry = Retry(self._task.backoff, self._clock, f"receiving {self._task.split.split_id}")
         while not self._stopped.is_set():
             try:
                 self._stager.connect()
-                self._tell(quiet=True)
                 self._take_turns(retry)
             except SourceError as error:
                 self._tell(quiet=False)
@@ -236,17 +226,25 @@ class Receiver:
                 self._wait(retry.failed(error))
 
     def _take_turns(self, retry: Retry) -> None:
+        idle_ms = self._task.staging.idle_ms
+        quiet_from_ms = self._clock.monotonic_ms() + idle_ms
         while not self._stopped.is_set():
             self._settle()
-            delivery = self._stager.poll()
+            left_ms = quiet_from_ms - self._clock.monotonic_ms()
+            delivery = self._stager.poll(left_ms if left_ms > 0 else idle_ms)
             if delivery is not None:
-                # In this order: a queue whose messages are not durable yet is not caught up.
+                # Before it is durable: a queue is not caught up while some of it is on its way to the log.
                 self._tell(quiet=False)
                 self._stager.stage(delivery)
+                self._tell(quiet=False)
+                quiet_from_ms = self._clock.monotonic_ms() + idle_ms
+            # Also when a task has ended the wait early: the queue was looked at after the time had passed.
+            elif self._clock.monotonic_ms() >= quiet_from_ms:
                 self._tell(quiet=True)
-            # A connection that was lost at once was none: it brought something, or lasted.
-            if delivery is not None or self._quiet_in_ms() == 0:
-                retry.succeeded()
+            else:
+                continue
+            # A connection that was lost at once was none. This one brought something, or lasted.
+            retry.succeeded()
 
     def _wait(self, wait_ms: int) -> None:
         """Wait with the next connection, and serve tasks that begin meanwhile."""
@@ -270,5 +268,5 @@ class Receiver:
     def _tell(self, *, quiet: bool) -> None:
         with self._changed:
             self._end = self._stager.end
-            self._quiet_since_ms = self._clock.monotonic_ms() if quiet else None
+            self._is_quiet = quiet
             self._changed.notify_all()

@@ -115,14 +115,14 @@ class Stager:
         if client is not None:
             client.wake_up()
 
-    def poll(self) -> Delivery[Any] | None:
+    def poll(self, timeout_ms: int) -> Delivery[Any] | None:
         """Return what the queue delivers next; None if nothing came in time, or after `wake_up`.
 
         Raises:
             TransientSourceError: the connection is lost.
         """
         assert self._client is not None
-        return self._client.poll(self._staging.idle_ms, self._staging.segment_rows)
+        return self._client.poll(timeout_ms, self._staging.segment_rows)
 
     def stage(self, delivery: Delivery[Any]) -> None:
         """Make what is new of a delivery durable, then acknowledge all of it.

@@ -166,7 +166,7 @@ def answer_for_ever(link: ReceiverLink) -> None:
 
 def stage(stager: Stager) -> int:
     """Stage one delivery; return how many messages it had."""
-    delivery = stager.poll()
+    delivery = stager.poll(30)
     if delivery is None:
         return 0
     stager.stage(delivery)
@@ -258,7 +258,7 @@ def test_a_take_over_fences_the_old_attempt_and_keeps_what_it_staged() -> None:
     desk = Desk(Queue(deque(range(6))))
     old = desk.stager()
     assert stage(old) == 3
-    delivery = old.poll()
+    delivery = old.poll(30)
     assert delivery is not None
     new = desk.stager()
     with pytest.raises(FencedError, match="took over"):
