@@ -17,7 +17,7 @@ from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.csv_header import check_names, placed, safe_names
 from headwater.readers.files.csv_inference import csv_schema
 from headwater.readers.files.csv_lines import Lines, header_row, lines_of, records_of
-from headwater.readers.files.csv_rescue import rescued_column
+from headwater.readers.files.csv_rescue import CsvRescue
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import FileBlock, Opener
 from headwater.readers.files.line_format import LineFormat
@@ -41,6 +41,7 @@ class CsvFormat(LineFormat):
         self._stream: CsvStream | None = None
         # The decoder of the columns that were asked for last.
         self._decoder: tuple[pa.Schema, CsvDecoder] | None = None
+        self._rescue: CsvRescue | None = None
         self._separator = ""
 
     def is_splittable(self, url: str) -> bool:
@@ -167,6 +168,7 @@ class CsvFormat(LineFormat):
                 CsvDecoder(schema, options, self._dialect, separator, any_width=any_width),
             )
             self._separator = line_separator
+            self._rescue = CsvRescue(self._dialect, separator)
         return self._decoder[1]
 
     @property
@@ -204,9 +206,8 @@ class CsvFormat(LineFormat):
         if name is not None:
             # Without the column of corrupt records, which is not there then.
             part = records.only(bad.rows).spans
-            separator = self._separator or self.settings.lines.separator or "\n"
-            texts = rescued_column(batch, bad.rows, part, self._dialect, separator)
-            return batch.append_column(name, texts)
+            assert self._rescue is not None, "there is a decoder, so there is this"
+            return batch.append_column(name, self._rescue.column(batch, bad.rows, part))
         before = start + int(records.places[0] - records.spans.starts[0])
         self._bad.take(bad, records.spans, file, before, CsvDecoder.reason_of)
         return without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from headwater.readers.kernels.arrays import ByteArray, Int64Array
 _FEED = 10
 _RETURN = 13
 _SPACE = 32
+_UNITS: Final = {"UTF-16BE": 2, "UTF-16LE": 2, "UTF-32": 4}
+_LITTLE_MARK: Final = 0xFF
+_BIG_MARK: Final = 0xFE
 _BLANKS = bytes(range(_SPACE + 1))
 """What Java's ``trim`` takes away."""
 _ONE_BYTE = frozenset({"US-ASCII", "ISO-8859-1"})
@@ -38,16 +41,32 @@ class Lines(NamedTuple):
 
 def lines_of(data: bytes, settings: LineSettings) -> Lines:
     """Return the lines of a block of whole lines."""
-    if settings.encoding in _ONE_BYTE:
-        # A character is a byte, so that lines are the same before and after.
-        found = _cut(settings.decoded(data).encode(), _as_utf8(settings))
-        raw = _cut(data, settings.separator_bytes)
-        return Lines(found.spans, raw.places)
     raw = _cut(data, settings.separator_bytes)
     if settings.encoding in {None, UTF_8}:
         return raw
+    if _is_one_text(raw, settings):
+        separator = None if settings.separator is None else settings.separator.encode()
+        return Lines(_cut(settings.decoded(data).encode(), separator).spans, raw.places)
     texts = [settings.decoded(raw.spans.value(row) or b"").encode() for row in range(len(raw.places))]
     return Lines(_joined(texts), raw.places)
+
+
+def _is_one_text(raw: Lines, settings: LineSettings) -> bool:
+    """Return whether lines are the same if all of them are decoded as one text."""
+    if settings.encoding in _ONE_BYTE:
+        return True
+    unit = _UNITS.get(settings.encoding or "")
+    data, starts, sizes = raw.spans
+    # Without a separator of the user's, lines end at single bytes, and may break off inside of a character.
+    if settings.separator is None or unit is None or (sizes % unit).any():
+        return False
+    if settings.encoding != "UTF-32":
+        return True
+    # A line that begins with a mark is in the order that this says.
+    begins = starts[sizes > 0]
+    little = data[begins] == _LITTLE_MARK
+    big = (data[begins] == 0) & (data[begins + 2] == _BIG_MARK)
+    return not bool((little | big).any())
 
 
 def records_of(lines: Lines, comment: str) -> Lines:
@@ -56,8 +75,11 @@ def records_of(lines: Lines, comment: str) -> Lines:
     kept = sizes > 0
     first = np.full(len(sizes), _SPACE + 1, np.uint8)
     first[kept] = data[starts[kept]]
-    for row in np.flatnonzero((first <= _SPACE) & kept).tolist():
-        kept[row] = bool((lines.spans.value(row) or b"").strip(_BLANKS))
+    blank = np.flatnonzero((first <= _SPACE) & kept)
+    if len(blank):
+        letters = np.flatnonzero(data > _SPACE)
+        ends = np.searchsorted(letters, starts[blank] + sizes[blank])
+        kept[blank] = ends > np.searchsorted(letters, starts[blank])
     mark = comment.encode()
     if mark:
         for row in np.flatnonzero((first == mark[0]) & kept).tolist():
@@ -106,10 +128,6 @@ def _are_ends(view: ByteArray) -> npt.NDArray[np.bool_]:
     returns[:-1] &= ~feeds[1:]
     found: npt.NDArray[np.bool_] = feeds | returns
     return found
-
-
-def _as_utf8(settings: LineSettings) -> bytes | None:
-    return None if settings.separator is None else settings.separator.encode()
 
 
 def _joined(texts: list[bytes]) -> Spans:

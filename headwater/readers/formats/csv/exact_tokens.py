@@ -122,6 +122,7 @@ def _record(state: int) -> bool:
             if character == quote:
                 put(reader, NORMALIZE, option(state, OPTION_NORMALIZE_QUOTED))
                 if _plain_quoted(state, quote, separator):
+                    put(reader, NORMALIZE, 1)
                     if not advance(state):
                         return False
                     if get(reader, CHARACTER) == separator:

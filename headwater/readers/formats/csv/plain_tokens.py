@@ -78,6 +78,9 @@ def plain_record(state: int) -> bool:
     line_end_two = get(options, OPTION_LINE_END_TWO)
     # A line end inside of quotes may become another one.
     special = line_end if get(options, OPTION_NORMALIZE_QUOTED) == 1 and line_end != LINE_FEED else quote
+    # Where line separators inside of quotes stay what they are, so does the one behind the closing quote.
+    kept = get(options, OPTION_NORMALIZE_QUOTED) == 0
+    after_quote = int64(LINE_FEED) if kept else line_end
     stream = get(state, STREAM) == 1
     token = get(state, TOKENS)
     last = token + TOKEN_BYTES * get(options, OPTION_MOST_COLUMNS)
@@ -101,7 +104,7 @@ def plain_record(state: int) -> bool:
             size = at - begin
             begin = begin if size > 0 else int64(EMPTY_TOKEN)
             at += 1
-            if at < end and load_byte(at) != separator and load_byte(at) != line_end:
+            if at < end and load_byte(at) != separator and load_byte(at) != after_quote:
                 return False
         else:
             begin = at

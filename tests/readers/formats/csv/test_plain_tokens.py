@@ -1,0 +1,42 @@
+"""Ordinary records that are cut many bytes at a time are what the exact way makes of them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.readers.formats.csv.csv_values import TEXT, decode, stream, texts
+
+LETTERS = '"",,\\ab\t\n\ré '
+ENOUGH = 1 << 20
+"""A limit that no value reaches, and with which no record counts as ordinary."""
+
+
+def records(rng: random.Random, count: int, letters: str) -> list[str]:
+    return ["".join(rng.choices(letters, k=rng.randrange(1, 40))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("escape", ["\\", '"', "a"])
+@pytest.mark.parametrize("quote", ['"', ""])
+def test_records_are_the_same_in_both_ways(escape: str, quote: str, rng: random.Random) -> None:
+    lines = records(rng, 2_000, LETTERS.replace("\n", "").replace("\r", ""))
+    options: dict[str, Any] = {"escape": escape, "quote": quote, "comment": "b"}
+    plain = decode(TEXT, lines, corrupt="corrupt", **options)
+    exact = decode(TEXT, lines, corrupt="corrupt", max_characters=ENOUGH, **options)
+    assert plain == exact
+
+
+@pytest.mark.parametrize("separator", ["\n", "\r", "\r\n"])
+def test_streams_are_the_same_in_both_ways_wherever_they_are_cut(separator: str, rng: random.Random) -> None:
+    for _ in range(60):
+        content = "".join(rng.choices(LETTERS, k=120)).encode()
+        pieces = rng.sample(range(len(content)), 3)
+        plain = stream(content, pieces, line_separator=separator)
+        assert plain == stream(content, line_separator=separator, max_characters=ENOUGH)
+
+
+def test_values_longer_than_a_chunk_end_at_their_separator() -> None:
+    for size in range(1, 200, 7):
+        assert texts(["x" * size + "," + '"' + "y," * size + '",z']) == [("x" * size, "y," * size, "z")]
