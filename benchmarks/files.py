@@ -34,7 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "memory", "planning", "throughput"]
 
-WANTED = {"csv": 2.0, "json": 2.0, "text": 0.6, "parquet": 0.8}
+WANTED = {
+    "csv": 2.0,
+    "csv multiLine": 1.0,
+    "csv 10 % bad": 1.0,
+    "csv 10 % rescued": 1.0,
+    "json": 2.0,
+    "text": 0.6,
+    "parquet": 0.8,
+}
+"""What is read, and how many times as fast as by Spark. The first word is the format."""
+_BAD = ("if(id % 10 = 0, 'x', string(id)) id", "user", "amount", "ok", "ts", "city")
+"""A tenth of the records has a text where a number should be."""
 OURS = "headwater"
 THEIRS = "Spark's own"
 NEW_FILES = 100
@@ -95,21 +106,28 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
     from benchmarks.subjects import spark_session
 
     spark = spark_session(hw.recommended_conf())
-    for kind in WANTED:
+    for case in WANTED:
+        kind, _, special = case.partition(" ")
+        url = f"{folder}/{case.replace(' ', '-')}"
         frame = spark.sql(_QUERY.format(rows=rows))
+        if "%" in special:
+            frame = frame.selectExpr(*_BAD)
         (frame.selectExpr("to_json(struct(*)) value") if kind == "text" else frame).write.format(kind).save(
-            f"{folder}/{kind}"
+            url
         )
         schema = "value string" if kind == "text" else DDL
-        theirs = spark.read.schema(schema).format(kind)
-        ours = spark.read.schema(schema).format("headwater").option("source", "files").option("format", kind)
+        options = {"multiLine": "true"} if special == "multiLine" else {}
+        theirs = spark.read.schema(schema).format(kind).options(**options)
+        ours = spark.read.schema(schema).format("headwater").options(source="files", format=kind, **options)
+        if special.endswith("rescued"):
+            ours = ours.schema(f"{DDL}, _rescued_data string").option("rescuedDataColumn", "_rescued_data")
         readers = {THEIRS: theirs, OURS: ours}
         for turn in range(rounds + 1):
             for subject in sorted(readers, reverse=bool(turn % 2)):
                 began = time.perf_counter()
-                readers[subject].load(f"{folder}/{kind}").write.format("noop").mode("overwrite").save()
+                readers[subject].load(url).write.format("noop").mode("overwrite").save()
                 if turn:
-                    yield kind, subject, rows / (time.perf_counter() - began)
+                    yield case, subject, rows / (time.perf_counter() - began)
     spark.stop()
 
 
