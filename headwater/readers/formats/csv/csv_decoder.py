@@ -255,6 +255,9 @@ class KernelOptions:
         table[layout.OPTION_COMMENT] = ord(dialect.comment) if dialect.comment else -1
         table[layout.OPTION_LINE_END] = first
         table[layout.OPTION_LINE_END_TWO] = two
+        # A separator of the user's stands for itself if it is one character, as in Spark.
+        is_own = dialect.line_separator is not None and two == 0
+        table[layout.OPTION_NEWLINE] = first if is_own else ord("\n")
         table[layout.OPTION_LEADING] = dialect.ignore_leading
         table[layout.OPTION_TRAILING] = dialect.ignore_trailing
         table[layout.OPTION_HANDLING] = UNESCAPED_QUOTES[dialect.unescaped_quotes]

@@ -48,9 +48,8 @@ from headwater.readers.formats.csv.layout import (
     VALUE_AT,
 )
 from headwater.readers.formats.csv.long_separators import long_record, save_matched
-from headwater.readers.formats.csv.quoted import quoted_value, single_separator
+from headwater.readers.formats.csv.quoted import DONE, quoted_value, single_separator
 from headwater.readers.formats.csv.reader import (
-    LINE_FEED,
     SPACE_CHARACTER,
     add_token,
     advance,
@@ -60,6 +59,7 @@ from headwater.readers.formats.csv.reader import (
     clear,
     end_value,
     length,
+    newline,
     option,
     skip_blanks,
 )
@@ -106,15 +106,15 @@ def _record(state: int) -> bool:
     reader = get(state, READER)
     separator = single_separator(state)
     quote = option(state, OPTION_QUOTE)
-    line_feed = int64(LINE_FEED)
+    line_end = newline(state)
     leading = option(state, OPTION_LEADING) == 1
     if leading and not skip_blanks(state, separator, quote):
         return False
-    while get(reader, CHARACTER) != LINE_FEED:
+    while get(reader, CHARACTER) != newline(state):
         if leading and not skip_blanks(state, separator, quote):
             return False
         character = get(reader, CHARACTER)
-        if character == separator or character == LINE_FEED:
+        if character == separator or character == newline(state):
             add_token(state, int64(NULL_TOKEN), int64(0))
         else:
             put(reader, UNESCAPED, 0)
@@ -128,12 +128,12 @@ def _record(state: int) -> bool:
                     if get(reader, CHARACTER) == separator:
                         if not advance(state):
                             return False
-                        if get(reader, CHARACTER) == LINE_FEED:
+                        if get(reader, CHARACTER) == newline(state):
                             add_token(state, int64(NULL_TOKEN), int64(0))
                     continue
                 put(reader, VALUE_AT, get(state, AT))
                 put(reader, TRIM, 0)
-                if not quoted_value(state):
+                if quoted_value(state) != DONE:
                     return False
                 put(reader, NORMALIZE, 1)
                 back = option(state, OPTION_HANDLING) == HANDLING_BACK_TO_DELIMITER
@@ -141,13 +141,13 @@ def _record(state: int) -> bool:
                     end_value(state)
             elif not _plain_unquoted(state, separator):
                 put(reader, TRIM, option(state, OPTION_TRAILING))
-                if not append_until(state, separator, line_feed, line_feed):
+                if not append_until(state, separator, line_end, line_end):
                     return False
                 end_value(state)
-        if get(reader, CHARACTER) != LINE_FEED:
+        if get(reader, CHARACTER) != newline(state):
             if not advance(state):
                 return False
-            if get(reader, CHARACTER) == LINE_FEED:
+            if get(reader, CHARACTER) == newline(state):
                 add_token(state, int64(NULL_TOKEN), int64(0))
     return True
 
@@ -231,7 +231,7 @@ def _plain_quoted(state: int, quote: int, separator: int) -> bool:
             if before == escape or following >= end:
                 return False
             after = character_at(following, end)[0]
-            if after != separator and after != LINE_FEED:
+            if after != separator and after != newline(state):
                 return False
             break
         if character == escape:
@@ -265,13 +265,13 @@ def _at_end(state: int) -> int:
         elif get(reader, UNESCAPED) == 0:
             append(state, character)
     if not taken:
-        taken = previous != 0 and character != separator and character != LINE_FEED
+        taken = previous != 0 and character != separator and character != newline(state)
         taken = taken and character != option(state, OPTION_COMMENT)
         if get(reader, MATCHED) > 0:
             save_matched(state)
             taken = True
     # Nothing is in hand any more: what follows is no record.
-    put(reader, CHARACTER, LINE_FEED)
+    put(reader, CHARACTER, newline(state))
     put(reader, PREVIOUS, 0)
     begun = get(state, AT) > get(state, RECORD)
     if (

@@ -38,7 +38,7 @@ from headwater.readers.formats.csv.layout import (
 from headwater.readers.formats.csv.layout import CHARACTER as CHARACTER_IN_HAND
 from headwater.readers.formats.csv.layout import PREVIOUS as PREVIOUS_CHARACTER
 from headwater.readers.formats.csv.plain_tokens import plain_record
-from headwater.readers.formats.csv.reader import LINE_FEED, option
+from headwater.readers.formats.csv.reader import newline, option
 from headwater.readers.formats.json.entries import MISMATCH, STOPPED, TAKEN, more_data, stop
 from headwater.readers.formats.kernel_columns import (
     append_null,
@@ -59,6 +59,7 @@ from headwater.readers.formats.table_layout import (
 )
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, load_int64, store_int64
 
+_LINE_FEED = 10
 _CARRIAGE_RETURN = 13
 _FORM_FEED = 12
 
@@ -122,9 +123,9 @@ def _corrupt(nodes: int, state: int, reason: int) -> int:
     end = get(state, AT)
     if end > at:
         last = load_byte(end - 1)
-        if last == LINE_FEED or last == _FORM_FEED:
+        if last == _LINE_FEED or last == _FORM_FEED or last == _CARRIAGE_RETURN:
             end -= 1
-            if last == LINE_FEED and end > at and load_byte(end - 1) == _CARRIAGE_RETURN:
+            if last == _LINE_FEED and end > at and load_byte(end - 1) == _CARRIAGE_RETURN:
                 end -= 1
     if not append_text(column, at, end - at):
         return more_data(nodes, column, state)
@@ -151,7 +152,7 @@ def _decode_values(
         put(state, AT, at)
         put(state, END, at + max(size, 0))
         put(state, RECORD, at)
-        put(reader, CHARACTER_IN_HAND, LINE_FEED)
+        put(reader, CHARACTER_IN_HAND, newline(state))
         put(reader, PREVIOUS_CHARACTER, 0)
         if size < 0:
             if not _null_value(nodes, state):

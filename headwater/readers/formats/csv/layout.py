@@ -105,10 +105,12 @@ OPTION_DATE_FALLBACK = 14
 OPTION_TIMESTAMP_FALLBACK = 15
 OPTION_TEXTS = 16
 """Addresses and sizes of the texts `TEXT_...`."""
-OPTION_SEPARATORS = 26
+OPTION_NEWLINE = 26
+"""What a line separator becomes, and what ends a record."""
+OPTION_SEPARATORS = 27
 """How many characters the separator has, and their code points."""
 MOST_SEPARATORS = 16
-OPTION_FIELDS = 26 + 1 + MOST_SEPARATORS
+OPTION_FIELDS = OPTION_SEPARATORS + 1 + MOST_SEPARATORS
 
 TEXT_NULL = 0
 TEXT_EMPTY = 1

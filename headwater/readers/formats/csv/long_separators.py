@@ -37,7 +37,9 @@ from headwater.readers.formats.csv.layout import (
 )
 from headwater.readers.formats.csv.quoted import (
     AGAIN,
+    AGAIN_LONG,
     DONE,
+    ENDED,
     more_behind_blanks,
     quote_or_escape,
     quoted_value,
@@ -45,7 +47,6 @@ from headwater.readers.formats.csv.quoted import (
     until_separator,
 )
 from headwater.readers.formats.csv.reader import (
-    LINE_FEED,
     NO_CHARACTER,
     SPACE_CHARACTER,
     add_token,
@@ -54,6 +55,7 @@ from headwater.readers.formats.csv.reader import (
     append_until,
     end_value,
     length,
+    newline,
     next_character,
     option,
     prepend,
@@ -62,10 +64,10 @@ from headwater.readers.formats.csv.reader import (
 from headwater.readers.formats.kernel_columns import get, put
 from headwater.readers.kernels.memory import called, inlined, int64
 
-NO = 0
-YES = 1
-ENDED = 2
-"""The input ended."""
+_NONE = 5
+"""There is no separator here. `DONE` is where there is one."""
+_CLOSED = 4
+"""The character in hand is behind the closing quote."""
 
 
 @inlined
@@ -94,7 +96,10 @@ def save_matched(state: int) -> None:
 
 @called
 def _separator(state: int, behind_quote: int) -> int:
-    """Return whether the character in hand begins a separator, whose last character is in hand then."""
+    """Return `DONE` if the character in hand begins a separator, whose last one is in hand then.
+
+    Otherwise `_NONE`, or `ENDED`.
+    """
     reader = get(state, READER)
     while get(reader, CHARACTER) == _wanted(state):
         put(reader, MATCHED, get(reader, MATCHED) + 1)
@@ -104,10 +109,10 @@ def _separator(state: int, behind_quote: int) -> int:
             return int64(ENDED)
     if _is_whole(state):
         put(reader, MATCHED, 0)
-        return int64(YES)
+        return int64(DONE)
     if behind_quote == 0 and get(reader, MATCHED) > 0:
         save_matched(state)
-    return int64(NO)
+    return int64(_NONE)
 
 
 @called
@@ -116,7 +121,7 @@ def _skip_blanks(state: int) -> bool:
     reader = get(state, READER)
     while (
         get(reader, CHARACTER) <= SPACE_CHARACTER
-        and get(reader, CHARACTER) != LINE_FEED
+        and get(reader, CHARACTER) != newline(state)
         and get(reader, CHARACTER) != option(state, OPTION_QUOTE)
     ):
         if not advance(state):
@@ -125,7 +130,7 @@ def _skip_blanks(state: int) -> bool:
             found = _separator(state, int64(0))
             if found == ENDED:
                 return False
-            if found == YES:
+            if found == DONE:
                 add_token(state, int64(NULL_TOKEN), int64(0))
                 if not advance(state):
                     return False
@@ -140,13 +145,13 @@ def long_record(state: int) -> bool:
     leading = option(state, OPTION_LEADING) == 1
     if leading and get(reader, CHARACTER) <= SPACE_CHARACTER and not _skip_blanks(state):
         return False
-    while get(reader, CHARACTER) != LINE_FEED:
+    while get(reader, CHARACTER) != newline(state):
         if leading and get(reader, CHARACTER) <= SPACE_CHARACTER and not _skip_blanks(state):
             return False
-        found = int64(YES) if get(reader, CHARACTER) == LINE_FEED else _separator(state, int64(0))
+        found = int64(DONE) if get(reader, CHARACTER) == newline(state) else _separator(state, int64(0))
         if found == ENDED:
             return False
-        if found == YES:
+        if found == DONE:
             add_token(state, int64(NULL_TOKEN), int64(0))
         else:
             put(reader, UNESCAPED, 0)
@@ -165,10 +170,10 @@ def long_record(state: int) -> bool:
                 if option(state, OPTION_TRAILING) == 1:
                     trim_value(state)
             end_value(state)
-        if get(reader, CHARACTER) != LINE_FEED:
+        if get(reader, CHARACTER) != newline(state):
             if not advance(state):
                 return False
-            if get(reader, CHARACTER) == LINE_FEED:
+            if get(reader, CHARACTER) == newline(state):
                 add_token(state, int64(NULL_TOKEN), int64(0))
     return True
 
@@ -177,7 +182,7 @@ def long_record(state: int) -> bool:
 def _append_until_separator(state: int) -> bool:
     reader = get(state, READER)
     character = get(reader, CHARACTER)
-    while not _is_whole(state) and character != LINE_FEED:
+    while not _is_whole(state) and character != newline(state):
         if character == _wanted(state):
             put(reader, MATCHED, get(reader, MATCHED) + 1)
             if _is_whole(state):
@@ -199,80 +204,93 @@ def _append_until_separator(state: int) -> bool:
 def _quoted(state: int) -> bool:
     """Read the value whose quote is in hand. Return whether a separator or line end followed."""
     reader = get(state, READER)
-    quote = option(state, OPTION_QUOTE)
-    escape = option(state, OPTION_ESCAPE)
-    going = advance(state)
-    while going:
-        character = get(reader, CHARACTER)
-        previous = get(reader, PREVIOUS)
-        if previous == quote and (character <= SPACE_CHARACTER or character == LINE_FEED):
-            break
-        if previous == quote:
-            found = _separator(state, int64(0))
-            if found != NO:
-                return found == YES
-            character = get(reader, CHARACTER)
-        if character == quote or character == escape:
-            going = quote_or_escape(state, int64(0))
-            put(reader, PREVIOUS, get(reader, CHARACTER))
-            going = going and advance(state)
-            if going and get(reader, UNESCAPED) == 1:
-                if get(reader, CHARACTER) == LINE_FEED:
-                    return True
-                found = _separator(state, int64(0))
-                if found != NO:
-                    return found == YES
-        elif previous == quote:
-            status = unescaped_quote(state)
-            if status != AGAIN:
-                return status == DONE
-            if until_separator(state):
-                prepend(state, quote)
-                put(reader, TRIM, option(state, OPTION_TRAILING))
-                if not advance(state) or not _append_until_separator(state):
-                    return False
-                break
-            going = advance(state)
-        else:
-            if previous == escape and escape != 0:
-                append(state, escape)
-            going = append_until(state, quote, escape, option(state, OPTION_ESCAPE_ESCAPE))
-            put(reader, PREVIOUS, get(reader, CHARACTER))
-            going = going and advance(state)
-    return going and _behind_quotes(state)
+    status = int64(AGAIN)
+    while status == AGAIN:
+        if not advance(state):
+            return False
+        status = _until_closing_quote(state)
+        if status == _CLOSED:
+            status = _behind_quotes(state)
+        if status == AGAIN and until_separator(state):
+            prepend(state, option(state, OPTION_QUOTE))
+            put(reader, TRIM, option(state, OPTION_TRAILING))
+            return advance(state) and _append_until_separator(state)
+    return status == DONE
 
 
 @called
-def _behind_quotes(state: int) -> bool:
+def _until_closing_quote(state: int) -> int:
+    """Read up to what is behind the closing quote. Return `_CLOSED`, `DONE`, `ENDED` or `AGAIN`."""
+    reader = get(state, READER)
+    quote = option(state, OPTION_QUOTE)
+    escape = option(state, OPTION_ESCAPE)
+    while True:
+        character = get(reader, CHARACTER)
+        previous = get(reader, PREVIOUS)
+        if previous == quote and (character <= SPACE_CHARACTER or character == newline(state)):
+            return int64(_CLOSED)
+        if previous == quote:
+            found = _separator(state, int64(0))
+            if found != _NONE:
+                return found
+            character = get(reader, CHARACTER)
+        is_special = character == quote or character == escape
+        if is_special:
+            if not quote_or_escape(state, int64(0)):
+                return int64(ENDED)
+        elif previous == quote:
+            return unescaped_quote(state)
+        else:
+            if previous == escape and escape != 0:
+                append(state, escape)
+            if not append_until(state, quote, escape, option(state, OPTION_ESCAPE_ESCAPE)):
+                return int64(ENDED)
+        put(reader, PREVIOUS, get(reader, CHARACTER))
+        if not advance(state):
+            return int64(ENDED)
+        if is_special and get(reader, UNESCAPED) == 1:
+            if get(reader, CHARACTER) == newline(state):
+                return int64(DONE)
+            found = _separator(state, int64(0))
+            if found != _NONE:
+                return found
+
+
+@called
+def _behind_quotes(state: int) -> int:
     """Read on behind the closing quote: white space is left out, unless more than that follows.
 
     Parts of a separator in it are not white space, even if they consist of it: they come behind the value.
+    Return `DONE`, `ENDED` or `AGAIN`.
     """
     reader = get(state, READER)
-    if get(reader, CHARACTER) == LINE_FEED or get(reader, CHARACTER) > SPACE_CHARACTER:
-        return True
+    if get(reader, CHARACTER) == newline(state) or get(reader, CHARACTER) > SPACE_CHARACTER:
+        return int64(DONE)
     found = _separator(state, int64(1))
-    if found != NO:
-        return found == YES
+    if found != _NONE:
+        return found
     end = get(reader, TEXT_END)
     count = get(reader, CHARACTERS)
     fatal = get(state, FATAL)
     append(state, option(state, OPTION_QUOTE))
-    going = True
-    ended = False
-    while going and not ended and get(reader, CHARACTER) <= SPACE_CHARACTER:
+    status = int64(AGAIN)
+    while status == AGAIN and get(reader, CHARACTER) <= SPACE_CHARACTER:
         append(state, get(reader, CHARACTER))
-        going = advance(state)
-        if going and get(reader, CHARACTER) != LINE_FEED:
-            found = _separator(state, int64(1))
-            going = found != ENDED
-            ended = found == YES
+        if not advance(state):
+            status = int64(ENDED)
+        elif get(reader, CHARACTER) == newline(state):
+            status = int64(DONE)
         else:
-            ended = True
-    if ended or not going or option(state, OPTION_HANDLING) == HANDLING_RAISE_ERROR:
+            found = _separator(state, int64(1))
+            if found != _NONE:
+                status = found
+    if status == AGAIN and option(state, OPTION_HANDLING) == HANDLING_RAISE_ERROR:
+        status = int64(DONE)
+    if status != AGAIN:
         put(reader, TEXT_END, end)
         put(reader, CHARACTERS, count)
         put(state, FATAL, fatal)
-        return going
+        return status
     more_behind_blanks(state)
-    return quoted_value(state)
+    status = quoted_value(state)
+    return int64(AGAIN) if status == AGAIN_LONG else status

@@ -24,6 +24,7 @@ from headwater.readers.formats.csv.layout import (
     OPTION_LINE_END,
     OPTION_LINE_END_TWO,
     OPTION_MOST_COLUMNS,
+    OPTION_NEWLINE,
     OPTION_NORMALIZE_QUOTED,
     OPTION_QUOTE,
     OPTION_SEPARATOR,
@@ -38,7 +39,6 @@ from headwater.readers.formats.csv.layout import (
     TOKEN_COUNT,
     TOKENS,
 )
-from headwater.readers.formats.csv.reader import LINE_FEED
 from headwater.readers.formats.kernel_columns import get, put
 from headwater.readers.kernels.memory import (
     CHUNK_BYTES,
@@ -77,14 +77,14 @@ def plain_record(state: int) -> bool:
     line_end = get(options, OPTION_LINE_END)
     line_end_two = get(options, OPTION_LINE_END_TWO)
     # A line end inside of quotes may become another one.
-    special = line_end if get(options, OPTION_NORMALIZE_QUOTED) == 1 and line_end != LINE_FEED else quote
+    newline = get(options, OPTION_NEWLINE)
+    special = line_end if get(options, OPTION_NORMALIZE_QUOTED) == 1 and line_end != newline else quote
     # Where line separators inside of quotes stay what they are, so does the one behind the closing quote.
     kept = get(options, OPTION_NORMALIZE_QUOTED) == 0
-    after_quote = int64(LINE_FEED) if kept else line_end
+    after_quote = newline if kept else line_end
     stream = get(state, STREAM) == 1
     token = get(state, TOKENS)
     last = token + TOKEN_BYTES * get(options, OPTION_MOST_COLUMNS)
-    line_feed = int64(LINE_FEED)
     first = at
     if at >= end or load_byte(at) == get(options, OPTION_COMMENT):
         return False
@@ -108,7 +108,7 @@ def plain_record(state: int) -> bool:
                 return False
         else:
             begin = at
-            at = min(_find(at, end, separator, line_feed, line_end), end)
+            at = min(_find(at, end, separator, newline, line_end), end)
             size = at - begin
             begin = begin if size > 0 else int64(NULL_TOKEN)
         store_int64(token, begin)
@@ -133,7 +133,7 @@ def plain_record(state: int) -> bool:
     put(state, TOKEN_COUNT, (token - get(state, TOKENS)) // TOKEN_BYTES)
     put(state, RECORD, first)
     put(state, AT, at)
-    put(get(state, READER), CHARACTER, line_feed)
+    put(get(state, READER), CHARACTER, newline)
     put(get(state, READER), PREVIOUS, 0)
     put(get(state, READER), TEXT_END, get(state, SCRATCH))
     return True

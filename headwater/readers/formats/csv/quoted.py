@@ -38,7 +38,6 @@ from headwater.readers.formats.csv.layout import (
     VALUE_AT,
 )
 from headwater.readers.formats.csv.reader import (
-    LINE_FEED,
     SPACE_CHARACTER,
     add_token,
     advance,
@@ -46,6 +45,7 @@ from headwater.readers.formats.csv.reader import (
     append_until,
     character_at,
     clear,
+    newline,
     option,
     prepend,
     skip_until,
@@ -57,6 +57,8 @@ DONE = 0
 ENDED = 1
 """The input ended."""
 AGAIN = 2
+AGAIN_LONG = 3
+"""The same, where separators have several characters: it goes on in `long_separators`."""
 
 
 @inlined
@@ -82,16 +84,16 @@ def _fail(state: int) -> None:
 def _skip_value(state: int) -> bool:
     clear(state)
     put(get(state, READER), SKIPPED, 1)
-    return skip_until(state, single_separator(state), int64(LINE_FEED))
+    return skip_until(state, single_separator(state), newline(state))
 
 
 @called
-def quoted_value(state: int) -> bool:
-    """Read the value whose quote is in hand. Return whether a separator or line end followed."""
+def quoted_value(state: int) -> int:
+    """Read the value whose quote is in hand. Return `DONE`, `ENDED` or `AGAIN_LONG`."""
     status = int64(AGAIN)
     while status == AGAIN:
         status = _quoted_call(state)
-    return status == DONE
+    return status
 
 
 @called
@@ -107,12 +109,14 @@ def _quoted_call(state: int) -> int:
     while True:
         character = get(reader, CHARACTER)
         previous = get(reader, PREVIOUS)
-        ends = character == separator or character == LINE_FEED
+        ends = character == separator or character == newline(state)
         if previous == quote and (ends or character <= SPACE_CHARACTER):
             break
         if character != quote and character != escape:
             if previous == quote:
-                return unescaped_quote(state)
+                status = unescaped_quote(state)
+                long = status == AGAIN and option(state, OPTION_SEPARATORS) > 1
+                return int64(AGAIN_LONG) if long else status
             if previous == escape and escape != 0:
                 append(state, escape)
             if not append_until(state, quote, escape, option(state, OPTION_ESCAPE_ESCAPE)):
@@ -124,7 +128,7 @@ def _quoted_call(state: int) -> int:
             return int64(ENDED)
         if character == quote or character == escape:
             character = get(reader, CHARACTER)
-            if get(reader, UNESCAPED) == 1 and (character == separator or character == LINE_FEED):
+            if get(reader, UNESCAPED) == 1 and (character == separator or character == newline(state)):
                 return int64(DONE)
     return _behind_quotes(state, separator)
 
@@ -138,8 +142,8 @@ def _rest_of_value(state: int, separator: int) -> int:
     if not advance(state):
         return int64(ENDED)
     put(reader, TRIM, option(state, OPTION_TRAILING))
-    line_feed = int64(LINE_FEED)
-    return int64(DONE) if append_until(state, separator, line_feed, line_feed) else int64(ENDED)
+    line_end = newline(state)
+    return int64(DONE) if append_until(state, separator, line_end, line_end) else int64(ENDED)
 
 
 @called
@@ -147,17 +151,17 @@ def _behind_quotes(state: int, separator: int) -> int:
     """Read on behind the closing quote: white space is left out, unless more than that follows."""
     reader = get(state, READER)
     character = get(reader, CHARACTER)
-    if character != separator and character != LINE_FEED and character <= SPACE_CHARACTER:
+    if character != separator and character != newline(state) and character <= SPACE_CHARACTER:
         put(reader, SPACE, get(state, AT) - 1)
         while get(reader, CHARACTER) <= SPACE_CHARACTER and get(reader, CHARACTER) != separator:
             if not advance(state):
                 return int64(ENDED)
-            if get(reader, CHARACTER) == LINE_FEED:
+            if get(reader, CHARACTER) == newline(state):
                 return int64(DONE)
         if get(reader, CHARACTER) != separator and option(state, OPTION_HANDLING) != HANDLING_RAISE_ERROR:
             return more_behind_quotes(state)
     character = get(reader, CHARACTER)
-    if character != separator and character != LINE_FEED:
+    if character != separator and character != newline(state):
         _fail(state)
         return int64(DONE) if _skip_value(state) else int64(ENDED)
     return int64(DONE)
@@ -219,7 +223,7 @@ def _back_to_separator(state: int) -> bool:
     while at < get(reader, TEXT_END):
         end = get(reader, TEXT_END)
         character, size = character_at(at, end)
-        if character == LINE_FEED:
+        if character == newline(state):
             add_token(state, get(reader, TEXT), at - get(reader, TEXT))
             put(reader, TEXT, get(reader, TEXT_END))
             clear(state)
@@ -238,9 +242,9 @@ def _end_at_line(state: int) -> None:
     reader = get(state, READER)
     put(state, AT, get(reader, VALUE_AT))
     put(reader, CHARACTER, 0)
-    while get(reader, CHARACTER) != LINE_FEED:
+    while get(reader, CHARACTER) != newline(state):
         if not advance(state):
-            put(reader, CHARACTER, LINE_FEED)
+            put(reader, CHARACTER, newline(state))
 
 
 @called
@@ -300,7 +304,7 @@ def _unquoted_rest(state: int, separator: int) -> bool:
     more = int64(0)
     while True:
         character = get(reader, CHARACTER)
-        if character == separator or character == LINE_FEED:
+        if character == separator or character == newline(state):
             if more == 0:
                 return True
             more -= 1

@@ -27,6 +27,7 @@ from headwater.readers.formats.csv.layout import (
     OPTION_LINE_END_TWO,
     OPTION_MOST_CHARACTERS,
     OPTION_MOST_COLUMNS,
+    OPTION_NEWLINE,
     OPTIONS,
     READER,
     REASON_MOST_CHARACTERS,
@@ -49,7 +50,6 @@ from headwater.readers.formats.table_layout import STATE_STOP
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte, store_int64
 from headwater.readers.kernels.utf8 import put_code_point, sequence
 
-LINE_FEED = 10
 SPACE_CHARACTER = 32
 NO_CHARACTER = -1
 _MOST_BYTES = 4
@@ -59,6 +59,12 @@ _MOST_BYTES = 4
 def option(state: int, which: int) -> int:
     """Return one of the options."""
     return get(get(state, OPTIONS), which)
+
+
+@inlined
+def newline(state: int) -> int:
+    """Return what ends records: every line separator becomes it."""
+    return option(state, OPTION_NEWLINE)
 
 
 @inlined
@@ -93,7 +99,7 @@ def next_character(state: int) -> int:
         two = option(state, OPTION_LINE_END_TWO)
         following, size = character_at(at, end) if at < end else (int64(0), int64(0))
         if (two == 0 or (at < end and following == two)) and get(get(state, READER), NORMALIZE) == 1:
-            character = int64(LINE_FEED)
+            character = newline(state)
             at += size if two != 0 else int64(0)
     put(state, AT, at)
     return character
@@ -178,7 +184,7 @@ def skip_blanks(state: int, one: int, two: int) -> bool:
     reader = get(state, READER)
     while get(reader, CHARACTER) <= SPACE_CHARACTER:
         character = get(reader, CHARACTER)
-        if character == one or character == two or character == LINE_FEED:
+        if character == one or character == two or character == newline(state):
             return True
         if not advance(state):
             return False
