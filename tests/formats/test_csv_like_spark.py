@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_csv
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -14,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from headwater.readers.formats.csv.csv_format import CsvValueFormat
 from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.format import ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 from tests.parity.files.plain import plain_rows
 from tests.readers.formats.json.json_values import spans
@@ -53,19 +55,52 @@ def _text(rng: random.Random) -> str:
     )
 
 
-def compare(spark: SparkSession, ddl: str, records: Sequence[str], dialect: CsvDialect) -> None:
-    """Decode records with both, and compare all columns."""
-    schema = StructType.fromDDL(f"{ddl}, {CORRUPT} string")
+@pytest.mark.parametrize(
+    ("options", "dialect", "record"),
+    [
+        ({"maxColumns": "3"}, CsvDialect(max_columns=3), "1,2,3,4"),
+        ({"maxCharsPerColumn": "3"}, CsvDialect(max_characters=3), "1,2,long"),
+        (
+            {"unescapedQuoteHandling": "RAISE_ERROR"},
+            CsvDialect(unescaped_quotes="RAISE_ERROR"),
+            '"1"x,2,3',
+        ),
+    ],
+)
+def test_a_record_that_an_option_forbids_is_bad_where_from_csv_fails_the_query(
+    spark: SparkSession, options: dict[str, str], dialect: CsvDialect, record: str
+) -> None:
+    values = spark.createDataFrame(pa.table({"v": ["1,2,3", record]}))
+    with pytest.raises(
+        Py4JJavaError, match=r"MalformedCSV|TextParsingException|ArrayIndexOutOfBounds|MALFORMED"
+    ):
+        values.select(from_csv(col("v"), TEXT, options)).toArrow()
+    decoder = _decoder(f"{TEXT}, {CORRUPT} string", dialect)
+    bad = decoder.append(spans([b"1,2,3", record.encode()]))
+    assert bad is not None
+    assert bad.rows.tolist() == [1]
+    assert [column.to_pylist() for column in decoder.finish()] == [
+        *(["1", None], ["2", None], ["3", None], [None, record])
+    ]
+
+
+def _decoder(ddl: str, dialect: CsvDialect) -> ValueDecoder:
+    schema = StructType.fromDDL(ddl)
     assert isinstance(schema, StructType)
-    options = {"escape": dialect.escape, "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
-    values = spark.createDataFrame(pa.table({"i": range(len(records)), "v": list(records)}))
-    parsed = from_csv(col("v"), f"{ddl}, {CORRUPT} string", options)
-    found = values.select("i", parsed.alias("r")).orderBy("i").select("r.*").toArrow()
-    decoder = CsvValueFormat(
+    return CsvValueFormat(
         to_arrow_schema(schema, timezone="UTC").serialize().to_pybytes(),
         FormatOptions(corrupt_column=CORRUPT, time_zone="UTC"),
         dialect,
     ).decoder()
+
+
+def compare(spark: SparkSession, ddl: str, records: Sequence[str], dialect: CsvDialect) -> None:
+    """Decode records with both, and compare all columns."""
+    options = {"escape": dialect.escape, "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
+    values = spark.createDataFrame(pa.table({"i": range(len(records)), "v": list(records)}))
+    parsed = from_csv(col("v"), f"{ddl}, {CORRUPT} string", options)
+    found = values.select("i", parsed.alias("r")).orderBy("i").select("r.*").toArrow()
+    decoder = _decoder(f"{ddl}, {CORRUPT} string", dialect)
     decoder.append(spans([record.encode() for record in records]))
     ours = pa.Table.from_arrays([pa.chunked_array([each]) for each in decoder.finish()], found.schema.names)
     wrong = [

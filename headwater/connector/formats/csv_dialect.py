@@ -138,6 +138,11 @@ def csv_dialect(
             f"{handling} does not go with a separator of several characters, on which Spark's parser fails",
             option=_UNESCAPED.name,
         )
+    if multi_line and handling == "BACK_TO_DELIMITER":
+        raise OptionError(
+            f"{handling} does not go with multiLine, where Spark's parser reads parts of values as records",
+            option=_UNESCAPED.name,
+        )
     return CsvDialect(
         separator=separator,
         quote=options[_QUOTE],

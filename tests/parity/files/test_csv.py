@@ -15,7 +15,7 @@ _CELLS = (
     *("a\\b", '"x"y', '"x" y', '"x" ', '  "x"', '"', "\\", '"\\"', '"\\\\"', "NaN", "true", "2024-01-02"),
 )
 _LETTERS = '"",\\ ab1\t\'é'
-_VALUES = (
+VALUES = (
     *("1", "+1", "007", "-0", "2147483648", "9223372036854775808", "1.239", "1.235", "-0.0", "5.", ".5"),
     *("1e3", "NaN", "Inf", "-Inf", "Infinity", "0x1p3", "0x1F", "1d", " 1", "1,5", "", "true", "TRUE", "t"),
     *("2024-1-5", "2024", "2024-01-05 10:11:12", "2024-01-05T10:11:12.123456789Z", "2024-02-30", "null"),
@@ -23,7 +23,7 @@ _VALUES = (
 )
 
 
-def _files(seed: int, count: int, end: str = "\n") -> list[bytes]:
+def random_files(seed: int, count: int, end: str = "\n") -> list[bytes]:
     rng = random.Random(seed)
 
     def cell() -> str:
@@ -58,7 +58,7 @@ def _files(seed: int, count: int, end: str = "\n") -> list[bytes]:
     ids=str,
 )
 def test_records_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
-    parity.same(reading("csv", TEXT, **options), _files(1, 150))
+    parity.same(reading("csv", TEXT, **options), random_files(1, 150))
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,21 @@ def test_records_over_several_lines_are_those_of_spark(parity: FilesParity, opti
         chance, other = ends.get(letter, (0, letter))
         return other if rng.random() < chance else letter
 
-    files = ["".join(map(turned, content.decode())).encode() for content in _files(3, 300)]
+    files = ["".join(map(turned, content.decode())).encode() for content in random_files(3, 300)]
     files += [b'a,b"\r\n', b'x\nb, \1,""","', b'"  b,"a"\nb\'1"\'",']
     parity.same(reading("csv", TEXT, multiLine="true", **options), files)
 
 
 @pytest.mark.parametrize("end", [";", pytest.param("\r\n", marks=pytest.mark.long)])
 def test_lines_end_where_they_do_in_spark(parity: FilesParity, end: str) -> None:
-    parity.same(reading("csv", TEXT, lineSep=end), _files(4, 100, end))
+    parity.same(reading("csv", TEXT, lineSep=end), random_files(4, 100, end))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("multi_line", ["true", "false"])
 @pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16", "UTF-32", "ISO-8859-1"])
 def test_encodings_are_read_as_in_spark(parity: FilesParity, encoding: str, multi_line: str) -> None:
-    files = [content.decode().encode(encoding) for content in _files(4, 200)]
+    files = [content.decode().encode(encoding) for content in random_files(4, 200)]
     parity.same(reading("csv", TEXT, encoding=encoding, multiLine=multi_line), files)
 
 
@@ -114,7 +114,7 @@ def test_encodings_are_read_as_in_spark(parity: FilesParity, encoding: str, mult
 )
 def test_many_values_are_those_of_spark(parity: FilesParity, options: dict[str, str]) -> None:
     rng = random.Random(77)
-    values = [value.replace(",", "") for value in _VALUES]
+    values = [value.replace(",", "") for value in VALUES]
     lines = [",".join(rng.choices(values, k=7)) for _ in range(3_000)]
     files = ["\n".join(lines[at : at + 10]).encode() for at in range(0, len(lines), 10)]
     parity.same(reading("csv", TYPED, **options), files)
@@ -122,7 +122,7 @@ def test_many_values_are_those_of_spark(parity: FilesParity, options: dict[str, 
 
 def test_values_are_those_of_spark(parity: FilesParity) -> None:
     rng = random.Random(2)
-    lines = [",".join([rng.choice(_VALUES).replace(",", "")] * 7) for _ in range(200)]
+    lines = [",".join([rng.choice(VALUES).replace(",", "")] * 7) for _ in range(200)]
     files = ["\n".join(lines[at : at + 10]).encode() for at in range(0, 200, 10)]
     parity.same(reading("csv", TYPED), files)
 

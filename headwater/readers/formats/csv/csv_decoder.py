@@ -255,9 +255,7 @@ class KernelOptions:
         table[layout.OPTION_COMMENT] = ord(dialect.comment) if dialect.comment else -1
         table[layout.OPTION_LINE_END] = first
         table[layout.OPTION_LINE_END_TWO] = two
-        # A separator of the user's stands for itself if it is one character, as in Spark.
-        is_own = dialect.line_separator is not None and two == 0
-        table[layout.OPTION_NEWLINE] = first if is_own else ord("\n")
+        table[layout.OPTION_NEWLINE] = _newline(dialect)
         table[layout.OPTION_LEADING] = dialect.ignore_leading
         table[layout.OPTION_TRAILING] = dialect.ignore_trailing
         table[layout.OPTION_HANDLING] = UNESCAPED_QUOTES[dialect.unescaped_quotes]
@@ -293,6 +291,16 @@ class KernelOptions:
 
 def _code(character: str) -> int:
     return ord(character) if character else 0
+
+
+def _newline(dialect: CsvDialect) -> int:
+    """Return what line separators become: one of the user's stands for itself, as in Spark."""
+    if dialect.line_separator is None:
+        return ord("\n")
+    if len(dialect.line_separator) == 1:
+        return ord(dialect.line_separator)
+    # What was cut at such separators has none: a line feed in it is text.
+    return ord("\n") if dialect.multi_line else layout.NO_NEWLINE
 
 
 def _escape_escape(dialect: CsvDialect) -> str:

@@ -106,7 +106,8 @@ OPTION_TIMESTAMP_FALLBACK = 15
 OPTION_TEXTS = 16
 """Addresses and sizes of the texts `TEXT_...`."""
 OPTION_NEWLINE = 26
-"""What a line separator becomes, and what ends a record."""
+"""What a line separator becomes, and what ends a record; `NO_NEWLINE` for nothing."""
+NO_NEWLINE = -2
 OPTION_SEPARATORS = 27
 """How many characters the separator has, and their code points."""
 MOST_SEPARATORS = 16

@@ -95,10 +95,10 @@ def save_matched(state: int) -> None:
 
 
 @called
-def _separator(state: int, behind_quote: int) -> int:
+def _separator(state: int) -> int:
     """Return `DONE` if the character in hand begins a separator, whose last one is in hand then.
 
-    Otherwise `_NONE`, or `ENDED`.
+    Otherwise `_NONE`, or `ENDED`: a part of one is a part of the value.
     """
     reader = get(state, READER)
     while get(reader, CHARACTER) == _wanted(state):
@@ -110,7 +110,7 @@ def _separator(state: int, behind_quote: int) -> int:
     if _is_whole(state):
         put(reader, MATCHED, 0)
         return int64(DONE)
-    if behind_quote == 0 and get(reader, MATCHED) > 0:
+    if get(reader, MATCHED) > 0:
         save_matched(state)
     return int64(_NONE)
 
@@ -127,7 +127,7 @@ def _skip_blanks(state: int) -> bool:
         if not advance(state):
             return False
         if get(reader, CHARACTER) == _wanted(state):
-            found = _separator(state, int64(0))
+            found = _separator(state)
             if found == ENDED:
                 return False
             if found == DONE:
@@ -148,7 +148,7 @@ def long_record(state: int) -> bool:
     while get(reader, CHARACTER) != newline(state):
         if leading and get(reader, CHARACTER) <= SPACE_CHARACTER and not _skip_blanks(state):
             return False
-        found = int64(DONE) if get(reader, CHARACTER) == newline(state) else _separator(state, int64(0))
+        found = int64(DONE) if get(reader, CHARACTER) == newline(state) else _separator(state)
         if found == ENDED:
             return False
         if found == DONE:
@@ -214,7 +214,9 @@ def _quoted(state: int) -> bool:
         if status == AGAIN and until_separator(state):
             prepend(state, option(state, OPTION_QUOTE))
             put(reader, TRIM, option(state, OPTION_TRAILING))
-            return advance(state) and _append_until_separator(state)
+            if not advance(state) or not _append_until_separator(state):
+                return False
+            status = _behind_quotes(state)
     return status == DONE
 
 
@@ -230,7 +232,7 @@ def _until_closing_quote(state: int) -> int:
         if previous == quote and (character <= SPACE_CHARACTER or character == newline(state)):
             return int64(_CLOSED)
         if previous == quote:
-            found = _separator(state, int64(0))
+            found = _separator(state)
             if found != _NONE:
                 return found
             character = get(reader, CHARACTER)
@@ -251,7 +253,7 @@ def _until_closing_quote(state: int) -> int:
         if is_special and get(reader, UNESCAPED) == 1:
             if get(reader, CHARACTER) == newline(state):
                 return int64(DONE)
-            found = _separator(state, int64(0))
+            found = _separator(state)
             if found != _NONE:
                 return found
 
@@ -260,37 +262,37 @@ def _until_closing_quote(state: int) -> int:
 def _behind_quotes(state: int) -> int:
     """Read on behind the closing quote: white space is left out, unless more than that follows.
 
-    Parts of a separator in it are not white space, even if they consist of it: they come behind the value.
-    Return `DONE`, `ENDED` or `AGAIN`.
+    Then it is a part of the value, and so is a part of a separator. Return `DONE`, `ENDED` or `AGAIN`.
     """
     reader = get(state, READER)
     if get(reader, CHARACTER) == newline(state) or get(reader, CHARACTER) > SPACE_CHARACTER:
         return int64(DONE)
-    found = _separator(state, int64(1))
-    if found != _NONE:
-        return found
     end = get(reader, TEXT_END)
     count = get(reader, CHARACTERS)
     fatal = get(state, FATAL)
     append(state, option(state, OPTION_QUOTE))
-    status = int64(AGAIN)
-    while status == AGAIN and get(reader, CHARACTER) <= SPACE_CHARACTER:
+    # Where the value ends if nothing but white space follows.
+    blank = get(reader, TEXT_END)
+    found = _separator(state)
+    while found == _NONE and get(reader, CHARACTER) <= SPACE_CHARACTER:
+        if get(reader, CHARACTER) == newline(state):
+            found = int64(DONE)
+            break
+        blank += int64(get(reader, TEXT_END) == blank)
         append(state, get(reader, CHARACTER))
         if not advance(state):
-            status = int64(ENDED)
-        elif get(reader, CHARACTER) == newline(state):
-            status = int64(DONE)
-        else:
-            found = _separator(state, int64(1))
-            if found != _NONE:
-                status = found
-    if status == AGAIN and option(state, OPTION_HANDLING) == HANDLING_RAISE_ERROR:
-        status = int64(DONE)
-    if status != AGAIN:
+            found = int64(ENDED)
+        elif get(reader, CHARACTER) != newline(state):
+            found = _separator(state)
+    is_blank = get(reader, TEXT_END) == blank and get(reader, MATCHED) == 0
+    if found == _NONE and option(state, OPTION_HANDLING) != HANDLING_RAISE_ERROR:
+        more_behind_blanks(state)
+        status = quoted_value(state)
+        return int64(AGAIN) if status == AGAIN_LONG else status
+    if is_blank:
         put(reader, TEXT_END, end)
         put(reader, CHARACTERS, count)
         put(state, FATAL, fatal)
-        return status
-    more_behind_blanks(state)
-    status = quoted_value(state)
-    return int64(AGAIN) if status == AGAIN_LONG else status
+    elif until_separator(state):
+        prepend(state, option(state, OPTION_QUOTE))
+    return int64(DONE) if found == _NONE else found

@@ -2,8 +2,70 @@
 
 from __future__ import annotations
 
-from tests.parity.differences import Difference
+from tests.parity.differences import Difference, Reason
 
 __all__ = ["DIFFERENCES"]
 
-DIFFERENCES: dict[str, Difference] = {}
+DIFFERENCES: dict[str, Difference] = {
+    "a blank first value": Difference(
+        "With `ignoreTrailingWhiteSpace` alone, the first value of a line has nothing but white space.",
+        "fails: its parser looks for the value's end before the beginning of its buffer",
+        "null",
+        Reason.BUG,
+    ),
+    "white space at the end of a line with a long separator": Difference(
+        "With `ignoreTrailingWhiteSpace` and a `sep` of several characters, a line ends with white space.",
+        "keeps it, or leaves it out if an earlier line that the same task has read had a quote that was not "
+        "escaped",
+        "keeps it",
+        Reason.VARIES,
+    ),
+    "a part of a long separator behind quotes": Difference(
+        "`sep` has several characters, and behind a quoted value, and white space, stand some of them.",
+        "puts these behind what follows, or before a value of the next record",
+        "takes them for a part of the value, where they stand",
+        Reason.BUG,
+    ),
+    "a line feed that ends no line": Difference(
+        "`lineSep` has two characters, without `multiLine`, and a line has a line feed outside of quotes.",
+        "ends the record there; the rest comes in the place of the next line",
+        "takes it for a part of the value",
+        Reason.BUG,
+    ),
+    "quotes that are not escaped on several lines": Difference(
+        "`unescapedQuoteHandling` is `BACK_TO_DELIMITER`, and `multiLine` is on.",
+        "reads the lines of a value with such a quote as records, whose own quotes are gone",
+        "fails, and names the option",
+        Reason.REFUSED,
+    ),
+    "quotes that are not escaped with a long separator": Difference(
+        "`unescapedQuoteHandling` is `BACK_TO_DELIMITER` or `SKIP_VALUE`, and `sep` has several characters.",
+        "reads what is well written, and fails, or finds no separator, where a quote is not escaped",
+        "fails, and names the option",
+        Reason.REFUSED,
+    ),
+    "a time without a date in CSV": Difference(
+        "A `timestamp` is written as `12:30`.",
+        "takes the day on which the query runs: a replay gives another row",
+        "null, and the record is bad",
+        Reason.VARIES,
+    ),
+    "numbers in digits of other scripts": Difference(
+        "An integer or a decimal has digits that are not ASCII.",
+        "takes them; `double` does not",
+        "null, and the record is bad",
+        Reason.JVM,
+    ),
+    "a part of the records of CSV": Difference(
+        "A schema is inferred with a `samplingRatio` below 1.",
+        "looks at records that depend on how the files are cut into tasks",
+        "looks at evenly spread ones",
+        Reason.VARIES,
+    ),
+    "intervals in CSV": Difference(
+        "A column is `interval day to second`.",
+        "reads what is written as a literal of SQL",
+        "fails, and names the column",
+        Reason.REFUSED,
+    ),
+}

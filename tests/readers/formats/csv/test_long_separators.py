@@ -19,8 +19,10 @@ from tests.readers.formats.csv.csv_values import texts
         ('"1abx"ab2', ("1abx", "2", None)),
         ('"1" ab2', ("1", "2", None)),
         ('"x"y ab2', ('"x"y ', "2", None)),
-        # What was seen of a separator behind quotes comes behind the value, as in univocity.
-        ('"" a 1', ('""  1a', None, None)),
+        ('"x" a 1ab2', ('"x" a 1ab2', None, None)),
+        ('"x" a', ('"x" a', None, None)),
+        ('"x" a ', ('"x" a ', None, None)),
+        ('"x"  ', ("x", None, None)),
     ],
 )
 def test_a_separator_counts_only_as_a_whole(record: str, values: tuple[str | None, ...]) -> None:

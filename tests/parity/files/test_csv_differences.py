@@ -1,0 +1,97 @@
+"""What Spark and what headwater make of CSV where the list says that this differs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parity.files.files_parity import Failed, FilesParity, reading
+from tests.parity.files.test_csv import TEXT
+
+CORRUPT = "_corrupt_record string"
+
+
+def test_a_blank_first_value_differs(parity: FilesParity) -> None:
+    how = reading("csv", TEXT, ignoreTrailingWhiteSpace="true")
+    sparks, ours = parity.differs("a blank first value", how, b"a,b,c\n \t,x,y\n")
+    assert isinstance(sparks, Failed)
+    assert ours == [("a", "b", "c", None), (None, "x", "y", None)]
+    parity.same(how, [b"x, ,y\nx,y, \n"])
+    parity.same(
+        reading("csv", TEXT, ignoreTrailingWhiteSpace="true", ignoreLeadingWhiteSpace="true"), [b" ,x,y\n"]
+    )
+
+
+def test_white_space_at_the_end_of_a_line_differs(parity: FilesParity) -> None:
+    how = reading("csv", TEXT, ignoreTrailingWhiteSpace="true", sep="ab")
+    parity.same(how, [b"1ab2ab3 \n"])
+    sparks, ours = parity.differs(
+        "white space at the end of a line with a long separator", how, b'"x"yab2ab3\n1ab2ab3 \n'
+    )
+    assert not isinstance(sparks, Failed)
+    assert not isinstance(ours, Failed)
+    assert (sparks[1][2], ours[1][2]) == ("3", "3 ")
+
+
+def test_a_part_of_a_long_separator_behind_quotes_differs(parity: FilesParity) -> None:
+    _, ours = parity.differs(
+        "a part of a long separator behind quotes", reading("csv", TEXT, sep="ab"), b'"x" a 1ab2\n3ab4ab5\n'
+    )
+    assert ours == [('"x" a 1ab2', None, None, '"x" a 1ab2'), ("3", "4", "5", None)]
+
+
+def test_a_line_feed_that_ends_no_line_differs(parity: FilesParity) -> None:
+    how = reading("csv", TEXT, lineSep="\r\n")
+    _, ours = parity.differs("a line feed that ends no line", how, b"a,b\nc,d\r\ne,f,g\r\n")
+    assert ours == [("a", "b\nc", "d", None), ("e", "f", "g", None)]
+
+
+def test_quotes_that_are_not_escaped_on_several_lines_differ(parity: FilesParity) -> None:
+    how = reading("csv", TEXT, multiLine="true", unescapedQuoteHandling="BACK_TO_DELIMITER")
+    sparks, ours = parity.differs("quotes that are not escaped on several lines", how, b'"a,b"c,d\n')
+    assert not isinstance(sparks, Failed)
+    assert isinstance(ours, Failed)
+    assert "option 'unescapedQuoteHandling'" in ours.said
+
+
+@pytest.mark.parametrize("handling", ["BACK_TO_DELIMITER", "SKIP_VALUE"])
+def test_quotes_that_are_not_escaped_differ_with_a_long_separator(parity: FilesParity, handling: str) -> None:
+    how = reading("csv", TEXT, sep="ab", unescapedQuoteHandling=handling)
+    sparks, ours = parity.differs("quotes that are not escaped with a long separator", how, b"1ab2ab3\n")
+    assert sparks == [("1", "2", "3", None)]
+    assert isinstance(ours, Failed)
+    assert "option 'unescapedQuoteHandling'" in ours.said
+
+
+def test_times_without_a_date_in_csv_differ(parity: FilesParity) -> None:
+    how = reading("csv", f"s timestamp, {CORRUPT}")
+    _, ours = parity.differs("a time without a date in CSV", how, b"12:30\n")
+    assert ours == [(None, "12:30")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("int", "\u0663"), ("bigint", "1\uff11"), ("decimal(10,2)", "\u0663.5")]
+)
+def test_numbers_in_digits_of_other_scripts_differ(parity: FilesParity, kind: str, text: str) -> None:
+    how = reading("csv", f"n {kind}, {CORRUPT}")
+    _, ours = parity.differs("numbers in digits of other scripts", how, f"{text}\n".encode())
+    assert ours == [(None, text)]
+
+
+def test_doubles_and_dates_in_digits_of_other_scripts_are_bad_in_both(parity: FilesParity) -> None:
+    for kind, text in (("double", "\u0663"), ("date", "2024-01-0\u0665"), ("timestamp", "2024-01-0\u0665")):
+        parity.same(reading("csv", f"n {kind}, {CORRUPT}"), [f"{text}\n".encode()])
+
+
+def test_the_records_that_a_schema_is_inferred_from_differ(parity: FilesParity) -> None:
+    # Each tenth record is a number: those that are looked at here.
+    lines = [str(at) if at % 10 == 9 else "x" for at in range(2_000)]
+    how = reading("csv", inferSchema="true", samplingRatio="0.1")
+    with pytest.raises(AssertionError, match="the schemas differ"):
+        parity.differs("a part of the records of CSV", how, "\n".join(lines).encode())
+
+
+def test_intervals_differ(parity: FilesParity) -> None:
+    how = reading("csv", f"i interval day to second, {CORRUPT}")
+    _, ours = parity.differs("intervals in CSV", how, b"INTERVAL '1 02:03:04.5' DAY TO SECOND\n")
+    assert isinstance(ours, Failed)
+    assert "the column 'i' is interval day to second" in ours.said
