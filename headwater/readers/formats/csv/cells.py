@@ -11,29 +11,21 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from headwater.readers.formats.csv.cell_times import date_of, free_scratch, timestamp_of
 from headwater.readers.formats.csv.layout import (
     EMPTY_TOKEN,
     NULL_TOKEN,
-    OPTION_DATE_FALLBACK,
     OPTION_TEXTS,
-    OPTION_TIMESTAMP_FALLBACK,
     OPTIONS,
-    PATTERNS,
-    READER,
-    SCRATCH,
-    SCRATCH_SIZE,
     STOP_MORE_SCRATCH,
     STOP_ZONE,
     TEXT_EMPTY,
-    TEXT_END,
     TEXT_NAN,
     TEXT_NEGATIVE,
     TEXT_NULL,
     TEXT_POSITIVE,
-    ZONE_COUNT,
     ZONE_SIZE,
     ZONE_TEXT,
-    ZONES,
 )
 from headwater.readers.formats.csv.numbers import (
     NO_NUMBER,
@@ -54,15 +46,7 @@ from headwater.readers.formats.json.entries import (
     stop,
 )
 from headwater.readers.formats.json.exact_numbers import to_decimal
-from headwater.readers.formats.json.layout import (
-    PATTERN_DATE,
-    PATTERN_LOCAL_TIMESTAMP,
-    PATTERN_TIMESTAMP,
-    PATTERN_WORK,
-)
-from headwater.readers.formats.json.moments import FINE, UNKNOWN_ZONE, WRONG
-from headwater.readers.formats.json.pattern_matching import date_by_pattern, timestamp_by_pattern
-from headwater.readers.formats.json.times import to_date, to_timestamp
+from headwater.readers.formats.json.moments import FINE, UNKNOWN_ZONE
 from headwater.readers.formats.kernel_columns import append_null, get, put, put_boolean
 from headwater.readers.formats.kernel_text import NO_ROOM, write_text
 from headwater.readers.formats.table_layout import (
@@ -101,8 +85,6 @@ from headwater.readers.kernels.memory import (
     store_int64,
 )
 
-_MOST_TIME = 1 << 12
-_GMT = 0x544D47
 _TRUE = 0x65757274
 _FALS = 0x736C6166
 _LETTERS = 0x20202020
@@ -241,7 +223,7 @@ def _put_double(node: int, kind: int, entry: int, at: int, end: int, state: int)
     number, at, end = number_of(at, end)
     if number == NO_NUMBER:
         return int64(MISMATCH)
-    scratch, room = _free_scratch(state)
+    scratch, room = free_scratch(state)
     if room < size + NUMBER_SPARE:
         return stop(state, STOP_MORE_SCRATCH, 0)
     if kind == TYPE_DOUBLE:
@@ -257,74 +239,3 @@ def _store_double(node: int, kind: int, entry: int, value: float) -> None:
         store_double(begin_entry(node, entry) + 8 * entry, value)
     else:
         store_float(begin_entry(node, entry) + 4 * entry, numba.float32(value))
-
-
-@inlined
-def _free_scratch(state: int) -> tuple[int, int]:
-    """Return where scratch is that no value of the record uses, and how many bytes it has."""
-    free = get(get(state, READER), TEXT_END)
-    return free, get(state, SCRATCH) + get(state, SCRATCH_SIZE) - free
-
-
-@inlined
-def _pattern(state: int, which: int) -> int:
-    return get(get(state, PATTERNS), which)
-
-
-@called
-def date_of(at: int, end: int, state: int) -> tuple[bool, int]:
-    """Return whether a text is a date, and its days since 1970-01-01."""
-    program = _pattern(state, PATTERN_DATE)
-    fallback = get(get(state, OPTIONS), OPTION_DATE_FALLBACK) == 1
-    if program != 0:
-        fits, days = date_by_pattern(program, at, end, _pattern(state, PATTERN_WORK))
-    else:
-        fits, days = to_date(at, end)
-    if fits or not fallback:
-        return fits, days
-    if program != 0:
-        fits, days = to_date(at, end)
-    begin, last = _without_gmt(at, end, state)
-    if not fits and begin != 0:
-        fits, days = to_date(begin, last)
-    return fits, days
-
-
-@called
-def timestamp_of(at: int, end: int, local: bool, state: int) -> tuple[int, int, int, int]:
-    """Return what a text is as a time; see `to_timestamp`."""
-    program = _pattern(state, PATTERN_LOCAL_TIMESTAMP if local else PATTERN_TIMESTAMP)
-    zones = get(state, ZONES)
-    count = get(state, ZONE_COUNT)
-    fallback = not local and get(get(state, OPTIONS), OPTION_TIMESTAMP_FALLBACK) == 1
-    if program != 0:
-        found, micros, zone, size = timestamp_by_pattern(
-            program, at, end, _pattern(state, PATTERN_WORK), zones, local
-        )
-    else:
-        found, micros, zone, size = to_timestamp(at, end, zones, count, local)
-    if found == WRONG and fallback:
-        if program != 0:
-            found, micros, zone, size = to_timestamp(at, end, zones, count, local)
-        begin, last = _without_gmt(at, end, state)
-        if found == WRONG and begin != 0:
-            found, micros, zone, size = to_timestamp(begin, last, zones, count, local)
-    return found, micros, zone, size
-
-
-@called
-def _without_gmt(at: int, end: int, state: int) -> tuple[int, int]:
-    """Return the text without each ``GMT`` in it, as Spark tries it in the end; 0 if it has none."""
-    first, room = _free_scratch(state)
-    if end - at > room or end - at > _MOST_TIME:
-        return int64(0), end  # far too long for a time
-    size = end - at
-    to = first
-    while at < end:
-        if end - at >= 3 and load_int32(at) & 0xFFFFFF == _GMT:
-            at += 3
-        else:
-            store_byte(to, load_byte(at))
-            to += 1
-            at += 1
-    return first if to - first < size else int64(0), to

@@ -13,7 +13,8 @@ import pyarrow as pa
 from headwater.readers.formats import table_layout
 from headwater.readers.formats.column_table import ColumnTable
 from headwater.readers.formats.csv import layout
-from headwater.readers.formats.csv.csv_settings import UNESCAPED_QUOTES, CsvDialect
+from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.csv.kernel_options import KernelOptions
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
@@ -27,8 +28,16 @@ SOURCE: Final = KernelSource(
         *(
             f"headwater.readers.formats.csv.{name}"
             for name in (
-                *("cells", "exact_tokens", "kernel", "kernel_entry", "layout", "long_separators", "numbers"),
-                *("plain_tokens", "quoted", "reader"),
+                *(
+                    "cell_times",
+                    "cells",
+                    "escaped_quotes",
+                    "exact_tokens",
+                    "kernel",
+                    "kernel_entry",
+                    "layout",
+                ),
+                *("long_separators", "numbers", "plain_tokens", "quoted", "reader"),
             )
         ),
         *(
@@ -240,74 +249,3 @@ class CsvDecoder(ValueDecoder):
     def _bad(self, rows: Int64Array, reasons: Int64Array) -> BadValues | None:
         bad = int(self._state[table_layout.STATE_BAD])
         return BadValues(rows[:bad], reasons[:bad]) if bad else None
-
-
-class KernelOptions:
-    """The kernel's table of options, and the texts that it points to."""
-
-    def __init__(self, dialect: CsvDialect, options: FormatOptions, line_separator: str) -> None:
-        table = np.zeros(layout.OPTION_FIELDS, np.int64)
-        first, two = [*map(ord, line_separator), 0][:2]
-        table[layout.OPTION_SEPARATOR] = ord(dialect.separator[0])
-        table[layout.OPTION_QUOTE] = _code(dialect.quote)
-        table[layout.OPTION_ESCAPE] = _code(dialect.escape)
-        table[layout.OPTION_ESCAPE_ESCAPE] = _code(_escape_escape(dialect))
-        table[layout.OPTION_COMMENT] = ord(dialect.comment) if dialect.comment else -1
-        table[layout.OPTION_LINE_END] = first
-        table[layout.OPTION_LINE_END_TWO] = two
-        table[layout.OPTION_NEWLINE] = _newline(dialect)
-        table[layout.OPTION_LEADING] = dialect.ignore_leading
-        table[layout.OPTION_TRAILING] = dialect.ignore_trailing
-        table[layout.OPTION_HANDLING] = UNESCAPED_QUOTES[dialect.unescaped_quotes]
-        table[layout.OPTION_NORMALIZE_QUOTED] = dialect.line_separator is None or not dialect.multi_line
-        table[layout.OPTION_MOST_COLUMNS] = dialect.max_columns
-        table[layout.OPTION_MOST_CHARACTERS] = dialect.max_characters
-        specials = [dialect.separator, dialect.comment, dialect.quote, dialect.escape, line_separator]
-        plain = len(dialect.separator) == 1 and "".join([*specials, dialect.escape_escape or ""]).isascii()
-        # At a record's end these have effects that depend on single characters.
-        plain = plain and dialect.escape != "" and dialect.escape_escape in {None, dialect.escape}
-        trims = dialect.ignore_leading or dialect.ignore_trailing
-        table[layout.OPTION_PLAIN] = plain and not trims and dialect.max_characters < 0
-        table[layout.OPTION_DATE_FALLBACK] = _fallback(dialect, options.date_format)
-        table[layout.OPTION_TIMESTAMP_FALLBACK] = _fallback(dialect, options.timestamp_format)
-        texts = (
-            *(dialect.null_value, dialect.empty_value, dialect.nan_value),
-            *(dialect.positive_inf, dialect.negative_inf),
-        )
-        # With room behind them, which the kernel may load.
-        self._texts = [np.frombuffer(text.encode() + bytes(128), np.uint8) for text in texts]
-        for which, (text, room) in enumerate(zip(texts, self._texts, strict=True)):
-            table[layout.OPTION_TEXTS + 2 * which] = address(room)
-            table[layout.OPTION_TEXTS + 2 * which + 1] = len(text.encode())
-        codes = [ord(character) for character in dialect.separator]
-        table[layout.OPTION_SEPARATORS] = len(codes)
-        table[layout.OPTION_SEPARATORS + 1 : layout.OPTION_SEPARATORS + 1 + len(codes)] = codes
-        self._table = table
-
-    @property
-    def address(self) -> int:
-        return address(self._table)
-
-
-def _code(character: str) -> int:
-    return ord(character) if character else 0
-
-
-def _newline(dialect: CsvDialect) -> int:
-    """Return what line separators become: one of the user's stands for itself, as in Spark."""
-    if dialect.line_separator is None:
-        return ord("\n")
-    if len(dialect.line_separator) == 1:
-        return ord(dialect.line_separator)
-    # What was cut at such separators has none: a line feed in it is text.
-    return ord("\n") if dialect.multi_line else layout.NO_NEWLINE
-
-
-def _escape_escape(dialect: CsvDialect) -> str:
-    if dialect.escape_escape is not None:
-        return dialect.escape_escape
-    return "" if dialect.quote == dialect.escape else dialect.escape
-
-
-def _fallback(dialect: CsvDialect, pattern: str | None) -> bool:
-    return pattern is None if dialect.time_fallback is None else dialect.time_fallback

@@ -12,6 +12,7 @@ leave out, and all that no writer would write.
 
 from __future__ import annotations
 
+from headwater.readers.formats.csv.escaped_quotes import single_separator
 from headwater.readers.formats.csv.layout import (
     AT,
     CHARACTER,
@@ -48,7 +49,7 @@ from headwater.readers.formats.csv.layout import (
     VALUE_AT,
 )
 from headwater.readers.formats.csv.long_separators import long_record, save_matched
-from headwater.readers.formats.csv.quoted import DONE, quoted_value, single_separator
+from headwater.readers.formats.csv.quoted import DONE, quoted_value
 from headwater.readers.formats.csv.reader import (
     SPACE_CHARACTER,
     add_token,

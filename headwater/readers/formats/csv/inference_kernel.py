@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from headwater.readers.formats.csv.cells import date_of, is_option_text, is_word, timestamp_of
+from headwater.readers.formats.csv.cell_times import date_of, timestamp_of
+from headwater.readers.formats.csv.cells import is_option_text, is_word
 from headwater.readers.formats.csv.inference_layout import (
     DATE_FIRST,
     KIND,

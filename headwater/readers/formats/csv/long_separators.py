@@ -11,6 +11,7 @@ It is univocity's way: a part of a separator that is none is text. `MATCHED` say
 
 from __future__ import annotations
 
+from headwater.readers.formats.csv.escaped_quotes import quote_or_escape
 from headwater.readers.formats.csv.layout import (
     AT,
     CHARACTER,
@@ -41,7 +42,6 @@ from headwater.readers.formats.csv.quoted import (
     DONE,
     ENDED,
     more_behind_blanks,
-    quote_or_escape,
     quoted_value,
     unescaped_quote,
     until_separator,

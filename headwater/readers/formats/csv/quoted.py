@@ -12,10 +12,10 @@ are loops here.
 
 from __future__ import annotations
 
+from headwater.readers.formats.csv.escaped_quotes import fail, quote_or_escape, single_separator, skip_value
 from headwater.readers.formats.csv.layout import (
     AT,
     CHARACTER,
-    FATAL,
     HANDLING_BACK_TO_DELIMITER,
     HANDLING_RAISE_ERROR,
     HANDLING_SKIP_VALUE,
@@ -28,8 +28,6 @@ from headwater.readers.formats.csv.layout import (
     OPTION_TRAILING,
     PREVIOUS,
     READER,
-    REASON_UNESCAPED,
-    SKIPPED,
     SPACE,
     TEXT,
     TEXT_END,
@@ -48,7 +46,6 @@ from headwater.readers.formats.csv.reader import (
     newline,
     option,
     prepend,
-    skip_until,
 )
 from headwater.readers.formats.kernel_columns import get, put
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte
@@ -62,29 +59,10 @@ AGAIN_LONG = 3
 
 
 @inlined
-def single_separator(state: int) -> int:
-    """Return the separator if it is one character; else 0, which then ends values as in univocity."""
-    return option(state, OPTION_SEPARATORS + 1) if option(state, OPTION_SEPARATORS) == 1 else int64(0)
-
-
-@inlined
 def until_separator(state: int) -> bool:
     """Return whether a value with a quote that is not escaped goes on up to a separator."""
     handling = option(state, OPTION_HANDLING)
     return handling != HANDLING_STOP_AT_CLOSING_QUOTE and handling != HANDLING_RAISE_ERROR
-
-
-@inlined
-def _fail(state: int) -> None:
-    if get(state, FATAL) == 0:
-        put(state, FATAL, REASON_UNESCAPED)
-
-
-@called
-def _skip_value(state: int) -> bool:
-    clear(state)
-    put(get(state, READER), SKIPPED, 1)
-    return skip_until(state, single_separator(state), newline(state))
 
 
 @called
@@ -137,7 +115,7 @@ def _quoted_call(state: int) -> int:
 def _rest_of_value(state: int, separator: int) -> int:
     reader = get(state, READER)
     if option(state, OPTION_HANDLING) == HANDLING_SKIP_VALUE:
-        return int64(DONE) if _skip_value(state) else int64(ENDED)
+        return int64(DONE) if skip_value(state) else int64(ENDED)
     prepend(state, option(state, OPTION_QUOTE))
     if not advance(state):
         return int64(ENDED)
@@ -162,8 +140,8 @@ def _behind_quotes(state: int, separator: int) -> int:
             return more_behind_quotes(state)
     character = get(reader, CHARACTER)
     if character != separator and character != newline(state):
-        _fail(state)
-        return int64(DONE) if _skip_value(state) else int64(ENDED)
+        fail(state)
+        return int64(DONE) if skip_value(state) else int64(ENDED)
     return int64(DONE)
 
 
@@ -207,8 +185,8 @@ def unescaped_quote(state: int) -> int:
         return int64(AGAIN)
     if handling == HANDLING_SKIP_VALUE or handling == HANDLING_RAISE_ERROR:
         if handling == HANDLING_RAISE_ERROR:
-            _fail(state)
-        return int64(DONE) if _skip_value(state) else int64(ENDED)
+            fail(state)
+        return int64(DONE) if skip_value(state) else int64(ENDED)
     append(state, option(state, OPTION_QUOTE))
     append(state, character)
     put(reader, PREVIOUS, character)
@@ -245,78 +223,3 @@ def _end_at_line(state: int) -> None:
     while get(reader, CHARACTER) != newline(state):
         if not advance(state):
             put(reader, CHARACTER, newline(state))
-
-
-@called
-def quote_or_escape(state: int, separator: int) -> bool:
-    """Do with a quote or an escape inside of a value what they mean there.
-
-    Return whether the input goes on.
-    """
-    if _take_escaped(state):
-        return True
-    # A quote that is not escaped, with an escape behind it.
-    reader = get(state, READER)
-    handling = option(state, OPTION_HANDLING)
-    if handling == HANDLING_SKIP_VALUE or handling == HANDLING_RAISE_ERROR:
-        if handling == HANDLING_RAISE_ERROR:
-            _fail(state)
-        return _skip_value(state)
-    append(state, option(state, OPTION_QUOTE))
-    put(reader, PREVIOUS, get(reader, CHARACTER))
-    return _unquoted_rest(state, separator)
-
-
-@called
-def _take_escaped(state: int) -> bool:
-    """Return whether the quote or escape in hand is nothing but that."""
-    reader = get(state, READER)
-    quote = option(state, OPTION_QUOTE)
-    escape = option(state, OPTION_ESCAPE)
-    escape_escape = option(state, OPTION_ESCAPE_ESCAPE)
-    character = get(reader, CHARACTER)
-    previous = get(reader, PREVIOUS)
-    if character == escape and previous == escape_escape and escape_escape != 0:
-        append(state, escape)
-        put(reader, CHARACTER, 0)
-    elif previous == escape:
-        if character == quote:
-            append(state, quote)
-            put(reader, CHARACTER, 0)
-        else:
-            append(state, previous)
-    elif character == quote and previous == quote:
-        append(state, quote)
-    elif previous == quote:
-        return False
-    return True
-
-
-@called
-def _unquoted_rest(state: int, separator: int) -> bool:
-    """Read up to the separator, with quotes and escapes as inside of quotes.
-
-    Each escape behind a quote lets the value go over one more separator.
-    """
-    reader = get(state, READER)
-    quote = option(state, OPTION_QUOTE)
-    escape = option(state, OPTION_ESCAPE)
-    more = int64(0)
-    while True:
-        character = get(reader, CHARACTER)
-        if character == separator or character == newline(state):
-            if more == 0:
-                return True
-            more -= 1
-        elif character != quote and character != escape:
-            if get(reader, PREVIOUS) == quote:
-                append(state, quote)
-            append(state, character)
-        elif not _take_escaped(state):
-            append(state, quote)
-            put(reader, PREVIOUS, character)
-            more += 1
-            continue
-        put(reader, PREVIOUS, get(reader, CHARACTER))
-        if not advance(state):
-            return False

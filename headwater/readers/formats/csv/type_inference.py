@@ -13,8 +13,8 @@ from headwater.readers.formats import table_layout
 from headwater.readers.formats.csv import inference_layout as kinds
 from headwater.readers.formats.csv import layout
 from headwater.readers.formats.csv.csv_decoder import SOURCE as DECODER_SOURCE
-from headwater.readers.formats.csv.csv_decoder import KernelOptions
 from headwater.readers.formats.csv.csv_settings import CsvDialect
+from headwater.readers.formats.csv.kernel_options import KernelOptions
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
 from headwater.readers.formats.value_addresses import BEHIND
