@@ -27,8 +27,8 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.BUG,
     ),
     "a line feed that ends no line": Difference(
-        "`lineSep` has two characters, without `multiLine`, and a line has a line feed outside of quotes.",
-        "ends the record there; the rest comes in the place of the next line",
+        "`lineSep` has two characters, without `multiLine`, and a value begins with a line feed.",
+        "ends the record there, and takes the rest for the next line; elsewhere in a value it is text",
         "takes it for a part of the value",
         Reason.BUG,
     ),
