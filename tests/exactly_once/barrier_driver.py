@@ -2,7 +2,8 @@
 
 It runs until it is killed or the trigger ends it.
 
-The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder`` and ``trigger``.
+The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder``, ``trigger`` and
+``united``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["start"]
 def start(spark: SparkSession, job: dict[str, Any]) -> StreamingQuery:
     """Start the query."""
     frame = spark.readStream.format("headwater").options(**job["options"]).load().selectExpr(*job["columns"])
+    if job["united"]:
+        frame = frame.union(frame)
     writer = (
         frame.writeStream.format("parquet")
         .option("path", f"{job['folder']}/rows")

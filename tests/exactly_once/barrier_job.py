@@ -35,6 +35,7 @@ ENVIRONMENT = {
     "SPARK_LOCAL_IP": "127.0.0.1",
 }
 TIMEOUT_S = 120
+TRACING = Path(__file__).resolve().parent / "tracing"
 BATCH_EVENTS = 12
 """About what a batch writes into the folders that are watched."""
 
@@ -50,6 +51,8 @@ class BarrierJob:
         options: of the source.
         columns: what is written.
         master: of the drivers: in one process, or with an executor of its own.
+        united: whether the stream is united with itself, so that each epoch is scanned twice.
+        trace: a file for the names of the functions that the drivers and their workers call.
     """
 
     spark: SparkSession
@@ -58,6 +61,8 @@ class BarrierJob:
     options: dict[str, str]
     columns: list[str]
     master: str = "local[2,4]"
+    united: bool = False
+    trace: Path | None = None
 
     @property
     def victims(self) -> dict[str, Callable[[int], list[int]]]:
@@ -81,6 +86,7 @@ class BarrierJob:
             "options": options,
             "columns": self.columns,
             "folder": str(self.folder),
+            "united": self.united,
             "trigger": trigger,
         }
 
@@ -103,7 +109,9 @@ class BarrierJob:
             said = []
             with (
                 FolderWatch(watched) as watch,
-                Program("barrier_driver.py", self.job(), self.folder / "driver.log", ENVIRONMENT) as driver,
+                Program(
+                    "barrier_driver.py", self.job(), self.folder / "driver.log", self._environment
+                ) as driver,
             ):
                 events = watch.files(LIFE_S, driver.check)
                 next(events)
@@ -118,6 +126,13 @@ class BarrierJob:
                 killed["driver"] += 1
             print(f"round {number + 1} of {rounds}: {', '.join(said)}, {kill.__name__}", flush=True)
         return killed
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        if self.trace is None:
+            return ENVIRONMENT
+        folders = os.pathsep.join([str(TRACING), os.environ["PYTHONPATH"]])
+        return {**ENVIRONMENT, "PYTHONPATH": folders, "HEADWATER_TRACE": str(self.trace)}
 
     def finish(self) -> None:
         """Read the rest in this process."""

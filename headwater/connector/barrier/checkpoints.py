@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -116,7 +116,7 @@ class CheckpointCoordinator:
         Args:
             epoch: which.
             tasks: how many it has.
-            starts: where its splits begin; `oldest_starts` returns it once all older epochs are deleted.
+            starts: where its splits begin; `prune` returns it once all older epochs are deleted.
             segments: of found splits that it names; they stay as long as the epoch does.
         """
         if self._pending is not None and self._pending != epoch:
@@ -150,48 +150,46 @@ class CheckpointCoordinator:
             log.info("epoch %d is complete: %s", epoch.number, dumps(self._completed.stats))
         return self._completed
 
-    def prune(self, epoch: EpochId, oldest_needed: int) -> list[EpochId]:
-        """Delete the epochs of this query that are older than those to be kept; return them.
+    def prune(self, epoch: EpochId, oldest_needed: int) -> list[JsonObject]:
+        """Delete the epochs of this query that are older than those to be kept, and segments with them.
+
+        Where names that were written lately are not listed yet, or deleted ones still are, this deletes too
+        little, and a later call the rest.
 
         Args:
             epoch: the last completed one.
             oldest_needed: the number of the oldest epoch whose manifests still hold rows in flight;
                 ``epoch``'s own if there is none.
+
+        Returns:
+            Where the splits of the oldest epoch begin that is kept: after a checkpoint was rolled back there
+            are two of one number. Nothing if no epoch was deleted.
         """
         keep_from = min(epoch.number - self._retained, oldest_needed)
-        old = [found for found in self.epochs(epoch.query) if found.number < keep_from]
+        listed = self.epochs(epoch.query)
+        old = [found for found in listed if found.number < keep_from]
+        if not old:
+            return []
         for found in old:
             self._store.delete_folder(found.folder)
-        if old:
-            self._prune_segments(epoch.query)
-        return old
+        opened = (
+            self._store.get(f"{found.folder}/{_OPENED}") for found in listed if found.number == keep_from
+        )
+        oldest = [json.loads(record) for record in opened if record is not None]
+        if oldest:
+            self._prune_segments(epoch.query, keep_from, oldest)
+        return [record.get("starts", {}) for record in oldest]
 
-    def oldest_starts(self, query: str) -> list[JsonObject]:
-        """Return where the splits of the oldest epoch begin that is kept.
-
-        After a checkpoint was rolled back there are two epochs of one number, and both count.
-        """
-        return [record.get("starts", {}) for record in self._oldest(query)]
-
-    def _prune_segments(self, query: str) -> None:
+    def _prune_segments(self, query: str, keep_from: int, oldest: Sequence[dict[str, Any]]) -> None:
         """Delete the segments of found splits that no kept epoch names.
 
         What waited before the oldest kept epoch is named by it; what was found in it or later stays.
         """
         folder = f"{query}/{SPLITS_FOLDER}"
-        oldest = self.epochs(query)[0].number
-        named = {segment for record in self._oldest(query) for segment in record.get("segments", ())}
+        named = {segment for record in oldest for segment in record.get("segments", ())}
         for segment in self._store.list(folder):
-            if epoch_of(segment) < oldest and segment not in named:
+            if epoch_of(segment) < keep_from and segment not in named:
                 self._store.delete(f"{folder}/{segment}")
-
-    def _oldest(self, query: str) -> list[dict[str, Any]]:
-        """Return what was written when the epochs were opened that have the smallest number."""
-        kept = self.epochs(query)
-        opened = (
-            self._store.get(f"{epoch.folder}/{_OPENED}") for epoch in kept if epoch.number == kept[0].number
-        )
-        return [json.loads(record) for record in opened if record is not None]
 
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""

@@ -224,14 +224,13 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def _prune(self, checkpoints: CheckpointCoordinator, before: EpochOffset, settled: Settlement) -> None:
         """Delete old epochs, and what the source staged for them only."""
         oldest_needed = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
-        if checkpoints.prune(before.epoch, oldest_needed):
-            query = before.epoch.query
-            oldest: dict[SplitPath, Any] = {}
-            for starts in checkpoints.oldest_starts(query):
-                for path, start in flatten(starts, self._source).items():
-                    if path not in oldest or self._source.is_before(start, oldest[path]):
-                        oldest[path] = start
-            self._source.release_before(query, oldest)
+        oldest: dict[SplitPath, Any] = {}
+        for starts in checkpoints.prune(before.epoch, oldest_needed):
+            for path, start in flatten(starts, self._source).items():
+                if path not in oldest or self._source.is_before(start, oldest[path]):
+                    oldest[path] = start
+        if oldest:
+            self._source.release_before(before.epoch.query, oldest)
 
     def _coordinator(self) -> CheckpointCoordinator:
         if self._checkpoints is None:
