@@ -5,13 +5,25 @@ And what the runs have called, as it was recorded: ``contract_runs.json``.
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["PATHS", "ContractPath", "functions", "read_runs", "write_runs"]
+__all__ = [
+    "FOLDERS",
+    "PATHS",
+    "ROOT",
+    "ContractPath",
+    "defined_functions",
+    "functions",
+    "read_runs",
+    "write_runs",
+]
 
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("headwater/connector/barrier", "headwater/readers/runtime")
 RUNS = Path(__file__).with_name("contract_runs.json")
 
 
@@ -45,13 +57,33 @@ def functions(trace: Path) -> list[str]:
     return sorted(set(trace.read_text().splitlines()))
 
 
-def read_runs() -> dict[str, list[str]]:
-    """Return what each path has called when it was recorded."""
-    runs: dict[str, list[str]] = json.loads(RUNS.read_text()) if RUNS.exists() else {}
+def read_runs() -> dict[str, dict[str, list[str]]]:
+    """Return the record: ``called``, by path, and ``defined``, by file."""
+    runs: dict[str, dict[str, list[str]]] = {"called": {}, "defined": {}}
+    if RUNS.exists():
+        runs.update(json.loads(RUNS.read_text()))
     return runs
 
 
 def write_runs(path: str, called: Iterable[str]) -> None:
-    """Record a run."""
-    runs = {**read_runs(), path: sorted(called)}
+    """Record what a run has called, and which functions there are at this time."""
+    runs = read_runs()
+    runs["called"][path] = sorted(called)
+    files = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
+    runs["defined"] = {
+        file.relative_to(ROOT).as_posix(): sorted(names)
+        for file in files
+        if (names := defined_functions(file))
+    }
     RUNS.write_text(json.dumps(runs, indent=0, sort_keys=True) + "\n")
+
+
+def defined_functions(file: Path) -> set[str]:
+    """Return the qualified names of the functions of a file, those inside of functions left out."""
+    found = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+    return found

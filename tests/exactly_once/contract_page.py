@@ -1,0 +1,106 @@
+"""Writes into `docs/contracts.md` where Spark runs each row, and what the recorded runs have called.
+
+python -m tests.exactly_once.contract_page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.exactly_once.contract_paths import PATHS, ROOT, read_runs
+from tests.exactly_once.contract_witnesses import NOT_RUN, WITNESSES
+
+__all__ = ["PAGE", "cell_of", "page", "rows", "witnesses_of"]
+
+PAGE = ROOT / "docs" / "contracts.md"
+COLUMN = "run in Spark"
+COVERAGE = "## What the runs have called"
+ABOUT = (
+    "Each path above is a stream in Spark, whose Python worker and driver are killed (SIGKILL) at seeded",
+    "points, and whose rows are counted. What these processes call is noted while they run. For each file,",
+    "how many of its functions that was, when it was last recorded. The rest are errors, waits that did not",
+    "happen, and contracts above that are not run.",
+)
+WITHOUT = "Without a meaning on Spark:"
+
+
+def rows(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number of each line that is a row of a contract, and its first cell."""
+    for number, line in enumerate(text.splitlines()):
+        if line.startswith((WITHOUT, COVERAGE)):
+            return
+        head = line.startswith(("| mode |", "| contract |", "| case |", "|---"))
+        if line.startswith("| ") and not head:
+            yield number, line.removeprefix("| ").partition(" | ")[0]
+
+
+def cell_of(first: str, line: str) -> str:
+    """Return what stands in the last column of a row.
+
+    Raises:
+        LookupError: nothing says where the row is run.
+    """
+    if "No meaning" in line:
+        return "no meaning"
+    for begins, (path, *functions) in WITNESSES.items():
+        if first.startswith(begins):
+            return f"`{path}`: {', '.join(f'`{name}`' for name in functions)}"
+    for begins, reason in NOT_RUN.items():
+        if first.startswith(begins):
+            return f"not run: {reason}"
+    raise LookupError(f"{first}: tests/exactly_once/contract_witnesses.py does not say where it is run")
+
+
+def witnesses_of(path: str) -> set[str]:
+    """Return the functions that a path's run must call."""
+    return {name for where, *functions in WITNESSES.values() if where == path for name in functions}
+
+
+def page(text: str) -> str:
+    """Return the page with its last column and its last section as they are to be."""
+    lines = text.partition(f"\n{COVERAGE}")[0].splitlines()
+    contracts = dict(rows(text))
+    out = []
+    ends = next(number for number, line in enumerate(lines) if line.startswith(WITHOUT))
+    for number, line in enumerate(lines):
+        if number in contracts:
+            out.append(_with_cell(line, cell_of(contracts[number], line)))
+        elif number < ends and line.startswith(("| mode |", "| contract |", "| case |")):
+            out.append(_with_cell(line, COLUMN))
+        elif number < ends and line.startswith("|---") and not lines[number - 1].endswith(f" {COLUMN} |"):
+            out.append(f"{line}---|")
+        else:
+            out.append(line)
+    return "\n".join([*out, "", *_coverage()]) + "\n"
+
+
+def _with_cell(line: str, cell: str) -> str:
+    known = (COLUMN, "no meaning", "not run: ", *(f"`{path}`: " for path in PATHS))
+    rest, _, last = line.removesuffix(" |").rpartition(" | ")
+    kept = rest if last.startswith(known) else line.removesuffix(" |")
+    return f"{kept} | {cell} |"
+
+
+def _coverage() -> Iterator[str]:
+    runs = read_runs()
+    yield COVERAGE
+    yield ""
+    yield from ABOUT
+    yield ""
+    yield f"| file | {' | '.join(f'`{path}`' for path in PATHS)} | together |"
+    yield "|---|" + "---|" * (len(PATHS) + 1)
+    for name, functions in sorted(runs["defined"].items()):
+        called = {
+            path: _of_file(runs["called"].get(path, []), name).intersection(functions) for path in PATHS
+        }
+        together = set().union(*called.values())
+        counts = " | ".join(str(len(called[path])) for path in PATHS)
+        yield f"| `{name.removeprefix('headwater/')}` | {counts} | {len(together)} of {len(functions)} |"
+
+
+def _of_file(names: list[str], file: str) -> set[str]:
+    return {name.partition(":")[2] for name in names if name.startswith(f"{file}:")}
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

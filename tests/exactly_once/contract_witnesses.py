@@ -1,0 +1,113 @@
+"""For each row of `docs/contracts.md`: the path on which Spark runs it under kills, by which functions."""
+
+from __future__ import annotations
+
+__all__ = ["NOT_RUN", "WITNESSES"]
+
+_HTTP = "http"
+_THREADS = "http connections=3"
+_UNALIGNED = "http barrierMode=unaligned"
+_TIMEOUT = "http alignmentTimeout"
+_AT_LEAST_ONCE = "http barrierMode=at-least-once"
+_SHARED = "http shareScans"
+_MQTT = "mqtt"
+
+WITNESSES: dict[str, tuple[str, ...]] = {
+    "`ALIGNED` with": (_TIMEOUT, "BarrierHandler.on_time", "BarrierHandler._overtake"),
+    "`ALIGNED`": (_HTTP, "BarrierHandler.on_barrier", "FirstReading._snapshot"),
+    "`UNALIGNED`": (_UNALIGNED, "FirstReading._overtake", "StateParts.put_aside"),
+    "`AT_LEAST_ONCE`": (_AT_LEAST_ONCE, "_Publisher.write_early"),
+    "R1 ": (_HTTP, "EpochProgress.add_found", "EpochProgress.state"),
+    "R2 ": (_THREADS, "EmitterNode.emit"),
+    "R3 ": (_HTTP, "EmitterNode.emit"),
+    "R4 ": (_HTTP, "Dataflow.poll"),
+    "R5 ": (_HTTP, "PartitionBuffer.recycle"),
+    "R6 ": (_HTTP, "EpochProgress.done"),
+    "R7 ": (_HTTP, "EpochProgress.snapshot"),
+    "R8 ": (_HTTP, "SecondReading._rows", "Replay.is_at_stop"),
+    "R9 ": (_HTTP, "FirstReading._look", "BarrierTrigger.fire"),
+    "R11 ": (_HTTP, "Dataflow.wait"),
+    "R13 ": (_HTTP, "EpochReader._run"),
+    "R15 ": (_HTTP, "SplitFetcherManager._take"),
+    "R16 ": (_HTTP, "EpochProgress._add", "EpochProgress.done"),
+    "F1 ": (_THREADS, "SplitFetcher.step"),
+    "F2 ": (_HTTP, "SplitFetcher.step"),
+    "F3 ": (_HTTP, "SplitFetcher.wake_up"),
+    "F4 ": (_HTTP, "SplitFetcher.wake_up"),
+    "F5 ": (_HTTP, "SplitFetcher._hand_over"),
+    "F6 ": (_HTTP, "SplitFetcher._accept"),
+    "F10 ": (_HTTP, "SplitFetcherManager.close"),
+    "F11 ": (_HTTP, "EmitterNode._done"),
+    "F12 ": (_HTTP, "SplitFetcher._remove"),
+    "F14 ": (_HTTP, "SplitFetcher.finish"),
+    "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
+    "Q2 ": (_HTTP, "PipelinedSubpartition.add"),
+    "testReleasingReader": (_HTTP, "PipelinedSubpartitionView.release"),
+    "testReleaseIsIdempotent": (_HTTP, "ResultPartition.release"),
+    "testIsReleasedChecksParent": (_HTTP, "PipelinedSubpartition.release"),
+    "testConcurrent{": (_THREADS, "PipelinedSubpartition.add", "PipelinedSubpartition.poll"),
+    "testCleanupReleasedPartition": (_HTTP, "PipelinedSubpartition.release"),
+    "testBasicPipelined": (_HTTP, "PipelinedSubpartition.poll"),
+    "testBarrierOvertaking": (_UNALIGNED, "PipelinedSubpartition.overtake"),
+    "testResumeBlocked": (_HTTP, "PipelinedSubpartition.poll"),
+    "testCreateReaderBeforeFinished": (_SHARED, "view_of_file"),
+    "testRead10Consumers": (_SHARED, "BlockingSubpartitionView.next"),
+    "testConcurrentFinish": (_SHARED, "BlockingSubpartition.finish", "BlockingSubpartition.spill"),
+    "testReleasePartitionAndGetNext": (_SHARED, "BlockingSubpartitionView.release"),
+    "testConsumeSpilled": (_SHARED, "BlockingSubpartition.spill"),
+    "Consumers notified": (_SHARED, "SharingReader._show"),
+    "testAddOn...Partition": (_HTTP, "PipelinedResultPartition.add"),
+    "testBlockingPartitionIsConsumable": (_SHARED, "_SharedReading.__iter__"),
+    "testReleaseMemoryOn": (_SHARED, "BlockingResultPartition.release_memory"),
+    "testIsAvailableOrNot": (_HTTP, "BufferPool._take"),
+    "Recovered state": (_UNALIGNED, "_RestoredRows.batches", "StateParts.rows"),
+    "References counted": (_HTTP, "ResultPartition.on_consumed_subpartition"),
+    "testThrowPartitionNotFound": (_HTTP, "ResultPartitionManager.create_view"),
+    "Ids carry": (_HTTP, "ResultPartitionManager.release_produced_by"),
+    "RequestMoreThanAvailable": (_HTTP, "BufferPool.close"),
+    "DestroyDuringBlocking": (_HTTP, "BufferPool.request"),
+    "ConcurrentRequestRecycle": (_THREADS, "BufferPool.recycle"),
+    "PIPELINED_PERSISTENT": (_MQTT, "SegmentLog.take_over", "SegmentLog.view_after"),
+    "BLOCKING in use": (_SHARED, "SharingReader._share", "_SharedReading.__iter__"),
+    "SingleChannelWithBarriers": (_THREADS, "BarrierHandler.on_barrier"),
+    "Single- and Multi": (_HTTP, "FirstReading._look"),
+    "Metrics": (_UNALIGNED, "BarrierHandler._complete", "CompletedCheckpoint.stats"),
+    "At least once": (_AT_LEAST_ONCE, "BarrierHandler._arrived", "TaskSlot.put_snapshot"),
+    "Unaligned": (_UNALIGNED, "FirstReading._overtake", "FirstReading._capture"),
+    "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms", "FirstReading._overtake"),
+    "Every ready split": (_HTTP, "BarrierTrigger.fetched"),
+    "Cycles": (_HTTP, "FeedbackLoop.cut", "WaitingQueue.take"),
+    "TriggerAndConfirm": (_HTTP, "CheckpointCoordinator.trigger", "CheckpointCoordinator.complete"),
+    "TriggerAndDecline": (_HTTP, "ClaimWatch.at_work", "CheckpointCoordinator._collect"),
+    "SuccessfulCheckpoint": (_HTTP, "CheckpointCoordinator.trigger"),
+    "StateCleanup": (_HTTP, "CheckpointCoordinator.prune"),
+    "PeriodicScheduling": (_HTTP, "DueSplits.due"),
+    "ExternalizedCheckpoints": (_HTTP, "CheckpointCoordinator.prune"),
+    "PartitionableState": (_HTTP, "deal", "deal_waiting"),
+    "StatsTracker": (_HTTP, "CompletedCheckpoint.stats"),
+    "the whole protocol": (_HTTP, "ClaimProtocol.try_acquire", "_Publisher.publish", "settle"),
+}
+"""By the beginning of the row's first cell: the path, and functions that its kill run has called."""
+
+NOT_RUN: dict[str, str] = {
+    "F13 ": "no shipped source pauses a split",
+    "StartAlignmentWithClosed": "a fetcher may be given found splits until the barrier",
+    "DeduplicateChannels": "a fetcher may be given found splits until the barrier",
+    "R10 ": "a task is given splits, or rows in flight",
+    "R12 ": "an error ends the query",
+    "createReaderAfterDispose": "a mistake of ours",
+    "testAddAfterFinish": "a mistake of ours",
+    "testRecycleBufferAndConsumerOnFailure": "a full disk",
+    "testIllegalReadViewRequest": "a mistake of ours",
+    "testAddOn{Finished,Released}{Spill": "a mistake of ours",
+    "testAddOnFinished{": "a mistake of ours",
+    "testAddOnReleased": "a mistake of ours",
+    "testCreateSubpartitionOnFailing": "a mistake of ours",
+    "Alternation of modes": "the mode is the query's",
+    "Requests in flight": "no shipped source makes asynchronous calls in its reader",
+    "Random barriers": "drawn at random in one process",
+    "CheckpointTimeoutIsolated": "takes `checkpointTimeout`",
+    "HandleMessagesForNonExisting": "needs another job's messages",
+    "a restore without": "an error ends the query",
+}
+"""Rows that no kill run reaches, and why."""
