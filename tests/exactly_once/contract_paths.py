@@ -23,7 +23,13 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("headwater/connector/barrier", "headwater/readers/runtime")
+FOLDERS = (
+    "headwater/connector/barrier",
+    "headwater/readers/runtime/epoch",
+    "headwater/readers/runtime/fetchers",
+    "headwater/readers/runtime/partitions",
+    "headwater/readers/runtime/staging",
+)
 RUNS = Path(__file__).with_name("contract_runs.json")
 
 
@@ -47,6 +53,7 @@ PATHS = {
     "http alignmentTimeout": ContractPath({"alignmentTimeout": "1ms", "connections": "2"}),
     "http barrierMode=at-least-once": ContractPath({"barrierMode": "at-least-once", "connections": "2"}),
     "http shareScans": ContractPath({"shareScans": "true"}, united=True),
+    "http united with itself": ContractPath({"childrenField": "comments"}, united=True),
     "mqtt": ContractPath({"messageKey": "payload:number"}),
 }
 """By the names that the page uses."""

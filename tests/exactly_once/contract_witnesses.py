@@ -10,6 +10,7 @@ _UNALIGNED = "http barrierMode=unaligned"
 _TIMEOUT = "http alignmentTimeout"
 _AT_LEAST_ONCE = "http barrierMode=at-least-once"
 _SHARED = "http shareScans"
+_TWICE = "http united with itself"
 _MQTT = "mqtt"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
@@ -24,7 +25,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "R5 ": (_HTTP, "PartitionBuffer.recycle"),
     "R6 ": (_HTTP, "EpochProgress.done"),
     "R7 ": (_HTTP, "EpochProgress.snapshot"),
-    "R8 ": (_HTTP, "SecondReading._rows", "Replay.is_at_stop"),
+    "R8 ": (_TWICE, "SecondReading._rows", "Replay.is_at_stop"),
     "R9 ": (_HTTP, "FirstReading._look", "BarrierTrigger.fire"),
     "R11 ": (_HTTP, "Dataflow.wait"),
     "R13 ": (_HTTP, "EpochReader._run"),
@@ -38,7 +39,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "F6 ": (_HTTP, "SplitFetcher._accept"),
     "F10 ": (_HTTP, "SplitFetcherManager.close"),
     "F11 ": (_HTTP, "EmitterNode._done"),
-    "F12 ": (_HTTP, "SplitFetcher._remove"),
+    "F12 ": (_TWICE, "SplitFetcher._remove"),
     "F14 ": (_HTTP, "SplitFetcher.finish"),
     "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
     "Q2 ": (_HTTP, "PipelinedSubpartition.add"),
@@ -75,7 +76,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "At least once": (_AT_LEAST_ONCE, "BarrierHandler._arrived", "TaskSlot.put_snapshot"),
     "Unaligned": (_UNALIGNED, "FirstReading._overtake", "FirstReading._capture"),
     "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms", "FirstReading._overtake"),
-    "Every ready split": (_HTTP, "BarrierTrigger.fetched"),
+    "Between two turns": (_HTTP, "BarrierTrigger.fetched"),
     "Cycles": (_HTTP, "FeedbackLoop.cut", "WaitingQueue.take"),
     "TriggerAndConfirm": (_HTTP, "CheckpointCoordinator.trigger", "CheckpointCoordinator.complete"),
     "TriggerAndDecline": (_HTTP, "ClaimWatch.at_work", "CheckpointCoordinator._collect"),
