@@ -40,6 +40,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "F10 ": (_HTTP, "SplitFetcherManager.close"),
     "F11 ": (_HTTP, "EmitterNode._done"),
     "F12 ": (_TWICE, "SplitFetcher._remove"),
+    "F13 ": (_HTTP, "SplitFetcher._let_fetch"),
     "F14 ": (_HTTP, "SplitFetcher.finish"),
     "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
     "Q2 ": (_HTTP, "PipelinedSubpartition.add"),
@@ -91,7 +92,6 @@ WITNESSES: dict[str, tuple[str, ...]] = {
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""
 
 NOT_RUN: dict[str, str] = {
-    "F13 ": "no shipped source pauses a split",
     "StartAlignmentWithClosed": "a fetcher may be given found splits until the barrier",
     "DeduplicateChannels": "a fetcher may be given found splits until the barrier",
     "R10 ": "a task is given splits, or rows in flight",
