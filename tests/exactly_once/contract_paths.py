@@ -51,7 +51,6 @@ PATHS = {
     "http connections=3": ContractPath({"connections": "3", "childrenField": "comments"}),
     "http barrierMode=unaligned": ContractPath({"barrierMode": "unaligned", "connections": "2"}),
     "http alignmentTimeout": ContractPath({"alignmentTimeout": "1ms", "connections": "2"}),
-    "http barrierMode=at-least-once": ContractPath({"barrierMode": "at-least-once", "connections": "2"}),
     "http shareScans": ContractPath({"shareScans": "true"}, united=True),
     "http united with itself": ContractPath({"childrenField": "comments"}, united=True),
     "mqtt": ContractPath({"messageKey": "payload:number"}),

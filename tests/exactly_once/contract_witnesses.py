@@ -8,7 +8,6 @@ _HTTP = "http"
 _THREADS = "http connections=3"
 _UNALIGNED = "http barrierMode=unaligned"
 _TIMEOUT = "http alignmentTimeout"
-_AT_LEAST_ONCE = "http barrierMode=at-least-once"
 _SHARED = "http shareScans"
 _TWICE = "http united with itself"
 _MQTT = "mqtt"
@@ -17,7 +16,6 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "`ALIGNED` with": (_TIMEOUT, "BarrierHandler.on_time", "BarrierHandler._overtake"),
     "`ALIGNED`": (_HTTP, "BarrierHandler.on_barrier", "FirstReading._snapshot"),
     "`UNALIGNED`": (_UNALIGNED, "FirstReading._overtake", "StateParts.put_aside"),
-    "`AT_LEAST_ONCE`": (_AT_LEAST_ONCE, "_Publisher.write_early"),
     "R1 ": (_HTTP, "EpochProgress.add_found", "EpochProgress.state"),
     "R2 ": (_THREADS, "EmitterNode.emit"),
     "R3 ": (_HTTP, "EmitterNode.emit"),
@@ -72,9 +70,10 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "PIPELINED_PERSISTENT": (_MQTT, "SegmentLog.take_over", "SegmentLog.view_after"),
     "BLOCKING in use": (_SHARED, "SharingReader._share", "_SharedReading.__iter__"),
     "SingleChannelWithBarriers": (_THREADS, "BarrierHandler.on_barrier"),
+    "StartAlignmentWithClosed": (_THREADS, "BarrierHandler.on_end_of_partition"),
+    "DeduplicateChannels": (_THREADS, "BarrierHandler.on_end_of_partition"),
     "Single- and Multi": (_HTTP, "FirstReading._look"),
     "Metrics": (_UNALIGNED, "BarrierHandler._complete", "CompletedCheckpoint.stats"),
-    "At least once": (_AT_LEAST_ONCE, "BarrierHandler._arrived", "TaskSlot.put_snapshot"),
     "Unaligned": (_UNALIGNED, "FirstReading._overtake", "FirstReading._capture"),
     "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms", "FirstReading._overtake"),
     "Between two turns": (_HTTP, "BarrierTrigger.fetched"),
@@ -92,8 +91,6 @@ WITNESSES: dict[str, tuple[str, ...]] = {
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""
 
 NOT_RUN: dict[str, str] = {
-    "StartAlignmentWithClosed": "a fetcher may be given found splits until the barrier",
-    "DeduplicateChannels": "a fetcher may be given found splits until the barrier",
     "R10 ": "a task is given splits, or rows in flight",
     "R12 ": "an error ends the query",
     "createReaderAfterDispose": "a mistake of ours",
