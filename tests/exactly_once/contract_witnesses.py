@@ -38,7 +38,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "F10 ": (_HTTP, "SplitFetcherManager.close"),
     "F11 ": (_HTTP, "EmitterNode._done"),
     "F12 ": (_TWICE, "SplitFetcher._remove"),
-    "F13 ": (_HTTP, "SplitFetcher._let_fetch"),
+    "F13 ": (_THREADS, "SplitFetcher._let_fetch"),
     "F14 ": (_HTTP, "SplitFetcher.finish"),
     "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
     "Q2 ": (_HTTP, "PipelinedSubpartition.add"),

@@ -67,7 +67,7 @@ class Query:
     made: ChangingList
     url: str
 
-    def kill(self, rounds: int, rng: random.Random, **master: str) -> Counter[str]:
+    def kill(self, rounds: int, rng: random.Random, **settings: Any) -> Counter[str]:
         """Kill it in rounds while the list changes, finish it, and look at what was written.
 
         Returns:
@@ -82,7 +82,7 @@ class Query:
             "barrierRows": "120",
             "pollInterval": "100ms",
         }
-        job = BarrierJob(self.spark, self.conf, self.folder, options, ["item"], **master)
+        job = BarrierJob(self.spark, self.conf, self.folder, options, ["item"], **settings)
         for number in range(ITEMS):
             self.made.put(number, after_s=0.001)
         with changing(self.made, rng):
