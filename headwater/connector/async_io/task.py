@@ -27,7 +27,7 @@ from headwater.readers.async_io.settings import AsyncSettings
 
 log = logging.getLogger(__name__)
 _MOST_BYTES = 8 << 20
-_INPUT_WAIT_S = 0.02
+_INPUT_WAIT_S = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
@@ -31,6 +32,30 @@ from headwater.readers.async_io.watchdog import Watchdog
 
 MayLeave: TypeAlias = Callable[[list[Any]], bool]
 """Tells whether the rows that are not out may be left for another time."""
+_EMITTING_SHARE = 10
+_LEAST_LINGER_S = 0.002
+
+
+class _Linger:
+    """How long outputs that are due wait for more: the cost of a batch decides.
+
+    Ten times as long as the last batch took to be handed on: so handing on takes a tenth of the time at most,
+    however few rows a batch has, and no row waits longer than that is worth.
+
+    Args:
+        most_s: never longer than this.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        self.seconds = min(most_s, _LEAST_LINGER_S)
+
+    def hand_on(self, outputs: list[Output]) -> Generator[list[Output], None, None]:
+        """Yield outputs, and see how long it takes."""
+        began = time.perf_counter()
+        yield outputs
+        took_s = time.perf_counter() - began
+        self.seconds = min(self._most_s, max(_LEAST_LINGER_S, _EMITTING_SHARE * took_s))
 
 
 def _anything(_values: list[Any]) -> bool:
@@ -196,22 +221,23 @@ class AsyncWaitOperator:
             timeout_s: None: as long as it takes.
             may_leave: told `values` when the time is over. While it returns False, this goes on as if there
                 were more time.
-            linger_s: no output that is due waits longer than this.
+            linger_s: no output that is due waits longer than this; less, where batches are cheap.
             at_least: outputs at a time, if they come within ``linger_s``.
 
         Raises:
             AsyncCallError, ContractError: as `poll`.
         """
         now = self._host.loop.time
+        linger = _Linger(linger_s)
         deadline = math.inf if timeout_s is None else now() + timeout_s
         self._intake.flush()
         while len(self._queue) > 0 or self._intake.holds:
             left_s = deadline - now()
             if left_s <= 0 and may_leave(self.values()):
                 break
-            found = self.poll(min(linger_s, left_s) if left_s > 0 else linger_s, at_least)
+            found = self.poll(min(linger.seconds, left_s) if left_s > 0 else linger.seconds, at_least)
             if found:
-                yield found
+                yield from linger.hand_on(found)
             self._intake.flush()
         # A failure that came with the last outputs: no further `poll` would raise it.
         self._raise_failure()
@@ -239,16 +265,17 @@ class AsyncWaitOperator:
         """
         # A part of the room: if outputs filled all of it, the calls would have no row left to ask about.
         enough = max(1, min(at_least, self._settings.most_rows // 4))
+        linger = _Linger(linger_s)
         for batch in batches:
             fed = self.feed(batch[: self.free])
             while fed < len(batch):
-                found = self.poll(linger_s, enough)
+                found = self.poll(linger.seconds, enough)
                 if found:
-                    yield found
+                    yield from linger.hand_on(found)
                 fed += self.feed(batch[fed : fed + self.free])
             found = self.poll()
             if found:
-                yield found
+                yield from linger.hand_on(found)
         yield from self.drain(patience_s, linger_s=linger_s, at_least=at_least, may_leave=may_leave)
 
     def values(self) -> list[Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import aiohttp
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.readers.async_io.function import (
+    AsyncArrowFunction,
     AsyncBatchFunction,
     AsyncFunction,
     BlockingFunction,
@@ -18,13 +22,16 @@ from headwater.readers.async_io.function import (
 from headwater.readers.async_io.shared_cache import SharedCache
 
 __all__ = [
+    "AddsOne",
     "BulkLookup",
+    "CountsOpenings",
     "HttpCache",
     "Lookup",
     "NoServer",
     "Sleeps",
     "blocks_the_loop",
     "customer",
+    "slow_for_some",
     "wrong_type",
 ]
 
@@ -76,6 +83,21 @@ class Sleeps(BlockingFunction):
         return (row.id * 2,)
 
 
+class CountsOpenings(AsyncFunction):
+    """Says how often it was opened in this process."""
+
+    openings = 0
+
+    def __init__(self, name: str) -> None:
+        self.name_of_client = name
+
+    async def open(self, context: OpenContext) -> None:
+        CountsOpenings.openings += 1
+
+    async def async_invoke(self, row: Any) -> tuple[int]:
+        return (CountsOpenings.openings,)
+
+
 class NoServer(AsyncFunction):
     """Cannot be opened."""
 
@@ -84,6 +106,19 @@ class NoServer(AsyncFunction):
 
     async def async_invoke(self, row: Any) -> None:
         return None
+
+
+class AddsOne(AsyncArrowFunction):
+    """Answers whole batches."""
+
+    async def async_invoke_arrow(self, rows: Any) -> Any:
+        return pa.table({"more": pc.add(rows.column("id"), pa.scalar(1))})
+
+
+async def slow_for_some(row: Any) -> tuple[int]:
+    """Take longer than a batch waits, for one row in seven."""
+    await asyncio.sleep(0.9 if row.id % 7 == 0 else 0.001)
+    return (row.id,)
 
 
 async def wrong_type(row: Any) -> dict[str, Any]:

@@ -16,7 +16,9 @@ import pytest
 
 import headwater as hw
 from tests.connector.async_io.functions import (
+    AddsOne,
     BulkLookup,
+    CountsOpenings,
     Lookup,
     NoServer,
     Sleeps,
@@ -220,3 +222,22 @@ def test_a_stream_drains_each_batch_and_its_metrics_are_there_when_progress_is_r
     assert seen[-1] == metrics.value.requests == service.count("cached")
     assert service.count("cached") <= 10, "each of two processes asks for five customers once"
     assert metrics.value.requests + metrics.value.cache_hits + metrics.value.joined == 20
+
+
+def test_a_process_opens_one_client_for_all_plans_of_a_function(spark: SparkSession) -> None:
+    """As a query's micro-batches are, or the plans of ``foreachBatch``."""
+    openings: set[int] = set()
+    for _ in range(4):
+        asked = hw.unordered_wait(spark.range(0, 20, 1, 4), CountsOpenings("crm"), schema="openings int")
+        openings |= {row.openings for row in asked.select("openings").distinct().collect()}
+    assert openings == {1}
+
+
+def test_an_arrow_function_answers_whole_batches(spark: SparkSession) -> None:
+    asked = hw.unordered_wait(
+        spark.range(0, 5000, 1, 2),
+        AddsOne(),
+        schema="more long",
+        batching=hw.async_io.Batching(size=300),
+    )
+    assert {(row.id, row.more) for row in asked.collect()} == {(n, n + 1) for n in range(5000)}

@@ -107,6 +107,17 @@ class TestBackPressureAndEnds:
             assert sorted(inputs_of(out)) == [0, 1, 2, 3]
             assert taken == [0, 2, 4, 6, 8], "the batch waits: no row is taken for which there is no room"
 
+    def test_what_is_done_comes_out_at_once_where_handing_on_is_cheap(self, host: ManualHost) -> None:
+        service = Service()
+        with operator_of(service, host) as operator:
+            host.loop.call_later(1.0, service.answer, 1)
+            host.loop.call_later(1.03, service.answer, 2)
+            began = host.loop.now
+            outs = operator.process([[1, 2]])
+            assert next(outs) == [(1, "1!")]
+            assert host.loop.now - began == pytest.approx(1.0, abs=0.005)
+            assert next(outs) == [(2, "2!")]
+
     def test_what_may_not_be_left_is_waited_for_beyond_the_patience(self, host: ManualHost) -> None:
         service = Service()
         with operator_of(service, host) as operator:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 import headwater as hw
 from headwater.core.errors import OptionError
 from tests.connector.async_io.carry_over.test_processor import PROVIDER, ROCKSDB, written
+from tests.connector.async_io.functions import slow_for_some
+from tests.exactly_once.processes import Program
 from tests.exactly_once.waiting import until
 from tests.patience import PATIENCE_S
 
@@ -27,12 +28,6 @@ SECONDS = 10
 BATCHES = 5
 
 
-async def slow_for_some(row: Any) -> tuple[int]:
-    """Take longer than a batch waits, for one row in seven."""
-    await asyncio.sleep(0.9 if row.id % 7 == 0 else 0.001)
-    return (row.id,)
-
-
 @pytest.fixture(autouse=True)
 def rocksdb(spark: SparkSession) -> Iterator[None]:
     before = spark.conf.get(PROVIDER)
@@ -41,17 +36,25 @@ def rocksdb(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(PROVIDER, str(before))
 
 
-@pytest.fixture
-def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
-    """Four rows a second, a file a batch."""
-    (tmp_path / "in").mkdir()
-    for batch in range(BATCHES):
+def write_rows(folder: Path, batches: Iterable[int]) -> None:
+    """Write four rows a second, a file a batch."""
+    folder.mkdir(exist_ok=True)
+    for batch in batches:
         first = batch * SECONDS * 4
         ids = list(range(first, first + SECONDS * 4))
         times = pa.array([number * 250_000 for number in ids], pa.timestamp("us", "UTC"))
-        file = tmp_path / "in" / f"{batch}.parquet"
-        pq.write_table(pa.table({"id": ids, "at": times}), file)
-        os.utime(file, (1_700_000_000 + batch, 1_700_000_000 + batch))  # the order in which Spark reads them
+        file = folder / f"{batch}.parquet"
+        hidden = folder / f".{batch}.parquet"
+        pq.write_table(pa.table({"id": ids, "at": times}), hidden)
+        os.utime(
+            hidden, (1_700_000_000 + batch, 1_700_000_000 + batch)
+        )  # the order in which Spark reads them
+        hidden.rename(file)
+
+
+@pytest.fixture
+def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    write_rows(tmp_path / "in", range(BATCHES))
     files = spark.readStream.schema("id long, at timestamp").option("maxFilesPerTrigger", 1)
     return files.parquet(str(tmp_path / "in"))
 
@@ -82,6 +85,37 @@ def test_windows_behind_the_operator_get_every_row(rows: DataFrame, tmp_path: Pa
     )
     query.stop()
     assert query.exception() is None
+    assert written(tmp_path / "out", "rows") == {20: closed}
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.long
+def test_windows_get_every_row_once_though_the_query_is_killed_again_and_again(
+    spark_conf: dict[str, Any], tmp_path: Path
+) -> None:
+    """Each time with rows carried over; a run that ends by itself (AvailableNow) comes last."""
+    conf = {**spark_conf, "spark.driver.memory": "512m", PROVIDER: ROCKSDB}
+    trigger = {"processingTime": "200 milliseconds"}
+    job = {"conf": conf, "folder": str(tmp_path), "trigger": trigger}
+    script = str(Path(__file__).with_name("windows_driver.py"))
+    offsets = tmp_path / "out-log" / "offsets"
+    for kill in range(3):
+        write_rows(tmp_path / "in", range(2 * kill, 2 * kill + 2))
+        before = len(list(offsets.glob("[0-9]*")))
+        with Program(script, job, tmp_path / "driver.log") as driver:
+            until(
+                lambda: (driver.check(), len(list(offsets.glob("[0-9]*"))) >= before + 3)[1],  # noqa: B023
+                "batches",
+            )
+            driver.kill()
+    write_rows(tmp_path / "in", range(6, 8))
+    with Program(script, {**job, "trigger": {"availableNow": True}}, tmp_path / "driver.log") as driver:
+        driver.finish(PATIENCE_S)
+    with Program(script, job, tmp_path / "driver.log") as driver:
+        closed = 8 * SECONDS // 5 - 1
+        until(lambda: (driver.check(), written(tmp_path / "out", "rows").total() >= closed)[1], "the windows")
+        driver.kill()
     assert written(tmp_path / "out", "rows") == {20: closed}
 
 
