@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 
@@ -56,6 +57,19 @@ async def one_in_a_hundred_in_1_s(row: Any) -> tuple[int]:
 class BulkAtOnce(hw.async_io.AsyncBatchFunction):
     async def async_invoke_batch(self, rows: Sequence[Any]) -> Sequence[Any]:
         return [tuple(row) for row in rows]
+
+
+class ArrowAtOnce(hw.async_io.AsyncArrowFunction):
+    async def async_invoke_arrow(self, rows: pa.RecordBatch) -> pa.Table:
+        return pa.table({"answer": pc.add(rows.column("id"), pa.scalar(1))})
+
+
+def three_columns(df: DataFrame) -> DataFrame:
+    return df.selectExpr("id", "id * 0.5D half", "cast(id as string) text")
+
+
+def as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
 
 
 def with_plain_asyncio(
@@ -141,6 +155,16 @@ def spark_variants(spark: SparkSession, scale: float) -> list[Variant]:
             "answers at once: unordered_wait, bulk calls of 1000",
             bulk,
             waiting(hw.unordered_wait, BulkAtOnce(), batching=hw.async_io.Batching(size=1000)),
+        ),
+        core.Variant(
+            "Arrow batches, three columns: mapInArrow that does nothing",
+            bulk,
+            job(lambda df: three_columns(df).mapInArrow(as_it_is, "id long, half double, text string")),
+        ),
+        core.Variant(
+            "Arrow batches, three columns: AsyncArrowFunction that adds one",
+            bulk,
+            job(lambda df: hw.unordered_wait(three_columns(df), ArrowAtOnce(), schema=SCHEMA)),
         ),
     ]
 

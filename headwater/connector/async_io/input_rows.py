@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
@@ -81,13 +82,12 @@ class InputRows:
             most_bytes: of a part.
             times: how often a row comes at most.
         """
-        sizes: dict[int, int] = {}
-        numbers = {self._places[id(row)] >> _SHIFT for row in rows}
-        if times * sum(self._pieces[number].nbytes for number in numbers) <= most_bytes:
-            # Small, whichever rows of their pieces these are: most are, and none needs a look of its own.
+        if times * sum(piece.nbytes for piece in self._pieces.values()) <= most_bytes:
+            # All that waits is small: so it is mostly, and no row needs a look of its own.
             if rows:
                 yield len(rows)
             return
+        sizes: dict[int, int] = {}
         total = 0
         for index, row in enumerate(rows):
             place = self._places[id(row)]
@@ -102,9 +102,9 @@ class InputRows:
 
     def forget(self, rows: Sequence[Any]) -> None:
         """Let go of rows that are out."""
-        for row in rows:
-            number = self._places.pop(id(row)) >> _SHIFT
-            self._waiting[number] -= 1
+        out = Counter([place >> _SHIFT for place in map(self._places.pop, map(id, rows))])
+        for number, count in out.items():
+            self._waiting[number] -= count
             if not self._waiting[number]:
                 del self._pieces[number], self._waiting[number]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from itertools import repeat
+from types import NoneType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -52,11 +53,14 @@ class ResultFormat:
     time_zone: str = "UTC"
 
 
-def flatten(outputs: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+def flatten(outputs: Sequence[tuple[Any, Any]]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return rows and results side by side, one result each.
 
     A row comes as often as it has results: a row without any does not come at all.
     """
+    found = [result for _, result in outputs]
+    if not any(issubclass(kind, list | NoneType) for kind in set(map(type, found))):
+        return [row for row, _ in outputs], found
     rows: list[Any] = []
     results: list[Any] = []
     for row, result in outputs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -157,7 +158,8 @@ class AsyncWaitTask:
         """Yield what is out, in batches of `_MOST_BYTES`; one row with one result may be larger."""
         rows, results = flatten(outputs)
         start = 0
-        times = max((len(result) for _, result in outputs if isinstance(result, list)), default=1)
+        # A row may come once for each of its results.
+        times = max(Counter(map(id, rows)).values(), default=1)
         for end in self._rows.ends(rows, _MOST_BYTES, times):
             joined = self._joined(rows[start:end], results[start:end])
             # The results may be large too.

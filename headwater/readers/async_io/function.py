@@ -168,6 +168,10 @@ class BlockingFunction(Function, ABC):
 
     A thread cannot be cancelled: a call past its timeout has its row completed, but keeps its thread until it
     returns.
+
+    `open` and `close` run on other threads. A client that may be used only where it was made, such as
+    sqlite3's, is made in `invoke`, once a thread (`threading.local`), or told that it may
+    (``check_same_thread=False``, with ``capacity=1``).
     """
 
     @abstractmethod

@@ -51,7 +51,7 @@ class Watchdog:
             self._host.post(self._answer)
         elif not self._reported and now - asked_at >= self._patience_s:
             self._reported = True
-            where = _where(self._host.stack())
+            where = where_blocked(self._host.stack())
             if where is None:
                 # The function is not to blame: the machine, or the number of calls.
                 log.info("%s: the event loop has not turned for %.1f s", self._name, now - asked_at)
@@ -71,7 +71,7 @@ class Watchdog:
         self._asked_at = None
 
 
-def _where(stack: list[traceback.FrameSummary]) -> str | None:
+def where_blocked(stack: list[traceback.FrameSummary]) -> str | None:
     """Return the place where the user's function is: the first frame that is called from here, or None."""
     for caller, frame in zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True):
         if caller.filename.startswith(_HERE) and not frame.filename.startswith(_OURS):

@@ -12,6 +12,7 @@ import pickle
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from headwater.core.errors import AsyncCallError, CallTimeoutError
+from headwater.readers.async_io import event_loop
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.event_loop import acquire_loop, process_loop, release_loop
 from headwater.readers.async_io.function import (
@@ -43,6 +45,7 @@ from headwater.readers.async_io.settings import (
     RateLimit,
     RetryPolicy,
 )
+from headwater.readers.async_io.watchdog import where_blocked
 from tests.patience import PATIENCE_S
 from tests.readers.async_io.outputs import drained, results_of
 
@@ -325,6 +328,19 @@ def test_a_call_that_hangs_on_a_thread_costs_its_task_nothing_and_is_counted(for
     assert time.monotonic() - began < 30, "not the time that closing may take"
     assert operator.metrics.left_behind == (1 if form == "def" else 0)
     release.set()
+
+
+def test_the_watchdog_blames_no_function_for_many_calls() -> None:
+    """The loop is busy with asyncio's own work or ours, on a machine that has other work too."""
+    stack = traceback.extract_stack()[:1]
+    ours = traceback.FrameSummary(event_loop.__file__, 1, "_run")
+    theirs = traceback.FrameSummary(asyncio.base_events.__file__, 1, "run_forever")
+    users = traceback.FrameSummary("/users/function.py", 7, "blocks")
+    runner = traceback.FrameSummary(event_loop.__file__.replace("event_loop", "call_runner"), 1, "_attempt")
+    assert where_blocked([*stack, ours, theirs]) is None
+    assert where_blocked([*stack, ours, theirs, ours, theirs]) is None
+    blamed = where_blocked([*stack, ours, theirs, runner, users])
+    assert blamed == "in blocks (/users/function.py:7), now at blocks (/users/function.py:7)"
 
 
 def test_a_lambda_that_makes_a_coroutine_is_awaited() -> None:

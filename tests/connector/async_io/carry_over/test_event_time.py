@@ -105,7 +105,7 @@ def test_windows_get_every_row_once_though_the_query_is_killed_again_and_again(
         before = len(list(offsets.glob("[0-9]*")))
         with Program(script, job, tmp_path / "driver.log") as driver:
             until(
-                lambda: (driver.check(), len(list(offsets.glob("[0-9]*"))) >= before + 3)[1],  # noqa: B023
+                lambda: (driver.check(), len(list(offsets.glob("[0-9]*"))) >= before + 3)[1],  # type: ignore[func-returns-value]  # noqa: B023
                 "batches",
             )
             driver.kill()
@@ -114,7 +114,10 @@ def test_windows_get_every_row_once_though_the_query_is_killed_again_and_again(
         driver.finish(PATIENCE_S)
     with Program(script, job, tmp_path / "driver.log") as driver:
         closed = 8 * SECONDS // 5 - 1
-        until(lambda: (driver.check(), written(tmp_path / "out", "rows").total() >= closed)[1], "the windows")
+        until(
+            lambda: (driver.check(), written(tmp_path / "out", "rows").total() >= closed)[1],  # type: ignore[func-returns-value]
+            "the windows",
+        )
         driver.kill()
     assert written(tmp_path / "out", "rows") == {20: closed}
 
