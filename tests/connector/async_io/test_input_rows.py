@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pickle
 import random
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from headwater.connector.async_io.input_rows import InputRows
+from headwater.connector.async_io.input_rows import InputRows, python_values
 
 
 def batch(start: int, count: int) -> pa.RecordBatch:
@@ -70,3 +72,22 @@ def test_rows_come_out_as_they_went_in_and_nothing_is_kept(seed: int, sizes: lis
         rows.forget(out)
     assert not rows._places
     assert not rows._pieces
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "+02:00"])
+def test_times_come_as_arrow_gives_them(zone: str) -> None:
+    micros: list[int | None] = [
+        0,
+        -1,
+        1_767_225_600_123_456,
+        None,
+        1_793_509_200_000_000,
+        1_793_512_800_000_000,
+    ]
+    column = pa.array(micros, pa.timestamp("us", zone))
+    expected: list[Any] = column.to_pylist()
+    times = python_values(column)
+    assert times == expected
+    assert [time and time.isoformat() for time in times] == [time and time.isoformat() for time in expected]
+    assert python_values(column[:0]) == []
+    assert python_values(column[3:4]) == [None]

@@ -124,8 +124,9 @@ def _watermark_behind(plan: Any) -> str | None:
 
 def _has_column(plan: Any, *names: str) -> bool:
     """Return whether a node of a plan has a column of one of these names, and no other."""
-    columns = [plan.output().apply(index).name() for index in range(plan.output().size())]
-    is_one = len(columns) == 1 and columns[0] in names
+    columns = plan.output()
+    # The number first: each question to the JVM takes time, and plans have many columns.
+    is_one = columns.size() == 1 and columns.apply(0).name() in names
     return is_one or any(_has_column(child, *names) for child in _children(plan))
 
 
