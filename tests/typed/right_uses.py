@@ -182,6 +182,15 @@ class Bulk(hw.async_io.AsyncBatchFunction):
         return [{"tier": 1} for _ in rows]
 
 
+class Frames(hw.async_io.AsyncArrowFunction):
+    """Whole Arrow batches a call."""
+
+    frames = "pandas"
+
+    async def async_invoke_arrow(self, rows: Any) -> Any:
+        return rows[["tier"]]
+
+
 class Called(hw.async_io.CallbackFunction):
     """A client that calls back."""
 
@@ -221,6 +230,9 @@ unordered: DataFrame = hw.unordered_wait(
 )
 ordered: DataFrame = hw.ordered_wait(
     spark.range(9), Bulk(), schema="tier int", batching=hw.async_io.Batching(size=100, linger_ms=5)
+)
+framed: DataFrame = hw.unordered_wait(
+    spark.range(9), Frames(), schema="tier int", carry_over="1s", event_time="at", delay="1 minute"
 )
 keyed: DataFrame = hw.keyed_wait(spark.range(9), Blocking(), keys=["id"], schema="tier int", timeout=None)
 good, bad = hw.split_failures(hw.unordered_wait(spark.range(9), Called(), schema="tier int"))
