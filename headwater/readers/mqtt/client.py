@@ -317,12 +317,12 @@ def _delivery(taken: list[MQTTMessage], key: tuple[str, str] | None) -> Delivery
     )
     return Delivery(
         rows,
-        [None] * len(taken) if key is None else [_key_of(message, *key) for message in taken],
+        [None] * len(taken) if key is None else [key_of(message, *key) for message in taken],
         [(message.mid, message.qos) for message in taken],
     )
 
 
-def _key_of(message: MQTTMessage, kind: str, name: str) -> bytes | None:
+def key_of(message: MQTTMessage, kind: str, name: str) -> bytes | None:
     """Return the key of a message; None if it has none: a second delivery of it is not noticed."""
     if kind == "property":
         pairs = getattr(message.properties, "UserProperty", [])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from paho.mqtt.client import MQTTMessage
 
 from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
@@ -22,8 +24,9 @@ from headwater.core.errors import (
 )
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
+from headwater.core.state_location import LocalStateStore
 from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
-from headwater.readers.mqtt.client import MqttClient
+from headwater.readers.mqtt.client import MqttClient, key_of
 from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt
 from tests.readings import epoch_task, read_task
@@ -278,3 +281,47 @@ def test_user_and_password_may_be_secrets(broker: LocalMqtt, monkeypatch: pytest
     assert read_batch(broker.url, username="u", password="env:MQTT_PASSWORD") == [2]
     with pytest.raises(SourceError, match="option 'password': the environment variable NOBODY is not set"):
         read_batch(broker.url, username="u", password="env:NOBODY")
+
+
+class SlowStore(LocalStateStore):
+    """A store with the latency of an object store."""
+
+    def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bytes:
+        time.sleep(0.05)
+        return super().put_if_absent(name, data, durable=durable)
+
+    def get(self, name: str) -> bytes | None:
+        time.sleep(0.05)
+        return super().get(name)
+
+    def list(self, folder: str) -> list[str]:
+        time.sleep(0.05)
+        return super().list(folder)
+
+
+@pytest.mark.long
+def test_nothing_is_lost_at_the_brokers_default_limits_on_a_slow_store_whether_a_task_is_there_or_not(
+    broker: LocalMqtt, source: MqttSource, tmp_path: Path
+) -> None:
+    """The broker keeps 1,000 messages a session. Four times as many come while no task asks."""
+    slow = replace(source, store=SlowStore(tmp_path / "slow"))
+    position = 0
+    seen: list[int] = []
+    for first in (0, 2_000, 4_000):
+        rows, state = read(slow, position)
+        seen += rows
+        position = cast("int", state.progress[0].position)
+        began = time.monotonic()
+        for at in range(first, first + 2_000, 100):
+            publish(broker, source, at, 100)
+            time.sleep(max(0.0, began + (at - first + 100) / 1_000 - time.monotonic()))
+    rows, _ = read(slow, position)
+    seen += rows
+    assert seen == list(range(6_000))
+
+
+@pytest.mark.parametrize("payload", [b"[" * 100_000, b'{"id": ' + b"[" * 100_000, b"\xff", b"{", b"", b"7"])
+def test_a_payload_that_has_no_key_is_a_message_without_a_key(payload: bytes) -> None:
+    message = MQTTMessage(1, b"topic")
+    message.payload = payload
+    assert key_of(message, "payload", "id") is None
