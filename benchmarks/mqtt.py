@@ -2,8 +2,8 @@
 
 python -m benchmarks.mqtt [--messages 20000] [--rounds 3]
 
-Both take the same messages of quality 1 from a session that holds them, and acknowledge each by hand: the bare
-subscriber at once in its callback, headwater's stager once the message is durable on the local disk.
+Both take the same messages of quality 1 from a session that holds them, and acknowledge each by hand: the
+bare subscriber at once in its callback, headwater's stager once the message is durable on the local disk.
 """
 
 from __future__ import annotations

@@ -85,6 +85,7 @@ def test_a_driver_killed_at_seeded_points(
         "barrierRows": "200",
         "idleTimeout": "200ms",
         "pollInterval": "50ms",
+        "receiverIdleTimeout": "60s",
         **({"messageKey": "payload:number"} if keys else {}),
     }
     begin_session(options)
