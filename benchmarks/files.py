@@ -48,6 +48,8 @@ _BAD = ("if(id % 10 = 0, 'x', string(id)) id", "user", "amount", "ok", "ts", "ci
 """A tenth of the records has a text where a number should be."""
 OURS = "headwater"
 THEIRS = "Spark's own"
+CEILING = "ceiling"
+"""The same batches, made before: see `benchmarks.files_ceiling`."""
 NEW_FILES = 100
 SEEN_FILES = (20_000, 200_000, 1_000_000)
 DDL = "id bigint, user string, amount double, ok boolean, ts timestamp, city string"
@@ -103,9 +105,11 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
     The first round is a warm-up.
     """
     import headwater as hw
+    from benchmarks.files_ceiling import FilesCeilingDataSource, make_batches
     from benchmarks.subjects import spark_session
 
     spark = spark_session(hw.recommended_conf())
+    spark.dataSource.register(FilesCeilingDataSource)
     for case in WANTED:
         kind, _, special = case.partition(" ")
         url = f"{folder}/{case.replace(' ', '-')}"
@@ -118,10 +122,14 @@ def throughput(folder: str, rows: int, rounds: int) -> Iterator[tuple[str, str, 
         schema = "value string" if kind == "text" else DDL
         options = {"multiLine": "true"} if special == "multiLine" else {}
         theirs = spark.read.schema(schema).format(kind).options(**options)
-        ours = spark.read.schema(schema).format("headwater").options(source="files", format=kind, **options)
         if special.endswith("rescued"):
-            ours = ours.schema(f"{DDL}, _rescued_data string").option("rescuedDataColumn", "_rescued_data")
-        readers = {THEIRS: theirs, OURS: ours}
+            schema = f"{DDL}, _rescued_data string"
+            options = {"rescuedDataColumn": "_rescued_data"}
+        options |= {"source": "files", "format": kind}
+        ours = spark.read.schema(schema).format("headwater").options(**options)
+        make_batches(url, options, _spark_ddl(schema))
+        ceiling = spark.read.schema(schema).format("headwater-files-ceiling").options(**options)
+        readers = {THEIRS: theirs, OURS: ours, CEILING: ceiling}
         for turn in range(rounds + 1):
             for subject in sorted(readers, reverse=bool(turn % 2)):
                 began = time.perf_counter()
@@ -338,14 +346,16 @@ def _show_throughput(found: list[tuple[str, str, float]], rows: int) -> None:
     print(
         f"### Batch read of {rows:,} rows of 6 columns (text: lines of JSON), million rows a second, median\n"
     )
-    print("| format | Spark's own | headwater | ratio | wanted |\n|---|---:|---:|---:|---:|")
+    print("| format | Spark's own | headwater | ratio | wanted | batches made before | headwater's share |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for kind, wanted in WANTED.items():
-        theirs, ours = (
+        theirs, ours, ceiling = (
             statistics.median(rate for k, s, rate in found if (k, s) == (kind, subject))
-            for subject in (THEIRS, OURS)
+            for subject in (THEIRS, OURS, CEILING)
         )
         print(
-            f"| {kind} | {theirs / 1e6:.2f} | {ours / 1e6:.2f} | **{ours / theirs:.2f}x** | {wanted}x |",
+            f"| {kind} | {theirs / 1e6:.2f} | {ours / 1e6:.2f} | **{ours / theirs:.2f}x** | {wanted}x "
+            f"| {ceiling / 1e6:.2f} | {ours / ceiling:.0%} |",
             flush=True,
         )
 
