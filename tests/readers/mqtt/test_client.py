@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +29,9 @@ from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.core.state_location import LocalStateStore
 from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
-from headwater.readers.mqtt.client import MqttClient, key_of
+from headwater.readers.mqtt.client import MqttClient, MqttClients, key_of
+from headwater.readers.runtime.staging.receiver import ReceiverTask
+from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt
 from tests.readings import epoch_task, read_task
@@ -325,3 +330,33 @@ def test_a_payload_that_has_no_key_is_a_message_without_a_key(payload: bytes) ->
     message = MQTTMessage(1, b"topic")
     message.payload = payload
     assert key_of(message, "payload", "id") is None
+
+
+def receiver(source: MqttSource) -> int:
+    """Return the process of a source's receiver, which works in the folder of its place."""
+    client_id = source.client_ids[0]
+    queue = f"mqtt://{source.settings.host}:{source.settings.port}/{client_id}"
+    split = MqttSessionSplit(client_id)
+    task = ReceiverTask(queue, source.staging("q"), split, MqttClients(source.settings), source.backoff, 1)
+    folder = ReceiverPlace(task).folder
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                return int(process.name)
+    raise AssertionError("no receiver runs")
+
+
+def test_a_receiver_that_is_killed_is_started_again_and_a_broker_that_is_away_is_waited_for(
+    source: MqttSource, broker: LocalMqtt
+) -> None:
+    assert read(source)[0] == []
+    killed = receiver(source)
+    publish(broker, source, 0, 50)
+    os.kill(killed, signal.SIGKILL)
+    rows, state = read(source)
+    assert rows == list(range(50))
+    position = cast("int", state.progress[0].position)
+    broker.stop()
+    broker.start()
+    publish(broker, source, 50, 50)
+    assert read(source, position)[0] == list(range(50, 100))
