@@ -52,6 +52,7 @@ PATHS = {
     "http barrierMode=unaligned": ContractPath({"barrierMode": "unaligned", "connections": "2"}),
     "http alignmentTimeout": ContractPath({"alignmentTimeout": "1ms", "connections": "2"}),
     "http shareScans": ContractPath({"shareScans": "true"}, united=True),
+    "http united with itself": ContractPath({"childrenField": "comments"}, united=True),
     "mqtt": ContractPath({"messageKey": "payload:number"}),
 }
 """By the names that the page uses."""

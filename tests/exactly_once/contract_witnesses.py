@@ -9,10 +9,11 @@ _THREADS = "http connections=3"
 _UNALIGNED = "http barrierMode=unaligned"
 _TIMEOUT = "http alignmentTimeout"
 _SHARED = "http shareScans"
+_TWICE = "http united with itself"
 _MQTT = "mqtt"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
-    "`ALIGNED` with": (_TIMEOUT, "BarrierHandler.on_time", "BarrierHandler._overtake"),
+    "`ALIGNED` with": (_TIMEOUT, "BarrierHandler.on_time"),
     "`ALIGNED`": (_HTTP, "BarrierHandler.on_barrier", "FirstReading._snapshot"),
     "`UNALIGNED`": (_UNALIGNED, "FirstReading._overtake", "StateParts.put_aside"),
     "R1 ": (_HTTP, "EpochProgress.add_found", "EpochProgress.state"),
@@ -22,6 +23,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "R5 ": (_HTTP, "PartitionBuffer.recycle"),
     "R6 ": (_HTTP, "EpochProgress.done"),
     "R7 ": (_HTTP, "EpochProgress.snapshot"),
+    "R8 ": (_TWICE, "SecondReading._rows", "Replay.is_at_stop"),
     "R9 ": (_HTTP, "FirstReading._look", "BarrierTrigger.fire"),
     "R11 ": (_HTTP, "Dataflow.wait"),
     "R13 ": (_HTTP, "EpochReader._run"),
@@ -35,7 +37,8 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "F6 ": (_HTTP, "SplitFetcher._accept"),
     "F10 ": (_HTTP, "SplitFetcherManager.close"),
     "F11 ": (_HTTP, "EmitterNode._done"),
-    "F12 ": (_HTTP, "SplitFetcher._remove"),
+    "F12 ": (_TWICE, "SplitFetcher._remove"),
+    "F13 ": (_TWICE, "SplitFetcher._let_fetch"),
     "F14 ": (_HTTP, "SplitFetcher.finish"),
     "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
     "Q2 ": (_HTTP, "PipelinedSubpartition.add"),
@@ -70,7 +73,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "Single- and Multi": (_HTTP, "FirstReading._look"),
     "Metrics": (_UNALIGNED, "BarrierHandler._complete", "CompletedCheckpoint.stats"),
     "Unaligned": (_UNALIGNED, "FirstReading._overtake", "FirstReading._capture"),
-    "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms", "FirstReading._overtake"),
+    "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms"),
     "Between two turns": (_HTTP, "BarrierTrigger.fetched"),
     "Cycles": (_HTTP, "FeedbackLoop.cut", "WaitingQueue.take"),
     "TriggerAndConfirm": (_HTTP, "CheckpointCoordinator.trigger", "CheckpointCoordinator.complete"),
@@ -87,8 +90,6 @@ WITNESSES: dict[str, tuple[str, ...]] = {
 
 NOT_RUN: dict[str, str] = {
     "Source events": "recorded before a shipped source sent any",
-    "R8 ": "no kill of the recorded runs came between a manifest and the commit of its batch",
-    "F13 ": "recorded before splits were paused",
     "StartAlignmentWithClosed": "recorded before channels ended",
     "DeduplicateChannels": "recorded before channels ended",
     "R10 ": "a task is given splits, or rows in flight",
