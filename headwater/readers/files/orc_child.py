@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any, Final
 
 import pyarrow as pa
@@ -69,7 +69,7 @@ def main() -> None:
             if message is OrcMessage.OPEN:
                 (size,) = NUMBER.unpack(content)
                 source = orc.ORCFile(pa.PythonFile(_AskedFile(size, asked, answers), "r"))
-                assert all(source.schema.names)  # each is text
+                _check_names(source.schema)
                 send(answers, OrcMessage.FILE, NUMBER.pack(source.nstripes) + source.schema.serialize())
             else:
                 number, columns = json.loads(content.to_pybytes())
@@ -82,6 +82,17 @@ def main() -> None:
             send(answers, OrcMessage.FAILED, str(error).encode())
     # The reader is gone, and cannot remove it.
     shutil.rmtree(sys.argv[1], ignore_errors=True)
+
+
+def _check_names(fields: Iterable[pa.Field[Any]]) -> None:
+    """Look at all names, at every level.
+
+    Raises:
+        ValueError: one is no UTF-8.
+    """
+    for field in fields:
+        field.name.encode()
+        _check_names(field.type.field(at) for at in range(field.type.num_fields))
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
