@@ -59,7 +59,7 @@ def test_a_file_that_ends_its_decoder_while_a_schema_is_inferred_does_not_end_th
 def test_names_that_are_no_text_are_damage_at_every_level(tmp_path: Path) -> None:
     for columns in ({"abcd": [1]}, {"s": [{"abcd": 1}]}, {"l": [[{"abcd": 1}]]}):
         out = io.BytesIO()
-        orc.write_table(pa.table(columns), out, compression="uncompressed")
+        orc.write_table(pa.table(columns), out, compression="UNCOMPRESSED")
         path = tmp_path / "f"
         path.write_bytes(out.getvalue().replace(b"abcd", b"\xc5\xff\xb6\xfe"))
         with pytest.raises(CorruptRecordError, match="its end"):
