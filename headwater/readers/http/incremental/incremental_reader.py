@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -38,6 +38,10 @@ _MOST_EMPTY: Final = 100
 """So many pages in a row without items are no list."""
 
 
+def _nothing() -> Generator[EpochRecord, None, None]:
+    yield from ()
+
+
 @dataclass
 class OpenRounds:
     """A list while a task reads it. Belongs to the reader.
@@ -62,7 +66,7 @@ class OpenRounds:
     written: Round
     written_ms: int
     asked: PageLink
-    steps: Iterator[EpochRecord] = field(default_factory=lambda: iter(()))
+    steps: Generator[EpochRecord, None, None] = field(default_factory=_nothing)
     known: KnownItems = field(default_factory=KnownItems)
     guard: CircleGuard = field(default_factory=CircleGuard)
 
@@ -123,6 +127,22 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
             opened.steps = self._replay(opened.log, start, LogPosition.from_json(piece.stop))
         return opened
 
+    def handle_splits_removal(self, removed: Sequence[SplitPath]) -> None:
+        for path in removed:
+            self._close_steps(path)
+        super().handle_splits_removal(removed)
+
+    def close(self) -> None:
+        for path in [*self._open, *self._paused]:
+            self._close_steps(path)
+        super().close()
+
+    def _close_steps(self, path: SplitPath) -> None:
+        """End the reading of a log that was left half-way, and with it the threads that read ahead."""
+        current = self._open.get(path) or self._paused.get(path)
+        if current is not None:
+            current.steps.close()
+
     def _without_request(self, current: OpenRounds) -> EpochRecords | None:
         record = next(current.steps, None)
         if record is not None:
@@ -132,7 +152,7 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
             return EpochRecords(finished=frozenset([current.split.path]))
         return None
 
-    def _take_over(self, current: OpenRounds, start: LogPosition) -> Iterator[EpochRecord]:
+    def _take_over(self, current: OpenRounds, start: LogPosition) -> Generator[EpochRecord, None, None]:
         """Yield what an earlier attempt appended behind the start; find out where the list stands."""
         for logged in current.log.take_over(start):
             current.round = current.written = logged.round
@@ -142,7 +162,9 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         yield from self._kept(current)
         current.asked = current.round.link or self._first_page(current)
 
-    def _replay(self, log: RoundLog, start: LogPosition, stop: LogPosition) -> Iterator[EpochRecord]:
+    def _replay(
+        self, log: RoundLog, start: LogPosition, stop: LogPosition
+    ) -> Generator[EpochRecord, None, None]:
         for logged in log.between(start, stop):
             yield self._record(logged.rows, logged.position)
 
