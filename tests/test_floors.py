@@ -85,14 +85,17 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.connector.async_io": [
         (
             "batches",
-            "conversions",
             "failures",
             "input_rows",
             "input_thread",
             "metrics",
+            "misfit",
             "output_stream",
             "schemas",
         ),
+        ("time_casts",),
+        ("scalar_casts",),
+        ("conversions",),
         ("results",),
         ("arrow_task",),
         ("options", "task"),

@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from headwater.connector.async_io.conversions import Members, Misfit, converter
+from headwater.connector.async_io.conversions import Members, converter
+from headwater.connector.async_io.misfit import Misfit
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.settings import OnFailure

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from headwater.connector.async_io.conversions import Members, Misfit, converter
+from headwater.connector.async_io.conversions import Members, converter
+from headwater.connector.async_io.misfit import Misfit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,167 @@
+"""Numbers, texts, booleans and bytes, as Spark's casts in ANSI mode make them of any value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from headwater.connector.async_io.misfit import misfit_of
+from headwater.connector.async_io.time_casts import time_text
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TRUE = frozenset({"t", "true", "y", "yes", "1"})
+_FALSE = frozenset({"f", "false", "n", "no", "0"})
+_WHOLE = re.compile(r"[+-]?\d+")
+_EXACT = Context(prec=80)
+
+
+def to_int(bits: int, value: Any) -> int:
+    """Return a whole number of so many bits.
+
+    Raises:
+        Misfit: it is none.
+    """
+    whole = _whole(value)
+    if whole is None or not -(1 << bits - 1) <= whole < 1 << bits - 1:
+        raise misfit_of(value, f"int{bits}")
+    return whole
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return int(value.to_integral_value(ROUND_DOWN)) if value.is_finite() else None
+    if isinstance(value, str):
+        return int(text) if _WHOLE.fullmatch(text := value.strip()) and text.isascii() else None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return math.floor((value - _EPOCH).total_seconds())
+    index = getattr(value, "__index__", None)  # the integers of numpy
+    return None if index is None else int(index())
+
+
+def to_float(value: Any) -> float:
+    """Return a double.
+
+    Raises:
+        Misfit: it is none.
+    """
+    if isinstance(value, int | float | Decimal) or hasattr(value, "__float__"):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.copysign(math.inf, value)
+    if isinstance(value, str) and "_" not in value and value.isascii():
+        try:
+            return float(value.strip())
+        except ValueError:
+            raise misfit_of(value, "double") from None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return (value - _EPOCH).total_seconds()
+    raise misfit_of(value, "double")
+
+
+def to_bool(value: Any) -> bool:
+    """Return a boolean.
+
+    Raises:
+        Misfit: it is none.
+    """
+    if isinstance(value, int | float | Decimal):
+        return value != 0
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if text not in _TRUE | _FALSE:
+        raise misfit_of(value, "bool")
+    return text in _TRUE
+
+
+def to_bytes(value: Any) -> bytes:
+    """Return bytes; a text is its UTF-8.
+
+    Raises:
+        Misfit: it is none.
+    """
+    if isinstance(value, str):
+        return _to_text(value).encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise misfit_of(value, "binary")
+
+
+def to_string(zone: ZoneInfo, value: Any) -> str:
+    """Return a text, written as Spark writes the value.
+
+    Raises:
+        Misfit: it is none.
+    """
+    # In this order: a bool is an int, and a datetime is a date.
+    writers: list[tuple[type, Callable[[Any], str]]] = [
+        (str, _to_text),
+        (bool, lambda flag: "true" if flag else "false"),
+        (int, str),
+        (float, _java_double),
+        (Decimal, lambda number: format(number, "f")),
+        (bytes, lambda raw: raw.decode(errors="replace")),
+        (datetime, partial(time_text, zone)),
+        (date, date.isoformat),
+    ]
+    write = next((write for kind, write in writers if isinstance(value, kind)), None)
+    if write is None:
+        raise misfit_of(value, "string")
+    return write(value)
+
+
+def _to_text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        raise misfit_of(value, "string") from None
+    return value
+
+
+def _java_double(value: float) -> str:
+    """Return a double as Java writes it: with an exponent below 1e-3 and from 1e7 on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = format(Decimal(repr(value)), "f")
+        return text if "." in text else f"{text}.0"
+    sign, digits, exponent = Decimal(repr(value)).normalize(_EXACT).as_tuple()
+    assert isinstance(exponent, int)
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{digits[0]}.{rest}E{exponent + len(digits) - 1}"
+
+
+def _exact(value: Any) -> Decimal:
+    if isinstance(value, float):
+        return Decimal(repr(float(value)))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        elapsed = value - _EPOCH
+        return Decimal(elapsed.days * 86_400 + elapsed.seconds) + Decimal(elapsed.microseconds).scaleb(-6)
+    if isinstance(value, str) and "_" in value:  # Python's own way to write numbers
+        raise ValueError
+    return Decimal(value.strip() if isinstance(value, str) else value)
+
+
+def to_decimal(precision: int, scale: int, value: Any) -> Decimal:
+    """Return a decimal of a precision and a scale, rounded half up.
+
+    Raises:
+        Misfit: it is none.
+    """
+    try:
+        exact = _exact(value)
+        rounded = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+    except (InvalidOperation, TypeError, ValueError):
+        raise misfit_of(value, f"decimal({precision},{scale})") from None
+    if not rounded.is_finite() or len(rounded.as_tuple().digits) > precision:
+        raise misfit_of(value, f"decimal({precision},{scale})")
+    return rounded
