@@ -19,7 +19,8 @@ def safe_names(values: Sequence[str], settings: CsvSettings) -> list[str]:
     if not settings.header:
         return [f"_c{at}" for at in range(len(values))]
     null = settings.dialect.null_value
-    counts = Counter(value.lower() for value in values if value and value != null)
+    # What stands for null counts, too, as in Spark: an empty name is read as that text.
+    counts = Counter(value.lower() for value in values)
     names: list[str] = []
     for at, value in enumerate(values):
         if not value or value == null:

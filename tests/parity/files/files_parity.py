@@ -203,7 +203,7 @@ def _load(reader: _Reader, url: str, how: Reading, schema: str | None) -> DataFr
 
 def _first_lines(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}"
-    ours = re.search(r"headwater\.core\.errors\.\w+: .*", text)
+    ours = re.search(r"headwater\.core\.errors\.\w+:\s+.*", text)
     return ours[0] if ours else text[:1500]
 
 
