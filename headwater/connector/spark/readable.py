@@ -61,6 +61,9 @@ def _marked(error: HeadwaterError) -> HeadwaterError:
     notes = error.__dict__.pop("__notes__", [])
     line = " ".join("; ".join([said, *notes]).split())
     error.args = (f"\n{_MARK}{line}",)
+    if isinstance(error, ImportError):
+        # Its text is not that of its arguments.
+        error.msg = error.args[0]
     return error
 
 

@@ -90,6 +90,23 @@ def test_other_errors_keep_their_frames_and_end_with_one_line_notes_included() -
     assert any("_deep" in line for line in lines)
 
 
+EACH_KIND = [kind for kind in vars(hw.errors).values() if isinstance(kind, type)]
+
+
+@pytest.mark.parametrize("kind", EACH_KIND, ids=lambda kind: kind.__name__)
+def test_errors_of_each_kind_end_with_our_line(kind: type[Exception]) -> None:
+    def fail() -> None:
+        if kind is hw.errors.MissingDependencyError:
+            raise hw.errors.MissingDependencyError("numba", needed_for="it", extra="kafka")
+        raise kind("so it is")
+
+    last = shown(readable(fail))[-1]
+    assert last.startswith("headwater: ")
+    assert (
+        hw.explain(kind("so it is") if "Missing" not in kind.__name__ else RuntimeError(f"\n{last}")) in last
+    )
+
+
 def test_what_is_not_of_headwater_stays_as_it_is() -> None:
     assert shown(Shelf().bug)[-1] == "ZeroDivisionError: by zero"
 

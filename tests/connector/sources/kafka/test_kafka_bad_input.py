@@ -457,8 +457,8 @@ def test_an_executor_without_a_library_names_the_line_that_installs_it(
     for name in ("numba", "kafka"):
         assert seen[name].count("headwater.core.errors.") == 1, seen[name]
         told = (
-            rf"headwater: the kafka source needs {name}, which is not installed in (\S+)\. Install it with: \1 "
-            r"-m pip install 'headwater\[kafka\]'\. Driver and every executor need it"
+            rf"headwater: the kafka source needs {name}, which is not installed in (\S+)\. Install it with: "
+            r"\1 -m pip install 'headwater\[kafka\]'\. Driver and every executor need it"
         )
         assert re.search(told, seen[name]), seen[name]
 
