@@ -56,6 +56,7 @@ def test_available_now_takes_what_waits_once_and_both_scans_of_a_union_see_it(
         "columns": ["topic", "cast(payload as string) as text"],
         "folder": str(tmp_path),
         "trigger": {"availableNow": True},
+        "united": False,
     }
     sent = 0
     for count in (100, 7):
