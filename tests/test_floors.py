@@ -69,7 +69,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("split_reader",),
     ],
     "headwater.readers.runtime": [
-        ("batch_schema", "loss_reports", "partitions"),
+        ("batch_schema", "loss_reports", "partitions", "paused_splits"),
         ("fetchers", "source_reader", "staging"),
         ("epoch",),
     ],

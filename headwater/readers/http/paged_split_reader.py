@@ -25,6 +25,7 @@ from headwater.readers.http.paging import CircleGuard, NextPage, PageLink, next_
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import without_parameters
+from headwater.readers.runtime.paused_splits import pause_or_resume
 
 log = logging.getLogger(__name__)
 
@@ -116,12 +117,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             self._paused.pop(path, None)
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
-        for path in paused:
-            if path in self._open:
-                self._paused[path] = self._open.pop(path)
-        for path in resumed:
-            if path in self._paused:
-                self._open[path] = self._paused.pop(path)
+        pause_or_resume(self._open, self._paused, paused, resumed)
 
     def handle_source_event(self, event: JsonValue) -> None:
         """Another task was asked to leave a server alone: so is this one."""

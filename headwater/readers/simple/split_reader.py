@@ -17,6 +17,7 @@ from headwater.core.retry import Backoff, Retry
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, SimpleSource
 from headwater.core.split import SplitPath, SplitRange
 from headwater.core.worker_thread import WorkerThread
+from headwater.readers.runtime.paused_splits import pause_or_resume
 from headwater.readers.simple.pages import Ending, SplitPages
 from headwater.readers.simple.settings import SimpleReadSettings
 
@@ -88,12 +89,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
                 self._leave(pages)
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
-        for path in paused:
-            if path in self._open:
-                self._paused[path] = self._open.pop(path)
-        for path in resumed:
-            if path in self._paused:
-                self._open[path] = self._paused.pop(path)
+        pause_or_resume(self._open, self._paused, paused, resumed)
 
     def fetch(self) -> EpochRecords:
         pages = next(iter(self._open.values()), None)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.split import Split, SplitPath, SplitRange
+from headwater.readers.runtime.paused_splits import pause_or_resume
 from headwater.readers.runtime.staging.receiver_link import ReceiverLink
 from headwater.readers.runtime.staging.staged_splits import LiveSplit, LoggedSplit, StagedSplit
 from headwater.readers.runtime.staging.staging import Staging
@@ -57,12 +58,7 @@ class StagedSplitReader(BarrierSplitReader[Any, int]):
 
     def pause_or_resume_splits(self, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]) -> None:
         """What a paused queue delivers meanwhile goes on into its log."""
-        for path in paused:
-            if path in self._open:
-                self._paused[path] = self._open.pop(path)
-        for path in resumed:
-            if path in self._paused:
-                self._open[path] = self._paused.pop(path)
+        pause_or_resume(self._open, self._paused, paused, resumed)
 
     def fetch(self) -> EpochRecords:
         while (fetched := self._next()) is None:
