@@ -159,7 +159,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 """What the messages of either source say, by kind. The first that matches counts."""
 
 _OPTIONS: dict[str, str] = {
-    r"core\.errors\.OptionError: option '([^']+)'": "",
+    r"core\.errors\.OptionError: \nheadwater: option '([^']+)'": "",
     r"specified value for option '(\w+)'": "",
     r"(?i)(kafka) option '([\w.]+)' is not supported": "",
     r"Option '([\w.]+)' must be specified": "",
@@ -189,5 +189,5 @@ def failure_of(error: BaseException) -> Failure:
         found = re.search(pattern, said)
         if found:
             return Failure(f"option {option or '.'.join(found.groups())}".lower())
-    ours = re.search(r"core\.errors\..*", said)
+    ours = re.search(r"core\.errors\.\w+:\s+.*", said)
     return Failure(f"unknown: {ours[0] if ours else said[:600]}")

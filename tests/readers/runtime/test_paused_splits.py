@@ -6,7 +6,7 @@ from headwater.readers.runtime.paused_splits import pause_or_resume
 
 
 def test_a_split_that_is_resumed_comes_behind_all_others() -> None:
-    read = {("a",): 1, ("b",): 2, ("c",): 3}
+    read: dict[tuple[str, ...], int] = {("a",): 1, ("b",): 2, ("c",): 3}
     left_alone: dict[tuple[str, ...], int] = {}
     pause_or_resume(read, left_alone, [("a",), ("b",)], [])
     assert (list(read), left_alone) == ([("c",)], {("a",): 1, ("b",): 2})
@@ -15,7 +15,7 @@ def test_a_split_that_is_resumed_comes_behind_all_others() -> None:
 
 
 def test_a_split_that_was_removed_is_passed_over() -> None:
-    read = {("a",): 1}
+    read: dict[tuple[str, ...], int] = {("a",): 1}
     left_alone: dict[tuple[str, ...], int] = {}
     pause_or_resume(read, left_alone, [("x",)], [("y",)])
     assert (read, left_alone) == ({("a",): 1}, {})
