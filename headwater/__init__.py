@@ -3,12 +3,13 @@
 Reading needs no import at all: ``spark.readStream.format("headwater").option("source", "kafka")`` works as
 soon as headwater is installed on the driver and on every executor.
 
-What most programs need is here; the rest is in five modules that are public too:
+What most programs need is here; the rest is in seven modules that are public too:
 
 * `headwater.async_io`: kinds of functions, settings and metrics of asynchronous I/O;
 * `headwater.contracts`: the contracts of FLIP-27 in their full form;
 * `headwater.errors`: all errors;
 * `headwater.options`: how a source declares its options;
+* `headwater.read` and `headwater.read_stream`: the built-in sources as typed functions;
 * `headwater.testing`: conformance suites for sources.
 
 Each name is loaded when it is first used. Spark imports this package in every Python process that it starts,
@@ -22,7 +23,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headwater import async_io, contracts, errors, options, testing
+    from headwater import async_io, contracts, errors, options, read, read_stream, testing
     from headwater.connector.async_io.failures import split_failures
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
     from headwater.connector.formats.row_decoding import decode
@@ -75,6 +76,8 @@ __all__ = [
     "options",
     "options_of",
     "ordered_wait",
+    "read",
+    "read_stream",
     "recommended_conf",
     "recommended_environment",
     "register",
@@ -84,7 +87,7 @@ __all__ = [
     "unordered_wait",
 ]
 
-_MODULES = ("async_io", "contracts", "errors", "options", "testing")
+_MODULES = ("async_io", "contracts", "errors", "options", "read", "read_stream", "testing")
 _HOMES = {
     "headwater.connector.async_io.failures": ("split_failures",),
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "unordered_wait"),

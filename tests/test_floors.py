@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("core", "enumerators", "readers", "connector")
-ABOVE = ("testing", "async_io", "contracts", "errors", "options")
+ABOVE = ("testing", "async_io", "contracts", "errors", "options", "read", "read_stream")
 """What stands above the floors: the suites for sources, and the modules of public names."""
 SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
 """One source: a room of this name on each floor."""
@@ -79,8 +79,14 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("coordination", "async_io", "formats", "tls_options"),
         ("planned", "barrier"),
         ("sources",),
-        ("spark",),
+        ("spark", "typed"),
         ("commands",),
+    ],
+    "headwater.connector.typed": [
+        ("argument_kinds",),
+        ("arguments",),
+        ("loading", "writing"),
+        ("read", "read_stream"),
     ],
     "headwater.connector.async_io": [
         (

@@ -44,11 +44,14 @@ def expected() -> set[tuple[int, str]]:
 
 def test_the_right_program_uses_each_public_name() -> None:
     used = set(
-        re.findall(r"\b(?:hw\.)?((?:async_io|contracts|errors|options|testing)\.\w+|\w+)", RIGHT.read_text())
+        re.findall(
+            r"\b(?:hw\.)?((?:async_io|contracts|errors|options|read_stream|read|testing)\.\w+|\w+)",
+            RIGHT.read_text(),
+        )
     )
     modules = {f"{name}.": importlib.import_module(f"headwater.{name}") for name in headwater._MODULES}
     public = {
         *headwater.__all__,
         *(prefix + name for prefix, module in modules.items() for name in module.__all__),
     }
-    assert sorted(public - used - {"errors", "options", "contracts", "async_io"}) == []
+    assert sorted(public - used - {"errors", "options", "contracts", "async_io", "read", "read_stream"}) == []

@@ -159,14 +159,14 @@ class OptionTable:
 
     def markdown(self) -> str:
         """Return the table as the docs show it."""
-        return option_display.markdown(map(_shown, self.rows))
+        return option_display.markdown(map(shown, self.rows))
 
     def __repr__(self) -> str:
-        return option_display.plain_text(map(_shown, self.rows))
+        return option_display.plain_text(map(shown, self.rows))
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        return option_display.html_table(map(_shown, self.rows))
+        return option_display.html_table(map(shown, self.rows))
 
     def _row(self, key: str) -> Option[Any]:
         row = self._by_lower.get(key.lower())
@@ -193,7 +193,8 @@ def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:
     return False
 
 
-def _shown(row: Option[Any]) -> ShownOption:
+def shown(row: Option[Any]) -> ShownOption:
+    """Return what tables and signatures say of an option."""
     return ShownOption(row.name, _default(row), _SHOWN_MODE[row.only], row.help)
 
 
@@ -222,15 +223,22 @@ def boolean(raw: str) -> bool:
         raise ValueError(f"must be true or false, not {raw!r}") from None
 
 
-def integer(least: int = 0) -> Callable[[str], int]:
-    """A whole number of at least ``least``."""
+@dataclass(frozen=True)
+class WholeNumber:
+    """The parser that `integer` returns."""
 
-    def parse(raw: str) -> int:
-        if not re.fullmatch(r"\s*[+-]?\d+\s*", raw) or int(raw) < least:
-            raise ValueError(f"must be a whole number of at least {least}, not {raw!r}")
+    least: int
+
+    def __call__(self, raw: str) -> int:
+        """Return the number that a text says."""
+        if not re.fullmatch(r"\s*[+-]?\d+\s*", raw) or int(raw) < self.least:
+            raise ValueError(f"must be a whole number of at least {self.least}, not {raw!r}")
         return int(raw)
 
-    return parse
+
+def integer(least: int = 0) -> Callable[[str], int]:
+    """A whole number of at least ``least``."""
+    return WholeNumber(least)
 
 
 def duration_ms(raw: str) -> int:
@@ -253,17 +261,24 @@ def names(raw: str) -> tuple[str, ...]:
     return found
 
 
-def one_of(*choices: ChoiceT) -> Callable[[str], ChoiceT]:
-    """One of a few words, in any case; the value is the word as it stands here."""
-    by_lower = {choice.lower(): choice for choice in choices}
+@dataclass(frozen=True)
+class Choice(Generic[ChoiceT]):
+    """The parser that `one_of` returns."""
 
-    def parse(raw: str) -> ChoiceT:
+    choices: tuple[ChoiceT, ...]
+
+    def __call__(self, raw: str) -> ChoiceT:
+        """Return the word that a text says, as it stands among the choices."""
+        by_lower = {choice.lower(): choice for choice in self.choices}
         choice = by_lower.get(raw.strip().lower())
         if choice is None:
-            raise ValueError(f"must be one of {', '.join(choices)}, not {raw!r}")
+            raise ValueError(f"must be one of {', '.join(self.choices)}, not {raw!r}")
         return choice
 
-    return parse
+
+def one_of(*choices: ChoiceT) -> Callable[[str], ChoiceT]:
+    """One of a few words, in any case; the value is the word as it stands here."""
+    return Choice(choices)
 
 
 def json_object(raw: str) -> dict[str, Any]:

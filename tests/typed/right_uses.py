@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Self, cast
 
 import pyarrow as pa
@@ -15,6 +16,32 @@ from headwater import testing
 SCHEMA: pa.Schema = pa.schema({"name": pa.string()})
 spark: SparkSession = SparkSession.builder.getOrCreate()
 version: str = hw.__version__
+
+
+# Typed readers.
+
+batches: list[DataFrame] = [
+    hw.read.demo(spark, rows=5, disorder=timedelta(seconds=1)),
+    hw.read.files(spark, format="csv", path=["/a", "/b"], header=True, modified_after=datetime.now(UTC)),
+    hw.read.http(spark, url="https://api.example.com/orders", params={"limit": 100}, headers={"X": "y"}),
+    hw.read.kafka(
+        spark,
+        servers=["a:9092", "b:9092"],
+        topics=("orders",),
+        starting_offsets={"orders": {"0": 5}},
+        value_format="json",
+        value_schema="id long",
+        properties={"security.protocol": "SASL_SSL"},
+    ),
+    hw.read.mqtt(spark, broker="mqtt://localhost:1883", topics="orders/#"),
+]
+streams: list[DataFrame] = [
+    hw.read_stream.demo(spark, rows_per_second=5, max_rows_per_trigger=100),
+    hw.read_stream.files(spark, format="json", path="/a", schema="id long", max_files_per_trigger=10),
+    hw.read_stream.http(spark, url="https://api.example.com/orders", retry_deadline="5m"),
+    hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
+    hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
+]
 
 
 # A source in short.

@@ -23,6 +23,14 @@ conf: dict[str, int] = hw.recommended_conf()  # assignment
 hw.recommended_environment("python")  # call-arg, arg-type
 hw.LagListener().queries().total()  # attr-defined
 
+hw.read.kafka(spark, topics="orders")  # call-arg
+hw.read.kafka(spark, servers="a:9092", topic="orders")  # call-arg
+hw.read.kafka(spark, servers="a:9092", fail_on_data_loss="no")  # arg-type
+hw.read.kafka(spark, servers="a:9092", max_offsets_per_trigger=5)  # call-arg
+hw.read_stream.kafka(spark, servers="a:9092", ending_offsets="latest")  # call-arg
+hw.read_stream.mqtt(spark, broker="mqtt://a", topics="b")  # call-arg
+hw.read.files(spark, format="csv", path="/a", mode="STRICT")  # arg-type
+
 hw.NamedSplit(7)  # arg-type
 hw.Page([])  # call-arg
 hw.AskAgain(after_ms="5s")  # arg-type

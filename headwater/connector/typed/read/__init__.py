@@ -1,0 +1,1 @@
+"""Written by ``python -m headwater.connector.typed.writing``: a module for each source."""

@@ -1,0 +1,217 @@
+"""``hw.read_stream.http``. Written by ``python -m headwater.connector.typed.writing``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from headwater.connector.typed.loading import load_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def http(
+    spark: SparkSession,
+    *,
+    url: str | Sequence[str],
+    params: str | Mapping[str, Any] | None = None,
+    method: Literal["GET", "POST"] | None = None,
+    body: str | Mapping[str, Any] | None = None,
+    items_field: str | None = None,
+    page_format: Literal["json", "ndjson"] | None = None,
+    paging: Literal["link", "page", "offset"] | None = None,
+    next_field: str | None = None,
+    cursor_param: str | None = None,
+    count_param: str | None = None,
+    has_more_field: str | None = None,
+    children_field: str | None = None,
+    children_url: str | None = None,
+    incremental_field: str | None = None,
+    incremental_param: str | None = None,
+    key_field: str | Sequence[str] | None = None,
+    incremental_type: Literal["time", "number", "text"] | None = None,
+    incremental_overlap: str | None = None,
+    starting_value: str | None = None,
+    on_status: str | None = None,
+    bad_pages: Literal["fail", "skip", "column"] | None = None,
+    bearer_token: str | None = None,
+    username: str | None = None,
+    password: str | None = None,
+    api_key: str | None = None,
+    api_key_in: str | None = None,
+    oauth_token_url: str | None = None,
+    oauth_client_id: str | None = None,
+    oauth_client_secret: str | None = None,
+    oauth_scope: str | None = None,
+    requests_per_second: float | None = None,
+    request_timeout: str | int | timedelta | None = None,
+    retry_deadline: str | int | timedelta | None = None,
+    connections: int | None = None,
+    tls_ca: str | None = None,
+    tls_certificate: str | None = None,
+    tls_key: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    value_format: Literal["json"] | None = None,
+    value_schema: str | StructType | None = None,
+    value_prefix: str | None = None,
+    mode: Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"] | None = None,
+    column_name_of_corrupt_record: str | None = None,
+    rescued_data_column: str | None = None,
+    time_zone: str | None = None,
+    timestamp_format: str | None = None,
+    timestamp_ntz_format: str | None = None,
+    date_format: str | None = None,
+    schema_evolution: bool | None = None,
+    state_location: str | None = None,
+    state_storage_options: str | Mapping[str, Any] | None = None,
+    state_retained_epochs: int | None = None,
+    barrier_rows: int | None = None,
+    barrier_bytes: int | None = None,
+    barrier_interval: str | int | timedelta | None = None,
+    barrier_mode: str | None = None,
+    alignment_timeout: str | int | timedelta | None = None,
+    checkpoint_timeout: str | int | timedelta | None = None,
+    poll_interval: str | int | timedelta | None = None,
+    share_scans: bool | None = None,
+    max_buffered_bytes: int | None = None,
+    parallelism: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    schema: str | StructType | None = None,
+) -> DataFrame:
+    """Read a REST API as a stream.
+
+    The same as ``spark.readStream.format("headwater").option("source", "http")`` with the
+    options that the arguments are named after, and ``load()``. See docs/http.md.
+
+    Args:
+        spark: the session.
+        url: Required: the first page of a list; several with commas between them.
+        params: JSON: parameters for the query of `url`, such as `{"limit": 100, "key": "env:KEY"}`. One
+            whose value is `env:NAME` or `file:PATH` is a secret: it goes with each request, and stands in
+            no URL that is kept.
+        method: How pages are asked for: `POST` for search APIs and GraphQL. Default: `GET`.
+        body: What each request carries, as JSON.
+        items_field: Where a page's JSON has its list of items, names with dots between them; empty: the
+            page is the list. Default: `items`. (``itemsField``)
+        page_format: How a page is written; `ndjson`: a line for each item. Default: `json`.
+            (``pageFormat``)
+        paging: How the next page is asked for: by the link or cursor in `nextField`; or by `countParam`,
+            which counts pages, or items. Default: `link`.
+        next_field: Where a page has the link to the next page, or its cursor: absent, null or empty on
+            the last. `header:NAME` is a header. A `Link` header with `rel=next` does too. Default:
+            `next`. (``nextField``)
+        cursor_param: The query parameter that takes the cursor, if `nextField` holds no URL; `body:NAME`
+            is a field of `body`, names with dots between them. Default: a URL. (``cursorParam``)
+        count_param: The query parameter that counts. Without it in `url` counting begins with page 1 and
+            offset 0. Default: `page`, `offset`. (``countParam``)
+        has_more_field: Where a page says whether there is another one, as `true` or `false`;
+            `header:NAME` is a header. (``hasMoreField``)
+        children_field: Where an item has links to lists of its own, which are read to their end: a URL or
+            several. (``childrenField``)
+        children_url: The list of each item, with fields of the item in braces:
+            `https://api.example.com/orders/{id}/lines`. (``childrenUrl``)
+        incremental_field: Where an item has what grows with each change of it, such as `updated_at`. The
+            list is then read in rounds, and an item comes again when it changed. See lists that change.
+            (``incrementalField``)
+        incremental_param: With it required: the query parameter that says from which value on.
+            (``incrementalParam``)
+        key_field: With it: what names an item; several with commas. Default: `id`. (``keyField``)
+        incremental_type: With it: how its values compare: as ISO 8601 moments, as numbers, or as texts by
+            code points. Default: `time`. (``incrementalType``)
+        incremental_overlap: With it: how far rounds reach back: a duration (`5m`) for times, a number for
+            numbers; texts have none. As much as changes become visible late. Default: `1m`, 0.
+            (``incrementalOverlap``)
+        starting_value: With it: the value from which on the first round reads. Default: all.
+            (``startingValue``)
+        on_status: What a status means, such as `404=skip,410=finish,5xx=retry`: `read` the page, `fail`,
+            `retry`, `skip` the page, `finish` the list. Default: see errors. (``onStatus``)
+        bad_pages: What becomes of a page that cannot be read: the query fails, the page is left out, or
+            it is a row of its own with the reason in the column `bad_page`. Default: `fail`.
+            (``badPages``)
+        bearer_token: A token. It may be `env:NAME`, an environment variable, or `file:PATH`, on the
+            driver and every executor. (``bearerToken``)
+        username: Of basic authentication. It may be `env:NAME`, an environment variable, or `file:PATH`,
+            on the driver and every executor.
+        password: Of that user. It may be `env:NAME`, an environment variable, or `file:PATH`, on the
+            driver and every executor.
+        api_key: A key. It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and
+            every executor. (``apiKey``)
+        api_key_in: Where the key goes: `header:NAME` or `query:NAME`. Default: `header:X-API-Key`.
+            (``apiKeyIn``)
+        oauth_token_url: Where tokens are got (OAuth 2, client credentials); a new one when a request is
+            refused with 401. (``oauthTokenUrl``)
+        oauth_client_id: For `oauthTokenUrl`. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``oauthClientId``)
+        oauth_client_secret: For `oauthTokenUrl`. It may be `env:NAME`, an environment variable, or
+            `file:PATH`, on the driver and every executor. (``oauthClientSecret``)
+        oauth_scope: For `oauthTokenUrl`. (``oauthScope``)
+        requests_per_second: The rate of requests, of all tasks together. An epoch has no more tasks than
+            requests. (``requestsPerSecond``)
+        request_timeout: How long a request may take as a whole, to the last byte of its answer. Default:
+            `30s`. (``requestTimeout``)
+        retry_deadline: How long to go on asking a server that is away or failing: then the query ends.
+            Running time without progress of a list, over all micro-batches. Default: `2m`.
+            (``retryDeadline``)
+        connections: How many lists a task reads at once. Default: `1`.
+        tls_ca: The certificates to trust: a PEM file on every host that connects, PEM itself, or
+            `env:NAME`. Default: the system's. (``tlsCa``)
+        tls_certificate: The certificate of this client, in the same way. (``tlsCertificate``)
+        tls_key: Its key, in the same way, without a password. Default: in `tlsCertificate`. (``tlsKey``)
+        columns: With `valueFormat`: only these columns, in this order; `item.*` are all that it makes.
+            Default: all.
+        value_format: How `item` is written, if it is to be decoded. See formats.md. (``valueFormat``)
+        value_schema: The fields of a value, as Spark's DDL (`id long, at timestamp`) or Spark's JSON. Of
+            a change event of Debezium: those of the row. A batch of `json` from Kafka infers them without
+            it. (``valueSchema``)
+        value_prefix: What comes before the names of the columns that are `item.*`. (``valuePrefix``)
+        mode: What becomes of a record whose value cannot be decoded: `PERMISSIVE` makes nulls of what
+            cannot be decoded, `DROPMALFORMED` leaves the record out, `FAILFAST` fails the query. Default:
+            `PERMISSIVE`.
+        column_name_of_corrupt_record: A column of this name has the text of values that cannot be
+            decoded. (``columnNameOfCorruptRecord``)
+        rescued_data_column: A column of this name has, as JSON, what the schema does not name and what
+            did not fit its type, which makes no value bad then. See formats.md. (``rescuedDataColumn``)
+        time_zone: The zone of times that are written without one. Default: the session's. (``timeZone``)
+        timestamp_format: How times of the type `timestamp` are written, as Spark's datetime pattern
+            (`dd/MM/yyyy HH:mm`). See formats.md. Default: ISO 8601. (``timestampFormat``)
+        timestamp_ntz_format: The same for the type `timestamp_ntz`. Default: ISO 8601.
+            (``timestampNTZFormat``)
+        date_format: The same for the type `date`. Default: ISO 8601. (``dateFormat``)
+        schema_evolution: Whether a query may go on from a checkpoint in which another schema of keys or
+            values is logged. Default: `false`. (``schemaEvolution``)
+        state_location: Required for a stream: a folder that the driver and all executors reach, for what
+            a checkpoint needs beside Spark's own: an absolute local path, or `s3://`, `gs://`, `abfs://`.
+            One for any number of queries. (``stateLocation``)
+        state_storage_options: JSON: settings of the fsspec file system behind `stateLocation`.
+            (``stateStorageOptions``)
+        state_retained_epochs: How many epochs before the last one stay in `stateLocation`. Default:
+            `100`. (``stateRetainedEpochs``)
+        barrier_rows: A task ends its epoch after about so many rows. (``barrierRows``)
+        barrier_bytes: A task ends its epoch after about so many bytes of Arrow rows. (``barrierBytes``)
+        barrier_interval: A task ends its epoch so long after its first fetch. Default: `10s`.
+            (``barrierInterval``)
+        barrier_mode: What happens to rows that are fetched and not yet handed over when an epoch ends:
+            `aligned` or `unaligned`. Default: `aligned`. (``barrierMode``)
+        alignment_timeout: An `aligned` barrier that takes longer becomes `unaligned`.
+            (``alignmentTimeout``)
+        checkpoint_timeout: How long a task of a committed batch may take to publish what it read before
+            it counts as not run. Default: `60s`. (``checkpointTimeout``)
+        poll_interval: How long after it had nothing more a split is looked at again. Default: `10s`.
+            (``pollInterval``)
+        share_scans: Keep the rows of an epoch in a file on the executor's host, so that further scans of
+            the epoch there (a self-join, several actions in `foreachBatch`) ask the outside for nothing.
+            Costs writing every row to local disk. Default: `false`. (``shareScans``)
+        max_buffered_bytes: What a task may hold between fetching and handing over. Default: `67108864`.
+            (``maxBufferedBytes``)
+        parallelism: The most tasks of an epoch. Default: the driver's CPUs.
+        headers: Headers of each request, by name. (``header.``)
+        schema: the whole frame's, where the source takes one (``.schema(...)``).
+
+    Raises:
+        OptionError: a value is of another type than its argument.
+    """
+    return load_stream("http", locals())

@@ -1,0 +1,17 @@
+"""Batch reads of the built-in sources as typed functions: ``hw.read.kafka(spark, servers=..., topics=...)``.
+
+Each argument after ``spark`` is an option of the source, in lower case with underscores, and takes a Python
+value: a bool, a list, a dict, a timedelta. The functions are made from the tables of options, so they say and
+do the same as ``spark.read.format("headwater").option("source", ...)``. Called on the driver; also over
+Spark Connect.
+"""
+
+from __future__ import annotations
+
+from headwater.connector.typed.read.demo import demo
+from headwater.connector.typed.read.files import files
+from headwater.connector.typed.read.http import http
+from headwater.connector.typed.read.kafka import kafka
+from headwater.connector.typed.read.mqtt import mqtt
+
+__all__ = ["demo", "files", "http", "kafka", "mqtt"]
