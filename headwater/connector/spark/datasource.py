@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyspark
 from pyspark.sql.datasource import DataSource
 
+from headwater.connector.spark.catalog_tables import refuse_no_options, refuse_table
 from headwater.connector.spark.readable import readable
 from headwater.core.errors import HeadwaterError, InstallationError, OptionError
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.core.source import Boundedness
 
 _OLDEST = (4, 2)
+_NO_WRITER = "headwater reads, and writes nothing: write with a format of Spark, such as parquet or kafka"
 
 
 class HeadwaterDataSource(DataSource):
@@ -41,6 +43,7 @@ class HeadwaterDataSource(DataSource):
         require_spark(pyspark.__version__)
         _require_arrow()
         super().__init__(options)
+        refuse_table(options, self.name())
         self._schema_is_given = True
         # What `schema` finds out is pickled with this instance.
         self._inferred: Mapping[str, str] = {}
@@ -86,6 +89,14 @@ class HeadwaterDataSource(DataSource):
         except HeadwaterError as error:
             return RefusedStream(error)
 
+    @readable
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        raise OptionError(_NO_WRITER, option="format")
+
+    @readable
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802 - Spark's
+        raise OptionError(_NO_WRITER, option="format")
+
     def _bind(self, boundedness: Boundedness, schema: StructType) -> ConfiguredSource:
         from headwater.connector.spark.schemas import bind_schema
 
@@ -103,6 +114,8 @@ class HeadwaterDataSource(DataSource):
         """Return what makes the source, and take the option that names it."""
         from headwater.connector.sources.registry import source_factory
 
+        if self._schema_is_given:
+            refuse_no_options(options, self.name())
         return source_factory(options.pop("source", None))
 
 
