@@ -1,6 +1,6 @@
 """Count what is in a Kafka topic, partition by partition.
 
-Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
+Run a broker beside it:  python scripts/local_kafka.py --produce 1000/s
 Then:                    python examples/kafka_batch.py localhost:9092 orders
 """
 

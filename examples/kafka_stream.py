@@ -2,7 +2,7 @@
 
 Ctrl-C ends it; start it again and it goes on.
 
-Run a broker beside it:  python scripts/local_kafka.py --topic orders=4
+Run a broker beside it:  python scripts/local_kafka.py --produce 1000/s
 Then:                    python examples/kafka_stream.py localhost:9092 orders /tmp/orders
 With --available-now it reads what is there and ends.
 Kafka's tools show its lag:

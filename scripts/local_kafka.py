@@ -13,7 +13,7 @@ As a library::
             .load()
         )
 
-As a program, until Ctrl-C: ``python scripts/local_kafka.py --port 9092``.
+As a program, until Ctrl-C: ``python scripts/local_kafka.py --port 9092 --produce 1000/s``.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from local_kafka_config import (
     scram_credentials,
 )
 from local_kafka_jars import LocalKafkaError
+from local_kafka_orders import OrderProducer, per_second
 from local_kafka_tls import CLIENT_NAME, KEY_PASSWORD, TlsFiles, make_certificates
 
 __all__ = [
@@ -243,6 +244,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="create a topic if it is missing",
     )
     parser.add_argument(
+        "--produce",
+        type=per_second,
+        metavar="RATE",
+        help="write made-up orders as JSON to the topics, so many a second, such as 1000/s; without --topic "
+        "to `orders` with 4 partitions",
+    )
+    parser.add_argument(
         "--user",
         type=_name_and_value,
         action="append",
@@ -265,14 +273,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         port=args.port or None,
         data_dir=args.data,
     ) as kafka:
-        for name, partitions in args.topic:
+        topics = args.topic or ([("orders", "4")] if args.produce else [])
+        for name, partitions in topics:
             if name not in kafka.topics():
                 kafka.create_topic(name, int(partitions))
         for listener in kafka.listeners:
             print(f"{listener:15} {kafka.bootstrap(listener)}", flush=True)
         for node, broker in kafka.brokers.items():
             print(f"broker {node:<8} process {broker.pid}", flush=True)
+        if args.produce:
+            named = ", ".join(name for name, _ in topics)
+            print(f"orders          {args.produce}/s to {named}", flush=True)
         print(f"data and logs   {kafka.folder}\nCtrl-C ends it", flush=True)
+        if args.produce:
+            OrderProducer(kafka, [name for name, _ in topics], args.produce).run(ended)
         ended.wait()
 
 
