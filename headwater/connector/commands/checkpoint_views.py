@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Final
 
-from headwater.connector.commands.checkpoint_folder import FolderError, open_folder
-from headwater.connector.commands.convert import json_object
-from headwater.connector.commands.logged_positions import LoggedPositions, logged_positions
+from headwater.connector.commands.checkpoint_command import (
+    CheckpointCommand,
+    add_checkpoint_command,
+    logged_batch,
+)
+from headwater.connector.commands.logged_positions import LoggedPositions, positions_by_source
 from headwater.connector.commands.offset_log import OffsetLogEntry
-from headwater.connector.commands.spark_checkpoint import CheckpointError, SparkCheckpoint
+from headwater.connector.commands.spark_checkpoint import SparkCheckpoint
 from headwater.connector.commands.text_table import text_table
-from headwater.core.errors import HeadwaterError
 from headwater.core.imports import importing
 
 _MOST_BATCHES: Final = 10
@@ -48,32 +49,10 @@ def _add(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     told: str,
-    view: Callable[[SparkCheckpoint, argparse.Namespace], Iterator[str]],
+    view: CheckpointCommand,
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=f"show {told}", description=f"Shows {told}. Changes nothing.")
-    parser.add_argument("path", metavar="PATH", help="the query's checkpointLocation: a folder, or s3a://...")
-    parser.add_argument(
-        "--storage-options",
-        type=json_object,
-        default={},
-        metavar="JSON",
-        help="for an object store: options of its fsspec file system",
-    )
-    parser.set_defaults(run=lambda given: _run(name, view, given))
-    return parser
-
-
-def _run(
-    name: str, view: Callable[[SparkCheckpoint, argparse.Namespace], Iterator[str]], given: argparse.Namespace
-) -> int:
-    try:
-        checkpoint = SparkCheckpoint(open_folder(given.path, given.storage_options))
-        for line in view(checkpoint, given):
-            sys.stdout.write(f"{line}\n")
-    except (CheckpointError, FolderError, HeadwaterError) as error:
-        sys.stderr.write(f"headwater checkpoint {name}: {given.path}: {error}\n")
-        return 1
-    return 0
+    told_all = f"Shows {told}. Changes nothing."
+    return add_checkpoint_command(commands, name, f"show {told}", told_all, view)
 
 
 def _show(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
@@ -83,7 +62,7 @@ def _show(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[st
     before: Mapping[str, LoggedPositions] = {}
     for batch_id in logged[-max(1, given.batches) - 1 :]:
         entry = checkpoint.entry(batch_id)
-        found = _by_source(entry)
+        found = positions_by_source(entry)
         if batch_id in shown:
             state = "committed" if batch_id <= committed else "pending"
             came = "; ".join(_came(name, each, before.get(name)) for name, each in found.items())
@@ -108,8 +87,8 @@ def _came(name: str, found: LoggedPositions, before: LoggedPositions | None) -> 
 
 def _positions(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
     logged, _ = checkpoint.batches()
-    batch_id = logged[-1] if given.batch is None else _checked(given.batch, logged)
-    for name, found in _by_source(checkpoint.entry(batch_id)).items():
+    batch_id = logged[-1] if given.batch is None else logged_batch(given.batch, logged)
+    for name, found in positions_by_source(checkpoint.entry(batch_id)).items():
         yield f"source {name}: {found.source}, after batch {batch_id}"
         if not found.positions:
             yield f"  positions are not known from the offset log: {found.raw[:_RAW]}"
@@ -150,8 +129,8 @@ def _ends(broker: str, found: LoggedPositions) -> dict[str, int]:
 
 def _diff(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
     logged, _ = checkpoint.batches()
-    before = _by_source(checkpoint.entry(_checked(given.before, logged)))
-    after = _by_source(checkpoint.entry(_checked(given.after, logged)))
+    before = positions_by_source(checkpoint.entry(logged_batch(given.before, logged)))
+    after = positions_by_source(checkpoint.entry(logged_batch(given.after, logged)))
     for name, found in after.items():
         names = ("split", "before", "after", "moved")
         earlier = before.get(name, LoggedPositions("nothing yet", {}))
@@ -175,19 +154,9 @@ def _moved(split: str, before: LoggedPositions, after: LoggedPositions) -> str:
     return "same" if start == stop else "changed"
 
 
-def _by_source(entry: OffsetLogEntry) -> dict[str, LoggedPositions]:
-    return {name: logged_positions(text) for name, text in entry.offsets.items()}
-
-
 def _topic_and_partition(split: str) -> tuple[str, int]:
     topic, _, partition = split.rpartition("-")
     return topic, int(partition)
-
-
-def _checked(batch_id: int, logged: list[int]) -> int:
-    if batch_id not in logged:
-        raise CheckpointError(f"the offset log has no batch {batch_id}, but {logged[0]} to {logged[-1]}")
-    return batch_id
 
 
 def _planned_at(entry: OffsetLogEntry) -> str:

@@ -137,6 +137,7 @@ def convert(
         OffsetError: an offset of headwater cannot be read.
     """
     checkpoint = SparkCheckpoint(open_folder(path, storage_options))
+    seen = checkpoint.batches()
     last = checkpoint.last_committed()
     # Spark reads the entry before the last one too, should somebody take back the last commit.
     entries = {batch_id: checkpoint.entry(batch_id) for batch_id in (last, last - 1) if batch_id >= 0}
@@ -154,14 +155,19 @@ def convert(
     elif dry_run:
         _say("nothing was written (--dry-run)")
     else:
-        _rewrite(checkpoint, changed, to)
+        _rewrite(checkpoint, changed, seen, to)
 
 
-def _rewrite(checkpoint: SparkCheckpoint, changed: Mapping[int, OffsetLogEntry], to: OffsetForm) -> None:
+def _rewrite(
+    checkpoint: SparkCheckpoint,
+    changed: Mapping[int, OffsetLogEntry],
+    seen: tuple[list[int], int],
+    to: OffsetForm,
+) -> None:
     backup = checkpoint.back_up(sorted(changed))
     restoring = f"to go back: {checkpoint.restoring(backup)}"
     try:
-        checkpoint.replace(changed)
+        checkpoint.replace(changed, seen)
     except FolderError as error:
         raise FolderError(
             f"{error}; start this command again, which goes on where it stopped, or {restoring}"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from headwater.connector.commands.offset_log import VOID
+from headwater.connector.commands.offset_log import VOID, OffsetLogEntry
 from headwater.connector.sources.kafka.spark_offsets import from_spark
 from headwater.core.jsons import JsonValue
 
@@ -41,6 +41,11 @@ class LoggedPositions:
                 return None
             moved += position - start
         return moved
+
+
+def positions_by_source(entry: OffsetLogEntry) -> dict[str, LoggedPositions]:
+    """Return the positions of each source of a query, by the source's id."""
+    return {name: logged_positions(text) for name, text in entry.offsets.items()}
 
 
 def logged_positions(logged: str) -> LoggedPositions:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from headwater.connector.commands.checkpoint_edits import add_edits
 from headwater.connector.commands.checkpoint_views import add_views
 from headwater.connector.commands.compile_kernels import add_compile
 from headwater.connector.commands.convert import add_convert
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checkpoint = commands.add_parser("checkpoint", help="work on the checkpoint of a query")
     views = checkpoint.add_subparsers(required=True, metavar="COMMAND")
     add_views(views)
+    add_edits(views)
     add_convert(views)
     given = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = given.run

@@ -119,17 +119,21 @@ class SparkCheckpoint:
         """Return the command that undoes what was done after `back_up`."""
         return self._folder.copying(backup, "offsets")
 
-    def replace(self, entries: Mapping[int, OffsetLogEntry]) -> None:
+    def replace(self, entries: Mapping[int, OffsetLogEntry], seen: tuple[list[int], int]) -> None:
         """Replace entries of the offset log, the oldest first.
 
         After a kill between any two steps each entry is the old one or the new one, and Spark can read it:
         see the comment below.
 
+        Args:
+            entries: by their batches.
+            seen: what `batches` returned when they were made.
+
         Raises:
             CheckpointError: the query has gone on meanwhile; nothing was changed.
             FolderError: a file cannot be read or written.
         """
-        if self.last_committed() != max(entries):
+        if self.batches() != seen:
             raise CheckpointError("the query has gone on meanwhile: stop it first")
         for batch_id in sorted(entries):
             name = f"offsets/{batch_id}"
