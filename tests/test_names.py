@@ -60,6 +60,7 @@ def test_no_class_has_the_name_of_a_well_known_one() -> None:
 CALLED_BY_SPARK = {
     *("getDefaultReadLimit", "initialOffset", "prepareForTriggerAvailableNow", "reportLatestOffset"),
     *("onQueryStarted", "onQueryIdle", "onQueryProgress", "onQueryTerminated", "streamReader"),
+    *("streamWriter", "writer"),
     *("addInPlace", "handleExpiredTimer", "handleInputRows", "init", "zero"),
 }
 FOR_USERS = {
