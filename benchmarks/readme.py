@@ -1,4 +1,4 @@
-"""The tables of README.md, between marks that name the benchmark."""
+"""The tables of README.md and docs/performance.md, between marks that name the benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["renew"]
 
 
 def renew(text: str, sections: Sequence[Section], environment: Mapping[str, Any]) -> str:
-    """Return README's text with the tables of these benchmarks, where it has marks for them.
+    """Return a page's text with the tables of these benchmarks, where it has marks for them.
 
     ``<!-- throughput -->`` stands before the table of `throughput`, and ``<!-- /throughput -->`` after it.
     """

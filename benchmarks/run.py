@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = describe(jars)
     _write(sections, environment, ROOT / "docs" if args.readme else args.out)
     if args.readme:
-        page = ROOT / "README.md"
-        page.write_text(renew(page.read_text(), sections, environment))
+        for page in (ROOT / "README.md", ROOT / "docs" / "performance.md"):
+            page.write_text(renew(page.read_text(), sections, environment))
     return 0
 
 
@@ -113,7 +113,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--readme",
         action="store_true",
-        help="renew README.md's tables and docs/benchmarks.*, whatever --out says",
+        help="renew README.md, docs/performance.md and docs/benchmarks.*, whatever --out says",
     )
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""The README's code runs as printed."""
+"""The code of README and of the page on Kafka runs as printed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from local_kafka import LocalKafka
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ROOT = Path(__file__).parent.parent
+PAGES = (ROOT / "README.md", ROOT / "docs" / "kafka.md")
+BLOCKS = [code for page in PAGES for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)]
 
 
 def test_the_python_blocks_run_one_after_the_other(

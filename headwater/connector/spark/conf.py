@@ -9,7 +9,7 @@ from headwater.connector.cpus import PARALLELISM_VARIABLE
 
 
 def recommended_conf() -> dict[str, str]:
-    """Return the settings that the measurements in the README use.
+    """Return the settings that the measurements of docs/performance.md use.
 
     Pass each to ``SparkSession.builder.config(key, value)``.
 

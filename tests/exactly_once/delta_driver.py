@@ -1,0 +1,44 @@
+"""A streaming job from Kafka into a Delta table, in a process of its own, for tests that kill it.
+
+The one argument is JSON: ``conf``, ``servers``, ``topic``, ``folder``, and ``ends``: whether it reads what is
+there, ends, and prints as JSON all rows of the table: partition, offset and key of each record.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+
+def main() -> None:
+    job = json.loads(sys.argv[1])
+    builder = SparkSession.builder.master("local[2]").appName("headwater into Delta")
+    for key, value in job["conf"].items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    table = f"{job['folder']}/table"
+    records = (
+        spark.readStream.format("headwater")
+        .option("source", "kafka")
+        .option("kafka.bootstrap.servers", job["servers"])
+        .option("subscribe", job["topic"])
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 60)
+        .load()
+    )
+    writer = (
+        records.selectExpr("partition", "offset", "cast(cast(key as string) as int) as key")
+        .writeStream.format("delta")
+        .option("path", table)
+        .option("checkpointLocation", f"{job['folder']}/checkpoint")
+    )
+    trigger = {"availableNow": True} if job["ends"] else {"processingTime": "0 seconds"}
+    writer.trigger(**trigger).start().awaitTermination()
+    rows = spark.read.format("delta").load(table).collect()
+    sys.stdout.write(json.dumps([tuple(row) for row in rows]))
+
+
+if __name__ == "__main__":
+    main()
