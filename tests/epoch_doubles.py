@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
@@ -64,6 +64,7 @@ class Logs:
     completed: list[Mapping[SplitPath, int]] = field(default_factory=list)
     returned: list[NumberSplit] = field(default_factory=list)
     released: list[Mapping[SplitPath, int]] = field(default_factory=list)
+    forgotten: list[SplitPath] = field(default_factory=list)
     events: list[JsonValue] = field(default_factory=list)
     to_send: list[tuple[SplitPath, JsonValue]] = field(default_factory=list)
     backwards: bool = False
@@ -146,6 +147,10 @@ class LogSource(BarrierSource[NumberSplit, int]):
     def boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED
 
+    @property
+    def is_staged(self) -> bool:
+        return True
+
     def schema(self) -> pa.Schema:
         return NUMBER_SCHEMA
 
@@ -180,6 +185,9 @@ class LogSource(BarrierSource[NumberSplit, int]):
 
     def release_before(self, folder: str, positions: Mapping[SplitPath, int]) -> None:
         self.outside.released.append(dict(positions))
+
+    def forget_splits(self, folder: str, paths: Collection[SplitPath]) -> None:
+        self.outside.forgotten += paths
 
 
 class PlainReading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
@@ -129,4 +129,14 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         Args:
             folder: of the query.
             positions: of every split that was live when the oldest kept epoch began.
+        """
+
+    def forget_splits(self, folder: str, paths: Collection[SplitPath]) -> None:
+        """Throw away all that is staged of splits that no kept epoch has any more.
+
+        On the driver, after an epoch, for a source that `is_staged`; idempotent.
+
+        Args:
+            folder: of the query.
+            paths: of the splits.
         """

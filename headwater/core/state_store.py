@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 
 class StateStore(ABC):
@@ -50,6 +51,11 @@ class StateStore(ABC):
     @abstractmethod
     def delete(self, name: str) -> None:
         """Delete one object. One that does not exist is fine."""
+
+    def delete_all(self, names: Iterable[str]) -> None:
+        """Delete objects, in any order. Those that do not exist are fine."""
+        for name in names:
+            self.delete(name)
 
 
 class MemoryStateStore(StateStore):

@@ -66,6 +66,16 @@ def test_listing_shows_one_level_and_deleting_takes_all(store: StateStore) -> No
     assert store.get("other/c") == b"x"
 
 
+def test_many_objects_are_deleted_at_once_and_those_that_are_not_there_do_not_matter(
+    store: StateStore,
+) -> None:
+    for number in range(40):
+        store.put(f"q/{number:02d}", b"x")
+    store.delete_all(f"q/{number:02d}" for number in range(1, 50))
+    store.delete_all([])
+    assert store.list("q") == ["00"]
+
+
 def test_put_writes_over_what_is_there(store: StateStore) -> None:
     store.put("q/beat", b"1")
     store.put("q/beat", b"2")

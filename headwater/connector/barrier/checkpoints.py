@@ -70,6 +70,28 @@ class CompletedCheckpoint:
         return stats
 
 
+@dataclass(frozen=True)
+class OutdatedEpochs:
+    """Epochs that are not kept any more.
+
+    Attributes:
+        query: whose.
+        keep_from: the number of the oldest epoch that is kept.
+        epochs: the older ones.
+        kept: the others.
+    """
+
+    query: str
+    keep_from: int
+    epochs: Sequence[EpochId]
+    kept: Sequence[EpochId]
+
+    @property
+    def oldest_kept(self) -> list[EpochId]:
+        """The oldest kept epoch: after a checkpoint was rolled back there are two of one number."""
+        return [epoch for epoch in self.kept if epoch.number == self.keep_from]
+
+
 class CheckpointCoordinator:
     """One per query, on the driver; one thread at a time (Flink's ``CheckpointCoordinator``).
 
@@ -116,7 +138,7 @@ class CheckpointCoordinator:
         Args:
             epoch: which.
             tasks: how many it has.
-            starts: where its splits begin; `prune` returns it once all older epochs are deleted.
+            starts: where its splits begin; `opened` returns it.
             segments: of found splits that it names; they stay as long as the epoch does.
         """
         if self._pending is not None and self._pending != epoch:
@@ -150,46 +172,48 @@ class CheckpointCoordinator:
             log.info("epoch %d is complete: %s", epoch.number, dumps(self._completed.stats))
         return self._completed
 
-    def prune(self, epoch: EpochId, oldest_needed: int) -> list[JsonObject]:
-        """Delete the epochs of this query that are older than those to be kept, and segments with them.
+    def outdated(self, epoch: EpochId, oldest_needed: int) -> OutdatedEpochs | None:
+        """Return the epochs of this query that are older than those to be kept, None if there are none.
 
-        Where names that were written lately are not listed yet, or deleted ones still are, this deletes too
-        little, and a later call the rest.
+        Where names that were written lately are not listed yet, or deleted ones still are, these are too few
+        or none, and a later call has the rest.
 
         Args:
             epoch: the last completed one.
             oldest_needed: the number of the oldest epoch whose manifests still hold rows in flight;
                 ``epoch``'s own if there is none.
-
-        Returns:
-            Where the splits of the oldest epoch begin that is kept: after a checkpoint was rolled back there
-            are two of one number. Nothing if no epoch was deleted.
         """
         keep_from = min(epoch.number - self._retained, oldest_needed)
         listed = self.epochs(epoch.query)
         old = [found for found in listed if found.number < keep_from]
-        if not old:
-            return []
-        for found in old:
-            self._store.delete_folder(found.folder)
-        opened = (
-            self._store.get(f"{found.folder}/{_OPENED}") for found in listed if found.number == keep_from
-        )
-        oldest = [json.loads(record) for record in opened if record is not None]
-        if oldest:
-            self._prune_segments(epoch.query, keep_from, oldest)
-        return [record.get("starts", {}) for record in oldest]
+        kept = [found for found in listed if found.number >= keep_from]
+        outdated = OutdatedEpochs(epoch.query, keep_from, old, kept)
+        # Without the oldest kept epoch it is not known what the kept ones need.
+        return outdated if old and outdated.oldest_kept else None
 
-    def _prune_segments(self, query: str, keep_from: int, oldest: Sequence[dict[str, Any]]) -> None:
-        """Delete the segments of found splits that no kept epoch names.
+    def opened(self, epochs: Sequence[EpochId]) -> list[dict[str, Any]]:
+        """Return what is known of epochs since they were opened; nothing of those that are deleted.
 
-        What waited before the oldest kept epoch is named by it; what was found in it or later stays.
+        As `trigger` was told it: ``starts``, ``segments``. Reads several at once: object stores answer late.
         """
-        folder = f"{query}/{SPLITS_FOLDER}"
-        named = {segment for record in oldest for segment in record.get("segments", ())}
-        for segment in self._store.list(folder):
-            if epoch_of(segment) < keep_from and segment not in named:
-                self._store.delete(f"{folder}/{segment}")
+        with ThreadPoolExecutor(_READERS, "headwater-epochs") as pool:
+            found = pool.map(self._store.get, (f"{epoch.folder}/{_OPENED}" for epoch in epochs))
+            return [json.loads(record) for record in found if record is not None]
+
+    def prune(self, outdated: OutdatedEpochs) -> None:
+        """Delete epochs, and the segments of found splits that no kept epoch names."""
+        for epoch in outdated.epochs:
+            self._store.delete_folder(epoch.folder)
+        oldest = self.opened(outdated.oldest_kept)
+        if oldest:
+            # What waited before the oldest kept epoch is named by it; what was found in it or later stays.
+            folder = f"{outdated.query}/{SPLITS_FOLDER}"
+            named = {segment for record in oldest for segment in record.get("segments", ())}
+            self._store.delete_all(
+                f"{folder}/{segment}"
+                for segment in self._store.list(folder)
+                if epoch_of(segment) < outdated.keep_from and segment not in named
+            )
 
     def epochs(self, query: str) -> list[EpochId]:
         """Return the epochs of a query that the state location holds, oldest first."""

@@ -15,12 +15,13 @@ from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.barrier.options import EpochSettings
+from headwater.connector.barrier.releasing import release_staged
 from headwater.connector.barrier.settlement import Settlement, settle
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
 from headwater.connector.coordination.logged_schema import check_logged_schema
-from headwater.connector.coordination.offset_codec import flatten, nest
+from headwater.connector.coordination.offset_codec import nest
 from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
@@ -224,13 +225,13 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def _prune(self, checkpoints: CheckpointCoordinator, before: EpochOffset, settled: Settlement) -> None:
         """Delete old epochs, and what the source staged for them only."""
         oldest_needed = min([before.epoch.number, *(ref.epoch_number for ref in settled.restored)])
-        oldest: dict[SplitPath, Any] = {}
-        for starts in checkpoints.prune(before.epoch, oldest_needed):
-            for path, start in flatten(starts, self._source).items():
-                if path not in oldest or self._source.is_before(start, oldest[path]):
-                    oldest[path] = start
-        if oldest:
-            self._source.release_before(before.epoch.query, oldest)
+        outdated = checkpoints.outdated(before.epoch, oldest_needed)
+        if outdated is None:
+            return
+        # The epochs last: after a crash they are found again, and with them what is to be released.
+        if self._source.is_staged:
+            release_staged(self._source, checkpoints, outdated, {*before.starts, *settled.splits})
+        checkpoints.prune(outdated)
 
     def _coordinator(self) -> CheckpointCoordinator:
         if self._checkpoints is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -267,8 +267,16 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
         return replace(self, folder=folder)
 
     def release_before(self, folder: str, positions: Mapping[SplitPath, int]) -> None:
-        for path, position in positions.items():
-            self.staging(folder).log(path, "driver").release_before(position)
+        from headwater.readers.runtime.partitions.segment_log import release_logs
+
+        staging = self.staging(folder)
+        release_logs((staging.log(path, "driver"), position) for path, position in positions.items())
+
+    def forget_splits(self, folder: str, paths: Collection[SplitPath]) -> None:
+        staging = self.staging(folder)
+        for path in paths:
+            staging.log(path, "driver").delete()
+            staging.store.delete_folder(staging.keys_folder(path))
 
     def staging(self, folder: str) -> Staging:
         """Return where and how a query's messages are staged."""

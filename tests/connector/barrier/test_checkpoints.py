@@ -48,6 +48,11 @@ class Desk:
     def acknowledge(self, epoch: EpochId, number: int, event: str = "read") -> bytes:
         return self.slot(epoch, number).publish(self.manifest(event))
 
+    def prune(self, epoch: EpochId, oldest_needed: int) -> None:
+        outdated = self.coordinator.outdated(epoch, oldest_needed)
+        if outdated is not None:
+            self.coordinator.prune(outdated)
+
     def came_to(self, epoch: EpochId, tasks: int) -> list[object]:
         """Return the event of each task's state, None for one whose slot was sealed."""
         return [
@@ -186,7 +191,7 @@ def test_state_cleanup_for_late_or_unknown_messages(desk: Desk) -> None:
         desk.acknowledge(epoch, 9, "stray")
         desk.acknowledge(other, 0)
         desk.coordinator.complete(epoch, 1)
-        desk.coordinator.prune(epoch, epoch.number)
+        desk.prune(epoch, epoch.number)
     assert [epoch.number for epoch in desk.coordinator.epochs("q")] == [3, 4]
     assert desk.coordinator.epochs("other") == [other]
 
@@ -198,7 +203,7 @@ def test_externalized_checkpoints() -> None:
         epoch = EpochId("q", number, "a")
         desk.coordinator.trigger(epoch, 0, {})
         desk.coordinator.complete(epoch, 0)
-        desk.coordinator.prune(epoch, min(number, 3))
+        desk.prune(epoch, min(number, 3))
     assert [epoch.number for epoch in desk.coordinator.epochs("q")] == [3, 4, 5, 6]
 
 

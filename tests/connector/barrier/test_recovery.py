@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from headwater.core.epoch import Barrier
 from headwater.core.errors import ContractError, OffsetError, StateLocationError
 from headwater.core.jsons import JsonObject
 from headwater.core.state_location import LocalStateStore
@@ -102,6 +103,18 @@ def test_what_is_staged_is_released_when_no_kept_epoch_of_any_timeline_begins_be
 
 def _start(offset: Any) -> int:
     return int(offset["starts"]["a"])
+
+
+def test_what_is_staged_of_a_split_that_is_gone_is_thrown_away_once_no_kept_epoch_has_it() -> None:
+    query = Query(Logs({"a": 40}), retained_epochs=2, barrier=Barrier(rows=2), parallelism=1)
+    begun: list[set[str]] = []
+    while query.batch() is not None:
+        begun.append(set(cast("dict[str, int]", query.log[-1]["starts"])))
+        # The epochs that are kept: the last complete one, two before it, and the one that was just read.
+        assert not set().union(*begun[-4:]) & {path[0] for path in query.outside.forgotten}
+    children = {label for starts in begun for label in starts if "/" in label}
+    assert {path[0] for path in query.outside.forgotten} == children - set().union(*begun[-3:])
+    assert len(children) > len(set().union(*begun[-3:]) & children)
 
 
 def test_a_pruned_or_lost_epoch_is_an_error_and_nothing_is_read_twice() -> None:

@@ -108,7 +108,7 @@ def test_a_long_round_is_resumed_in_its_middle_and_its_memory_is_bounded(
     query.source.release_before("query", {query.range().split.path: query.position})
     folder = log_folder("query", query.range().split.path)
     kept = query.store.list(folder)
-    assert min(int(name) for name in kept) == position.known
+    assert min(int(name) for name in kept if name != "begin") == position.known
     made.put(7)
     assert query.epoch() == [(7, 2)]
     # Those that were read last, and the overlap: not all.

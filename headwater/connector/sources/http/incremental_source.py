@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -90,10 +90,22 @@ class IncrementalHttpSource(HttpSource):
     def release_before(self, folder: str, positions: Mapping[SplitPath, JsonValue]) -> None:
         if self.store is None:
             return
-        from headwater.readers.http.incremental.round_log import release_before
+        from headwater.readers.http.incremental.round_log import segment_log
+        from headwater.readers.runtime.partitions.segment_log import release_logs
 
-        for path, position in positions.items():
-            release_before(self.store, folder, path, LogPosition.from_json(position))
+        # What no reading from a position, or behind it, needs.
+        release_logs(
+            (segment_log(self.store, folder, path), LogPosition.from_json(position).first_needed)
+            for path, position in positions.items()
+        )
+
+    def forget_splits(self, folder: str, paths: Collection[SplitPath]) -> None:
+        if self.store is None:
+            return
+        from headwater.readers.http.incremental.round_log import segment_log
+
+        for path in paths:
+            segment_log(self.store, folder, path).delete()
 
     @property
     def _rules(self) -> JsonObject:

@@ -33,9 +33,9 @@ def log_folder(query: str, path: SplitPath) -> str:
     return f"{query}/log/{name}"
 
 
-def release_before(store: StateStore, query: str, path: SplitPath, position: LogPosition) -> None:
-    """Delete what no reading from this position, or behind it, needs."""
-    SegmentLog(store, log_folder(query, path), "driver").release_before(position.first_needed)
+def segment_log(store: StateStore, query: str, path: SplitPath) -> SegmentLog:
+    """Return the log of a list as the driver has it, which writes nothing."""
+    return SegmentLog(store, log_folder(query, path), "driver")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
 from collections import deque
@@ -21,6 +22,9 @@ from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 _TAKEN_OVER = "taken-over"
 _ROWS = "rows"
 _READERS: Final = 4
+_RELEASERS: Final = 8
+_BEGIN: Final = "begin"
+"""The object beside the records that says from which number on none is released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ class SegmentLog:
     `take_over` fences the old one: the old one's next record finds its number taken. What the old attempt
     appended before stays part of the log.
 
+    Nothing depends on listings, which may be older than the log: from the mark of the last release on every
+    number to the end is taken, so the end is found by going there.
+
     Only where that number was released again is the old attempt not refused, and what it writes there nobody
     reads. `check` tells it. A writer that would do harm by going on, because it acknowledges what it has
     appended, calls that after each new connection to the outside, by which older ones lose the right to
@@ -105,7 +112,7 @@ class SegmentLog:
         """
         number = self.end()
         record = _Record(_TAKEN_OVER, self.attempt).encode()
-        # The old attempt may append between the look at the end and the put: then the number is taken.
+        # The listing may be old, and the old attempt may append before the put: then the number is taken.
         while self._store.put_if_absent(self._name(number), record) != record:
             number += 1
         self._next = number + 1
@@ -121,9 +128,9 @@ class SegmentLog:
         return self._put(_Record(_ROWS, self.attempt, write_batches(batches)))
 
     def end(self) -> int:
-        """Return the number behind the last record."""
-        numbers = _numbers(self._store, self._folder)
-        return numbers[-1] + 1 if numbers else 0
+        """Return the number behind the last record that is listed: a lower bound."""
+        numbers = _listed(self._store, self._folder)
+        return max(self.begin(), numbers[-1] + 1 if numbers else 0)
 
     def view_after(self, mark: int, until: int | None = None) -> SegmentLogView:
         """Return a view of what came after a checkpoint.
@@ -138,12 +145,17 @@ class SegmentLog:
     def release_before(self, mark: int) -> None:
         """Delete what came before the oldest checkpoint that is kept. Idempotent.
 
-        The first records go first, so that a crash in between leaves no gap. The very last record stays: from
-        an empty log a fenced attempt could go on writing.
+        The very last record stays: from an empty log a fenced attempt could go on writing. What is not listed
+        yet goes with a later release.
         """
-        for released in _numbers(self._store, self._folder)[:-1]:
-            if released < mark:
-                self._store.delete(self._name(released))
+        listed = _listed(self._store, self._folder)
+        released = [number for number in listed[:-1] if number < mark]
+        if released:
+            # Never back: a listing may be older than that of the last release.
+            begin = max(self.begin(), min(mark, listed[-1]))
+            # The mark first: readers and writers that come now never look for what is being deleted.
+            self._store.put(f"{self._folder}/{_BEGIN}", str(begin).encode())
+            self._store.delete_all(self._name(number) for number in released)
 
     def check(self) -> None:
         """Return if this attempt is the writer still.
@@ -154,13 +166,15 @@ class SegmentLog:
         """
         if self._next is None:
             raise ContractError(f"segment log {self._folder} is written only after take_over")
-        if self._is_fenced or self.end() != self._next:
+        # Without a listing, which may not show the other's record yet.
+        is_taken = self._store.get(self._name(self._next)) is not None or self.begin() > self._next
+        if self._is_fenced or is_taken:
             self._is_fenced = True
             raise self._fenced()
 
     def begin(self) -> int:
-        """Return the number of the first record that is kept; 0 if there is none."""
-        return min(_numbers(self._store, self._folder), default=0)
+        """Return the number of the first record that is kept; 0 if nothing was released."""
+        return _begin(self._store, self._folder)
 
     def _fenced(self) -> FencedError:
         return FencedError(
@@ -184,6 +198,17 @@ class SegmentLog:
     def _name(self, number: int) -> str:
         return _name(self._folder, number)
 
+    def delete(self) -> None:
+        """Delete all of it: nobody reads or writes it any more. Idempotent."""
+        self._store.delete_folder(self._folder)
+
+
+def release_logs(logs: Iterable[tuple[SegmentLog, int]]) -> None:
+    """Release each log before its mark; several at once, because object stores answer late."""
+    with ThreadPoolExecutor(_RELEASERS, "headwater-releases") as pool:
+        for _ in pool.map(lambda log: log[0].release_before(log[1]), logs):
+            pass
+
 
 class SegmentLogView:
     """Reads segments in their order, as far as there are any. Used by one thread.
@@ -206,9 +231,13 @@ class SegmentLogView:
         Raises:
             StateLocationError: a segment is not what was written, or one in between is missing.
         """
+        # Without a stop, what is listed now is there at least, and more may be.
+        stop = max(_listed(self._store, self._folder), default=-1) + 1 if self._stop is None else self._stop
         with closing(self._read_ahead(self._to_read())) as found:
             for number, data in found:
                 if data is None:
+                    if number >= stop:
+                        return
                     raise self._gone()
                 record = _Record.decode(data, _name(self._folder, number))
                 self.position = number + 1
@@ -216,13 +245,13 @@ class SegmentLogView:
                     yield number, read_batches(record.body)
 
     def _to_read(self) -> Iterable[int]:
-        """Return the numbers of the segments; where all are known to be there, without a look at the log."""
+        """Return the numbers of the segments; without a ``stop`` the first that is not there is the end."""
         if self._stop is not None:
             return range(self.position, self._stop)
-        numbers = _numbers(self._store, self._folder)
-        if numbers and 0 < self.position < numbers[0]:
+        begin = _begin(self._store, self._folder)
+        if 0 < self.position < begin:
             raise self._gone()
-        return [number for number in numbers if number >= self.position]
+        return itertools.count(max(self.position, begin))
 
     def _read_ahead(self, numbers: Iterable[int]) -> Generator[tuple[int, bytes | None], None, None]:
         """Yield records in order. Several are asked for at once: object stores answer late."""
@@ -252,13 +281,22 @@ def _name(folder: str, number: int) -> str:
     return f"{folder}/{number:012d}"
 
 
-def _numbers(store: StateStore, folder: str) -> list[int]:
-    """Return the numbers of the records, in order, from the last gap on.
-
-    What lies before a gap was put by a fenced attempt where all was released already. It does not count.
-    """
-    numbers = [int(name) for name in store.list(folder)]
-    first = len(numbers) - 1
+def _begin(store: StateStore, folder: str) -> int:
+    """Return the mark of the last release, 0 if there was none."""
+    mark = store.get(f"{folder}/{_BEGIN}")
+    if mark is not None:
+        return int(mark)
+    if store.get(_name(folder, 0)) is not None:
+        return 0
+    # Before there were marks, records were released without one. What lies before a gap was put by a fenced
+    # attempt where all was released already: it does not count.
+    numbers = _listed(store, folder)
+    first = max(0, len(numbers) - 1)
     while first > 0 and numbers[first - 1] == numbers[first] - 1:
         first -= 1
-    return numbers[max(first, 0) :]
+    return numbers[first] if numbers else 0
+
+
+def _listed(store: StateStore, folder: str) -> list[int]:
+    """Return the numbers of the records that are listed, in order."""
+    return [int(name) for name in store.list(folder) if name != _BEGIN]

@@ -10,6 +10,8 @@ import pyarrow as pa
 from headwater.core.state_store import StateStore
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
 
+_LAST: Final = "last"
+"""The object that names the window that was written last."""
 _KEPT_WINDOWS: Final = 2
 """One that is being written when its writer dies may be the last one: the one before it stays."""
 
@@ -72,9 +74,9 @@ class KeyWindows:
 
     def last(self) -> tuple[int, list[bytes]]:
         """Return the last window, with the number of the segment that follows it; 0 if there is none."""
-        for name in reversed(self._store.list(self._folder)):
+        for name in self._latest_first():
             data = self._store.get(f"{self._folder}/{name}")
-            # None: a later writer has just deleted it, and its own is in the list of the next reader.
+            # None: a later writer has just deleted it, or the listing is old.
             if data is not None:
                 (batch,) = read_batches(data)
                 return int(name), cast("list[bytes]", batch.column(0).to_pylist())
@@ -83,6 +85,16 @@ class KeyWindows:
     def keep(self, number: int, keys: Sequence[bytes]) -> None:
         """Write the window before a segment; durable when this returns. Earlier ones are deleted."""
         batch = pa.RecordBatch.from_arrays([pa.array(keys, pa.binary())], ["key"])
-        self._store.put_if_absent(f"{self._folder}/{number:012d}", write_batches([batch]))
-        for name in self._store.list(self._folder)[:-_KEPT_WINDOWS]:
-            self._store.delete(f"{self._folder}/{name}")
+        name = f"{number:012d}"
+        self._store.put_if_absent(f"{self._folder}/{name}", write_batches([batch]))
+        # Named once it is there, and before others are deleted: the one that is named is always kept.
+        self._store.put(f"{self._folder}/{_LAST}", name.encode())
+        self._store.delete_all(f"{self._folder}/{old}" for old in self._listed()[:-_KEPT_WINDOWS])
+
+    def _latest_first(self) -> list[str]:
+        """Return the names of the windows: first the one that was written last, which may not be listed."""
+        last = self._store.get(f"{self._folder}/{_LAST}")
+        return [*([last.decode()] if last else []), *reversed(self._listed())]
+
+    def _listed(self) -> list[str]:
+        return [name for name in self._store.list(self._folder) if name != _LAST]

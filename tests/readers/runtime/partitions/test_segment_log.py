@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import hypothesis
@@ -13,11 +15,13 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 
+from headwater.core.clock import ManualClock
 from headwater.core.errors import ContractError, FencedError, StateLocationError
 from headwater.core.state_location import LocalStateStore
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.partitions.segment_log import SegmentLog
+from headwater.readers.runtime.partitions.segment_log import SegmentLog, release_logs
 from tests.patience import PATIENCE_S
+from tests.stale_store import STALE_MS, StaleStore
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -182,16 +186,18 @@ def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_
 ) -> None:
     """A writer connects, looks whether it is the writer still, and appends what comes over the connection.
 
-    It may acknowledge that as long as no other one has connected.
+    It may acknowledge that as long as no other one has connected. Listings may be old.
     """
     rng = random.Random(seed)
-    store = MemoryStateStore()
+    clock = ManualClock()
+    store = StaleStore(clock)
     attempts = [SegmentLog(store, "log", f"attempt-{number}") for number in range(3)]
     connected: SegmentLog | None = None
     opened: set[str] = set()
     acknowledged: list[int] = []
     for at, step in enumerate(["take over", "connect", *steps]):
         attempt = rng.choice(attempts)
+        clock.advance(rng.choice([0, 0, 4_000, 2 * STALE_MS]))
         if step == "take over":
             attempt.take_over()
             opened.discard(attempt.attempt)
@@ -218,6 +224,71 @@ def test_however_attempts_interleave_each_segment_that_was_acknowledged_is_read_
             acknowledged = [number for number in acknowledged if number not in gone - left]
     read = numbers(list(attempts[0].view_after(0).batches()))
     assert [number for number in read if number in acknowledged] == acknowledged
+
+
+def test_a_take_over_finds_the_end_though_nothing_is_listed() -> None:
+    clock = ManualClock()
+    store = StaleStore(clock)
+    old = SegmentLog(store, "log", "old")
+    old.take_over()
+    for number in range(5):
+        old.append([rows(number)])
+    clock.advance(2 * STALE_MS)
+    old.release_before(4)
+    store.forget_listings()
+    new = SegmentLog(store, "log", "new")
+    assert new.take_over() == 7
+    with pytest.raises(FencedError):
+        old.check()
+    assert new.begin() == 4
+    assert numbers(list(new.view_after(4, 6).batches())) == [3, 4]
+
+
+def test_a_release_by_an_older_listing_than_the_last_one_does_not_move_the_begin_back() -> None:
+    clock = ManualClock()
+    store = StaleStore(clock)
+    log = log_of(store)
+    for number in range(9):
+        log.append([rows(number)])
+        clock.advance(STALE_MS)
+    log.release_before(8)
+    clock.advance(-4 * STALE_MS)
+    log.release_before(8)
+    assert log.begin() == 8
+    assert log_of(store, "new").append([rows(9)]) == 11
+
+
+def test_a_log_that_was_released_before_there_were_marks_is_gone_on_with() -> None:
+    store = MemoryStateStore()
+    log = log_of(store)
+    for number in range(5):
+        log.append([rows(number)])
+    for number in range(3):
+        store.delete(f"log/{number:012d}")
+    assert log.begin() == 3
+    new = log_of(store, "new")
+    new.append([rows(5)])
+    assert numbers(list(new.view_after(0).batches())) == [2, 3, 4, 5]
+
+
+def test_logs_are_released_at_the_same_time() -> None:
+    """As on a store where each call takes long: the time is that of the longest log."""
+    together = threading.Barrier(4, timeout=PATIENCE_S)
+
+    class Slow(MemoryStateStore):
+        def delete_all(self, names: Iterable[str]) -> None:
+            together.wait()
+            super().delete_all(names)
+
+    store = Slow()
+    logs = [SegmentLog(store, f"log-{number}", "one") for number in range(4)]
+    for log in logs:
+        log.take_over()
+        log.append([rows(1)])
+    release_logs((log, 2) for log in logs)
+    assert [len(store.list(f"log-{number}")) for number in range(4)] == [2] * 4
+    logs[0].delete()
+    assert not store.list("log-0")
 
 
 def test_a_process_of_its_own_reads_the_log_after_a_checkpoint(tmp_path: Path) -> None:
