@@ -41,11 +41,27 @@ class _PendingStep:
     since_ms: int
 
 
+@dataclass(slots=True)
+class _Waits:
+    """When a split may be asked again. Kept from its first failure or wait to its next answer.
+
+    Attributes:
+        retry: counts its failures in a row.
+        not_before_ms: the earliest time, by the clock.
+        since_ms: when the source first asked to wait; None if it has not.
+    """
+
+    retry: Retry
+    not_before_ms: int = 0
+    since_ms: int | None = None
+
+
 class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
     """One page is one turn of a split. One generator runs at a time; those of paused splits stay open.
 
     The user's code runs on a worker thread, so a wake-up ends every fetch, however long that code takes; what
-    it yields then comes with a later fetch.
+    it yields then comes with a later fetch. A split that fails, or is to be asked later, waits alone: the
+    next one is read meanwhile.
 
     Args:
         source: of the user.
@@ -69,11 +85,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         self._is_woken = False
         self._worker = WorkerThread(f"headwater-read-{source.name}")
         self._steps: dict[SplitPath, _PendingStep] = {}
-        self._retry = Retry(
-            Backoff(deadline_ms=settings.retry_deadline_ms), clock, f"reading source {source.name}"
-        )
-        self._not_before_ms = 0
-        self._asked_to_wait_ms: int | None = None
+        self._waits: dict[SplitPath, _Waits] = {}
         self._close_ms = _CLOSE_MS
 
     def handle_splits_changes(self, added: Sequence[SplitRange[NamedSplit, Any]]) -> None:
@@ -92,16 +104,15 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         pause_or_resume(self._open, self._paused, paused, resumed)
 
     def fetch(self) -> EpochRecords:
-        pages = next(iter(self._open.values()), None)
+        pages = self._first_ready()
         if pages is None:
-            self._wait(_IDLE_MS)
+            self._wait(self._left_ms())
             return EpochRecords()
         is_asked = pages.split.path in self._steps
         # In this order: while the worker thread is at a step, the position that is compared here moves.
         if not is_asked and pages.is_at_stop:
             return self._end(pages, None, {})
-        is_woken = self._wait(self._not_before_ms - self._clock.monotonic_ms())
-        if is_woken or self._clock.monotonic_ms() < self._not_before_ms:
+        if self._wait(0):
             return EpochRecords()
         answer = self._ask(pages)
         if answer is None:
@@ -118,6 +129,23 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         for pages in [*self._open.values(), *self._paused.values()]:
             self._leave(pages)
         self._worker.close(self._close_ms)
+
+    def _first_ready(self) -> SplitPages | None:
+        """Return the first split that may be asked now; None if there is none."""
+        now_ms = self._clock.monotonic_ms()
+        return next(
+            (pages for path, pages in self._open.items() if self._not_before_ms(path) <= now_ms), None
+        )
+
+    def _left_ms(self) -> int:
+        """Return how long to wait while no split may be asked."""
+        if not self._open:
+            return _IDLE_MS
+        return min(map(self._not_before_ms, self._open)) - self._clock.monotonic_ms()
+
+    def _not_before_ms(self, path: SplitPath) -> int:
+        waits = self._waits.get(path)
+        return 0 if waits is None else waits.not_before_ms
 
     def _ask(self, pages: SplitPages) -> Future[EpochRecord | Ending] | None:
         """Return the next answer of a split; None after a wake-up: a later fetch asks for the same answer.
@@ -161,13 +189,11 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         try:
             taken = answer.result()
         except TransientSourceError as error:
-            self._not_before_ms = self._clock.monotonic_ms() + self._retry.failed(error)
-            return EpochRecords(failed={pages.split.path: error})
-        self._retry.succeeded()
+            return self._wait_with(pages, self._waits_of(pages).retry.failed(error), error)
         if isinstance(taken, AskAgain) and (pages.is_second_reading or not self._settings.follows_growth):
-            self._obey(pages, taken)
-            return EpochRecords()
-        self._asked_to_wait_ms = None
+            self._check_patience(pages)
+            return self._wait_with(pages, taken.after_ms)
+        self._waits.pop(pages.split.path, None)
         if not isinstance(taken, EpochRecord):
             return self._end(pages, taken, {})
         # In planned mode a page without rows is nothing: the position after the batch is known already.
@@ -175,16 +201,33 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         records = {pages.split.path: [taken]} if has_news else {}
         return self._end(pages, None, records) if pages.is_at_stop else EpochRecords(records)
 
-    def _obey(self, pages: SplitPages, ask: AskAgain) -> None:
-        """Ask no earlier than the source wants.
+    def _waits_of(self, pages: SplitPages) -> _Waits:
+        backoff = Backoff(deadline_ms=self._settings.retry_deadline_ms)
+        what = f"reading source {self._source.name}, split {pages.split.split_id}"
+        return self._waits.setdefault(pages.split.path, _Waits(Retry(backoff, self._clock, what)))
+
+    def _wait_with(
+        self, pages: SplitPages, wait_ms: int, error: TransientSourceError | None = None
+    ) -> EpochRecords:
+        """Ask a split no earlier than in so many ms; tell barrier mode, so that others have their turns."""
+        path = pages.split.path
+        self._waits_of(pages).not_before_ms = self._clock.monotonic_ms() + wait_ms
+        failed = {} if error is None else {path: error}
+        return EpochRecords(failed=failed, paused={} if self._settings.is_planned else {path: wait_ms})
+
+    def _check_patience(self, pages: SplitPages) -> None:
+        """Note that the source asks to wait.
 
         Raises:
             ContractError: rows that were there before did not come, however long they were waited for.
         """
         now_ms = self._clock.monotonic_ms()
-        if self._asked_to_wait_ms is None:
-            self._asked_to_wait_ms = now_ms
-        waited_ms = now_ms - self._asked_to_wait_ms
+        waits = self._waits_of(pages)
+        # The last answer was one, too: failures in a row have an end here.
+        waits.retry.succeeded()
+        if waits.since_ms is None:
+            waits.since_ms = now_ms
+        waited_ms = now_ms - waits.since_ms
         # The first wait is obeyed, however long it is.
         if pages.is_second_reading and waited_ms >= self._settings.retry_deadline_ms:
             raise pages.broken(
@@ -192,7 +235,6 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
                 f"{waited_ms} ms (option retryDeadline) at {pages.position!r}: it is for rate limits; the "
                 "same position must bring the same rows"
             )
-        self._not_before_ms = now_ms + ask.after_ms
 
     def _end(
         self, pages: SplitPages, end: Ending, records: Mapping[SplitPath, Sequence[EpochRecord]]
@@ -219,6 +261,7 @@ class SimpleSplitReader(BarrierSplitReader[NamedSplit, Any]):
         path = pages.split.path
         self._running.pop(path, None)
         self._steps.pop(path, None)
+        self._waits.pop(path, None)
         self._close_generator(pages)
 
     def _close_generator(self, pages: SplitPages) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.core.barrier_reader import EpochRecords
 from headwater.core.clock import Clock, ManualClock, SystemClock
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, TransientSourceError
 from headwater.core.simple_source import AskAgain, Finished, NamedSplit, Page, SimpleSource
 from headwater.core.split import SplitRange
 from headwater.readers.simple.settings import SimpleReadSettings
@@ -77,10 +77,15 @@ class Limited(Played):
 
 
 def reader_of(
-    source: Played, *, follows_growth: bool = True, stop: int | None = None, clock: Clock | None = None
+    source: Played,
+    *,
+    follows_growth: bool = True,
+    stop: int | None = None,
+    clock: Clock | None = None,
+    is_planned: bool = False,
 ) -> SimpleSplitReader:
     settings = SimpleReadSettings(
-        is_planned=False,
+        is_planned=is_planned,
         follows_growth=follows_growth,
         read_timeout_ms=READ_TIMEOUT_MS,
         retry_deadline_ms=1_000,
@@ -146,6 +151,32 @@ def test_a_second_reading_waits_as_long_as_it_is_asked_to_though_that_is_beyond_
     source = Limited([1], refusals=1, after_ms=60_000)
     with closing(reader_of(source, stop=1, clock=LeapingClock())) as reader:
         assert numbers(some(reader)) == [1]
+
+
+@pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "barrier"])
+def test_a_split_that_fails_waits_alone_and_the_others_are_read(is_planned: bool) -> None:
+    class Failing(Played):
+        failures = 3
+
+        def read(self, split: NamedSplit, position: int) -> Iterator[Page]:
+            if split.name == "a" and self.failures:
+                self.failures -= 1
+                raise TransientSourceError("away")
+            yield from super().read(split, position)
+
+    clock = LeapingClock()
+    with closing(reader_of(Failing({"a": [1], "b": [2, 3]}), clock=clock, is_planned=is_planned)) as reader:
+        failed = reader.fetch()
+        assert list(failed.failed) == [("a",)]
+        assert list(failed.paused) == ([] if is_planned else [("a",)])
+        before_ms = clock.monotonic_ms()
+        assert [numbers(reader.fetch()), numbers(reader.fetch())] == [[2], [3]]
+        assert clock.monotonic_ms() == before_ms
+        reader.handle_splits_removal([("b",)])
+        while not (fetched := reader.fetch()).records:
+            pass
+        assert numbers(fetched) == [1]
+        assert clock.monotonic_ms() > before_ms
 
 
 def test_a_second_reading_that_only_ever_asks_to_wait_ends_at_the_deadline_and_says_so() -> None:
