@@ -160,10 +160,14 @@ class SplitRequest:
         ends: the query ends after what is there now (AvailableNow, Once, a batch read): what is there is to
             be found completely, however long that takes, and what comes later is not to be assigned any more
             in the life of this enumerator.
+        max_rows: the most records of the batch; None for any number, also where limits do not count.
+        max_bytes: the most bytes of it, as far as they can be estimated; None in the same way.
     """
 
     limited: bool
     ends: bool
+    max_rows: int | None = None
+    max_bytes: int | None = None
 
 
 class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
@@ -184,6 +188,14 @@ class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
 
         A kept position is forgotten after 30 days, and so are the oldest beyond 10,000, with a warning; or
         that is an error, as the source says (`PlannedSource.forgets_kept_splits`).
+        """
+
+    @abstractmethod
+    def positions(self) -> Mapping[SplitPath, PositionT]:
+        """Return the next record to read of every live split, as this round has them.
+
+        In `PlannedSplitEnumerator.handle_split_request`, when `SplitEnumerator.refresh` has said what is
+        assigned, set aside and retired.
         """
 
     @abstractmethod
@@ -208,7 +220,8 @@ class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):
 class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
     """Discovers splits, and knows their heads.
 
-    A round of planned mode is `refresh`, `handle_split_request`, `heads`, `snapshot_state`, each once.
+    A round of planned mode is `refresh`, `handle_split_request`, `heads`, `bounds`, `fronts_ms`,
+    `snapshot_state`, each once.
     """
 
     @abstractmethod
@@ -218,6 +231,26 @@ class PlannedSplitEnumerator(SplitEnumerator[SplitT, PositionT]):
         Nothing may ever appear below a head once it was told: it counts as read. Of a bounded source: where
         it ends for good. A split without a head is not read in this batch.
         """
+
+    def bounds(self) -> Mapping[SplitPath, PositionT] | None:
+        """Return where the batch that is being planned ends, if the enumerator decides that; else None.
+
+        For sources that end a batch at one event time in all splits. Apart from `heads`, which say what there
+        is: with them an AvailableNow run ends where it should, and lag is told. A bound lies between the
+        split's position and its head; a split without one is read to its head. Together the bounds keep the
+        limits of the `SplitRequest`, which the coordinator does not apply once more. The default decides
+        nothing: limits are shared among splits by their backlog.
+        """
+        return None
+
+    def fronts_ms(self) -> Mapping[SplitPath, int]:
+        """Return up to which event time splits are read by the batch that is being planned, for reports.
+
+        In ms since 1970, for the splits of which the enumerator knows it: all records of the split before
+        that time are read by then. Progress reports show it beside the heads; nothing depends on it. The
+        default knows none.
+        """
+        return {}
 
     def handle_split_request(self, request: SplitRequest) -> None:
         """Assign splits to the batch that is being planned (FLIP-27 ``handleSplitRequest``).

@@ -77,6 +77,9 @@ class RecordingContext(PlannedSplitEnumeratorContext[Any, Any], BarrierSplitEnum
     def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         self.out_of_sight.update(paths)
 
+    def positions(self) -> Mapping[SplitPath, Any]:
+        return {path: start for path, (_, start) in self.assigned.items()}
+
     def report_losses(self, losses: Mapping[SplitPath, tuple[Any, Any]]) -> None:
         self.losses.update(losses)
 

@@ -1,7 +1,7 @@
 """A streaming job from Kafka into a Delta table, in a process of its own, for tests that kill it.
 
 The one argument is JSON: ``conf``, ``servers``, ``topic``, ``folder``, and ``ends``: whether it reads what is
-there, ends, and prints as JSON all rows of the table: partition, offset and key of each record.
+there in one batch, ends, and prints as JSON all rows of the table: partition, offset and key of each record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
         .option("kafka.bootstrap.servers", job["servers"])
         .option("subscribe", job["topic"])
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", 60)
+        .option("maxOffsetsPerTrigger", 10_000_000 if job["ends"] else 60)
         .load()
     )
     writer = (

@@ -102,7 +102,7 @@ class EnumeratorDriver(Generic[EnumeratorT]):
         if checkpoint is not None:
             self._notify(committed, checkpoint, lambda _: None)
         # Before `refresh`, whose answers are the round.
-        self._context.begin_round()
+        self._context.begin_round(checkpoint)
         enumerator.refresh(checkpoint)
 
     def _notify(

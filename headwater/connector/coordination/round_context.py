@@ -37,9 +37,15 @@ class RoundContext(SplitEnumeratorContext[SplitT, PositionT]):
         self._loop = loop
         self._assigned: dict[SplitPath, tuple[SplitT, PositionT]] = {}
         self._retired: set[SplitPath] = set()
+        self._before: Checkpoint[SplitT, PositionT] | None = None
 
-    def begin_round(self) -> None:
-        """Forget what the round before said."""
+    def begin_round(self, before: Checkpoint[SplitT, PositionT] | None) -> None:
+        """Forget what the round before said.
+
+        Args:
+            before: what the query has committed; None for nothing.
+        """
+        self._before = before
         self._assigned = {}
         self._retired = set()
 
@@ -112,8 +118,8 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
         self._losses: list[tuple[SplitPath, PositionT, PositionT]] = []
         self._lost_splits: list[str] = []
 
-    def begin_round(self) -> None:
-        super().begin_round()
+    def begin_round(self, before: Checkpoint[SplitT, PositionT] | None) -> None:
+        super().begin_round(before)
         self._out_of_sight = set()
         self._losses = []
         self._lost_splits = []
@@ -133,6 +139,9 @@ class PlannedRoundContext(RoundContext[SplitT, PositionT], PlannedSplitEnumerato
             self._out_of_sight.add(path)
             # Said again in each round until a batch logs it.
             log.debug("split %s is set aside with its position: %s", "-".join(path), reason)
+
+    def positions(self) -> Mapping[SplitPath, PositionT]:
+        return self.live(self._before)[1]
 
     def report_losses(self, losses: Mapping[SplitPath, tuple[PositionT, PositionT]]) -> None:
         self._losses += [(path, first, until) for path, (first, until) in losses.items()]
@@ -199,8 +208,8 @@ class BarrierRoundContext(RoundContext[SplitT, PositionT], BarrierSplitEnumerato
         super().__init__(loop)
         self._events: dict[SplitPath, list[JsonValue]] = {}
 
-    def begin_round(self) -> None:
-        super().begin_round()
+    def begin_round(self, before: Checkpoint[SplitT, PositionT] | None) -> None:
+        super().begin_round(before)
         self._events = {}
 
     def send_event_to_source_reader(self, path: SplitPath, event: JsonValue) -> None:

@@ -86,10 +86,12 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             create=lambda: source.create_enumerator(context),
             restore=lambda checkpoint: source.restore_enumerator(context, checkpoint),
         )
+        self._limits = limits
         self._admission = Admission(limits, clock)
         self._task_counts = TaskCounts(clock)
         self._in_order: Memo[[Mapping[SplitPath, SplitT]], list[SplitPath]] = Memo(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
+        self._fronts_ms: Mapping[SplitPath, int] = {}
         self._available_now = False
         self._target: dict[SplitT, PositionT] | None = None
 
@@ -112,7 +114,16 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._task_counts.committed(start)
         before = self._decoded(start)
         task_losses = self._task_losses.waiting(start)
-        self._look(start, before, SplitRequest(limited, ends=self._available_now or not limited))
+        self._look(
+            start,
+            before,
+            SplitRequest(
+                limited,
+                ends=self._available_now or not limited,
+                max_rows=self._limits.max_rows if limited else None,
+                max_bytes=self._limits.max_bytes if limited else None,
+            ),
+        )
         offset, rows = self._driver.ask(
             lambda enumerator: self._next_offset(
                 enumerator, before, limited=limited, wait_for_more=limited and not self._available_now
@@ -190,8 +201,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._task_losses.add(found)
 
     def latest(self) -> JsonObject | None:
-        """Return the heads as of the last look, in the form of an offset."""
-        return self._codec.encode_positions(self._heads) if self._heads else None
+        """Return the heads as of the last look, in the form of an offset, and the fronts in event time."""
+        return self._codec.encode_report(self._heads, self._fronts_ms) if self._heads else None
 
     def commit(self, end: JsonObject) -> None:
         after = self._codec.decode(end)
@@ -256,6 +267,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._heads = enumerator.heads()
         state = enumerator.snapshot_state()
         ends = self._ends(splits)
+        bounds = enumerator.bounds()
+        self._fronts_ms = enumerator.fronts_ms()
         behind = [path for path in self._in_order(splits) if path in ends]
         rows_between = self._source.rows_between
         backlog = [rows_between(positions[path], ends[path]) for path in behind]
@@ -264,9 +277,15 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             taken = self._admission.admit(
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
-                limited=limited,
+                # Bounds keep the limits already.
+                limited=limited and bounds is None,
                 wait_for_more=wait_for_more,
             )
+        if bounds is not None:
+            taken = [
+                min(rows, rows_between(positions[path], bounds.get(path, ends[path])))
+                for path, rows in zip(behind, taken, strict=True)
+            ]
         for path, rows, all_rows in zip(behind, taken, backlog, strict=True):
             if rows:
                 end = ends[path]

@@ -103,9 +103,19 @@ class PlannedOffsetCodec(OffsetCodec[PlannedOffset[SplitT, PositionT]], Generic[
         super().__init__(source)
         self._adopt_offset = source.adopt_offset
 
-    def encode_positions(self, positions: Mapping[SplitPath, PositionT]) -> JsonObject:
-        """Return positions in the form of an offset, for progress reports; never logged, never decoded."""
-        return cast("JsonObject", canonical({**self.genesis(), "positions": nest(positions)}))
+    def encode_report(
+        self, heads: Mapping[SplitPath, PositionT], fronts_ms: Mapping[SplitPath, int]
+    ) -> JsonObject:
+        """Return heads in the form of an offset, for progress reports; never logged, never decoded.
+
+        Args:
+            heads: where splits end.
+            fronts_ms: up to which event time they are read, where that is known.
+        """
+        report: JsonObject = {**self.genesis(), "positions": nest(heads)}
+        if fronts_ms:
+            report["fronts_ms"] = nest(fronts_ms)
+        return cast("JsonObject", canonical(report))
 
     def _to_json(self, offset: PlannedOffset[SplitT, PositionT]) -> JsonObject:
         fields: JsonObject = {"positions": nest(offset.positions)}

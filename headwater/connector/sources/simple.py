@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
 from headwater.connector.options import ParsedOptions
+from headwater.connector.planned.event_time_options import alignment_settings
+from headwater.connector.planned.options import read_limits
 from headwater.connector.sources.source_options import (
     CONNECTIONS,
     READ_TIMEOUT,
@@ -29,6 +31,7 @@ from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.settings import AlignmentSettings
 from headwater.enumerators.simple.enumerator import (
     BarrierSimpleSplitEnumerator,
     PlannedSimpleSplitEnumerator,
@@ -152,18 +155,23 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
     """A simple source that knows its heads.
 
     Positions are integers, and the distance of two is the most rows that there can be between them.
+
+    Attributes:
+        alignment: of batches by event time; None for none.
     """
+
+    alignment: AlignmentSettings | None = None
 
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[NamedSplit, Any]
     ) -> PlannedSimpleSplitEnumerator:
-        return PlannedSimpleSplitEnumerator(context, self.user, self.starting_timestamp_ms)
+        return self._enumerator(context, None)
 
     def restore_enumerator(
         self, context: PlannedSplitEnumeratorContext[NamedSplit, Any], checkpoint: Checkpoint[NamedSplit, Any]
     ) -> PlannedSimpleSplitEnumerator:
-        """Everything that counts is in the positions."""
-        return self.create_enumerator(context)
+        """All but the alignment by event time is in the positions."""
+        return self._enumerator(context, checkpoint.state)
 
     def rows_between(self, start: int, stop: int) -> int:
         return max(0, stop - start)
@@ -176,6 +184,18 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
             return DEFAULT_ROW_BYTES
         with outside(f"{type(self.user).__name__}.row_bytes", source=self.name, split=split.name):
             return max(1, self.user.row_bytes(split))
+
+    def _enumerator(
+        self, context: PlannedSplitEnumeratorContext[NamedSplit, Any], state: JsonValue
+    ) -> PlannedSimpleSplitEnumerator:
+        return PlannedSimpleSplitEnumerator(
+            context,
+            self.user,
+            self.starting_timestamp_ms,
+            alignment=self.alignment,
+            row_bytes=lambda split: self.row_bytes(split, None),
+            state=state,
+        )
 
 
 @dataclass(frozen=True)
@@ -229,7 +249,10 @@ def full_form(
     # Nor does a source that decodes nothing have this one.
     evolution = parsed.get(SCHEMA_EVOLUTION)
     if is_planned:
-        return PlannedSimpleSource(user, settings, mode, timestamp_ms, decoding, evolution)
+        alignment = alignment_settings(parsed, read_limits(parsed))
+        return PlannedSimpleSource(
+            user, settings, mode, timestamp_ms, decoding, evolution, alignment=alignment
+        )
     return BarrierSimpleSource(
         user, settings, mode, timestamp_ms, decoding, evolution, connections=parsed[CONNECTIONS]
     )

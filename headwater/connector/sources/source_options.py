@@ -9,6 +9,7 @@ from typing import Any, Final
 from headwater.connector.barrier.options import BARRIER_OPTIONS
 from headwater.connector.formats.options import SCHEMA_EVOLUTION
 from headwater.connector.options import Option, OptionTable, boolean, duration_ms, integer
+from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS
 from headwater.connector.planned.options import PLANNED_OPTIONS
 from headwater.core.errors import ContractError
 from headwater.core.source import Boundedness
@@ -97,6 +98,8 @@ def option_table(
         added.append(CONNECTIONS)
     added.append(RETRY_DEADLINE)
     added.extend(PLANNED_OPTIONS if is_planned else BARRIER_OPTIONS)
+    if timestamps and is_planned:
+        added.extend(EVENT_TIME_OPTIONS)
     _check_own(own, added, source)
     return OptionTable((*own, *added))
 

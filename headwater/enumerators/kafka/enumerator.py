@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headwater.core.clock import Clock, SystemClock
-from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.enumerator import (
+    Checkpoint,
+    PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
+    SplitRequest,
+)
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.settings import AlignmentSettings
 from headwater.enumerators.kafka.cluster_view import ClusterView
 from headwater.enumerators.kafka.group_committer import GroupCommitter
 from headwater.enumerators.kafka.lookup import KafkaLookup
@@ -25,6 +32,10 @@ from headwater.enumerators.kafka.lost_records import (
 )
 from headwater.enumerators.kafka.mirrors import accepted_topics, logged_cluster_id, other_cluster, ways_out
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+
+if TYPE_CHECKING:
+    # It needs NumPy, which takes a while to load.
+    from headwater.enumerators.event_time.alignment import EventTimeAlignment
 
 log = logging.getLogger(__name__)
 _MOST_WARNINGS: Final = 1_000
@@ -64,6 +75,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         context: the coordinator's; splits are assigned and retired through it.
         settings: what to look for.
         fail_on_data_loss: whether data loss is an error.
+        alignment: by event time (``maxEventTimeSkew``); None for none.
+        state: what `snapshot_state` returned when the checkpoint was planned; None for none.
         clock: time.
     """
 
@@ -73,6 +86,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         settings: LookupSettings,
         *,
         fail_on_data_loss: bool,
+        alignment: AlignmentSettings | None = None,
+        state: JsonValue = None,
         clock: Clock | None = None,
     ) -> None:
         self._context = context
@@ -80,7 +95,9 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         self._fail_on_data_loss = fail_on_data_loss
         self._lookup = KafkaLookup(settings, clock or SystemClock())
         self._view = ClusterView({}, {}, {})
+        self._found: Collection[SplitPath] = ()
         self._warned: set[str] = set()
+        self._alignment = self._aligned(alignment, state) if alignment is not None else None
         group = settings.commit_to_group
         self._committer = GroupCommitter(settings.client, group) if group is not None else None
 
@@ -95,12 +112,22 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             what="partitions and offsets of Kafka",
         )
 
+    def handle_split_request(self, request: SplitRequest) -> None:
+        if self._alignment is not None:
+            self._alignment.handle_split_request(request, self._view.heads, self._found)
+
     def heads(self) -> Mapping[SplitPath, int]:
         return self._view.heads
 
+    def bounds(self) -> Mapping[SplitPath, int] | None:
+        return None if self._alignment is None else self._alignment.bounds
+
+    def fronts_ms(self) -> Mapping[SplitPath, int]:
+        return {} if self._alignment is None else self._alignment.fronts_ms
+
     def snapshot_state(self) -> JsonValue:
-        """Return the id of the cluster and the sizes of records, as far as they are known."""
-        state: JsonObject = {}
+        """Return the id of the cluster and the sizes of records, as far as known, and the alignment's state."""
+        state: JsonObject = {} if self._alignment is None else self._alignment.snapshot()
         if self._view.cluster_id is not None:
             state["cluster_id"] = self._view.cluster_id
         if self._view.row_bytes:
@@ -123,6 +150,18 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             self._committer.close()
         self._lookup.close()
 
+    def _aligned(self, settings: AlignmentSettings, state: JsonValue) -> EventTimeAlignment:
+        from headwater.enumerators.event_time.alignment import EventTimeAlignment
+
+        return EventTimeAlignment(
+            self._context,
+            settings,
+            self._lookup.time_index(needs_spans=settings.idle_timeout_ms is not None),
+            lambda path: self._view.row_bytes.get(path[0], DEFAULT_ROW_BYTES),
+            source="kafka",
+            state=state,
+        )
+
     def _handle(
         self,
         view: ClusterView,
@@ -130,6 +169,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         checkpoint: Checkpoint[KafkaPartitionSplit, int] | None,
     ) -> None:
         last = self._view
+        self._found = ()
         logged_cluster = logged_cluster_id(checkpoint)
         selects = self._settings.subscription.selects
         missing = sorted(known.splits.keys() - view.splits.keys())
@@ -166,6 +206,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
             and (alive is None or (split.topic_id is not None and alive != split))
         }
         starts = {path: (view.splits[path], start) for path, start in view.starts.items()}
+        if live:
+            self._found = [*starts, *(path for path in resumed if path not in live)]
         begins = {
             path: (view.splits[path], earliest)
             for path, earliest in view.earliest.items()

@@ -26,6 +26,7 @@ from headwater.enumerators.kafka.mirrors import NewTopicIds
 from headwater.enumerators.kafka.partition_list import PartitionList
 from headwater.enumerators.kafka.record_sizes import RecordSizes
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
+from headwater.enumerators.kafka.time_index import KafkaTimeIndex
 
 
 class KafkaLookup:
@@ -82,6 +83,10 @@ class KafkaLookup:
             if final := self._unreachable(error):
                 raise final from None
             raise
+
+    def time_index(self, *, needs_spans: bool) -> KafkaTimeIndex:
+        """Return the index of times of this cluster; see `KafkaTimeIndex`."""
+        return KafkaTimeIndex(self._cluster, needs_spans=needs_spans)
 
     def close(self) -> None:
         """Close all connections."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from headwater.core.abilities import Acknowledges, FindsTimestamps, Heads, Retires
 from headwater.core.clock import Clock, SystemClock
@@ -16,13 +16,20 @@ from headwater.core.enumerator import (
     PlannedSplitEnumeratorContext,
     SplitEnumerator,
     SplitEnumeratorContext,
+    SplitRequest,
 )
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import MOST_ENUMERATOR_STATE_BYTES, check_json, outside
+from headwater.core.planned_source import DEFAULT_ROW_BYTES
 from headwater.core.rare_warning import RareWarning
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.settings import AlignmentSettings
+
+if TYPE_CHECKING:
+    # It needs NumPy, which takes a while to load.
+    from headwater.enumerators.event_time.alignment import EventTimeAlignment
 
 log = logging.getLogger(__name__)
 
@@ -170,12 +177,16 @@ class _SimpleSplitEnumerator(SplitEnumerator[NamedSplit, Any]):
 class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):
     """Asks for the heads too, and sets splits aside that are out of sight.
 
-    Keeps no state: splits do not finish in planned mode.
+    Its state is that of the alignment by event time: splits do not finish in planned mode.
 
     Args:
         context: the coordinator.
         source: of the user.
         starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
+        alignment: by event time (``maxEventTimeSkew``), if the source finds the positions of times; None for
+            none.
+        row_bytes: about how many bytes a record of a split has; called on the coordinator thread.
+        state: what `snapshot_state` returned when the checkpoint was planned; None for none.
         clock: time.
     """
 
@@ -184,15 +195,49 @@ class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerato
         context: PlannedSplitEnumeratorContext[NamedSplit, Any],
         source: SimpleSource,
         starting_timestamp_ms: int | None,
+        *,
+        alignment: AlignmentSettings | None = None,
+        row_bytes: Callable[[NamedSplit], int] = lambda _: DEFAULT_ROW_BYTES,
+        state: JsonValue = None,
         clock: Clock | None = None,
     ) -> None:
         super().__init__(context, source, starting_timestamp_ms)
         self._planned_context = context
+        self._found: Collection[SplitPath] = ()
+        self._row_bytes = row_bytes
+        self._alignment = self._aligned(alignment, state) if alignment is not None else None
         self._nothing_in_sight = RareWarning(clock or SystemClock())
         self._said_out_of_sight: set[SplitPath] = set()
 
+    def handle_split_request(self, request: SplitRequest) -> None:
+        if self._alignment is not None:
+            self._alignment.handle_split_request(request, self._seen.heads, self._found)
+
     def heads(self) -> Mapping[SplitPath, int]:
         return self._seen.heads
+
+    def bounds(self) -> Mapping[SplitPath, int] | None:
+        return None if self._alignment is None else self._alignment.bounds
+
+    def fronts_ms(self) -> Mapping[SplitPath, int]:
+        return {} if self._alignment is None else self._alignment.fronts_ms
+
+    def snapshot_state(self) -> JsonValue:
+        return None if self._alignment is None else self._alignment.snapshot() or None
+
+    def _aligned(self, settings: AlignmentSettings, state: JsonValue) -> EventTimeAlignment:
+        from headwater.enumerators.event_time.alignment import EventTimeAlignment
+        from headwater.enumerators.simple.time_index import SimpleTimeIndex
+
+        return EventTimeAlignment(
+            self._planned_context,
+            settings,
+            # Rounds follow one another: what the worker thread reads here does not change meanwhile.
+            SimpleTimeIndex(self._source, lambda: (self._seen.splits, self._seen.heads)),
+            lambda path: self._row_bytes(self._seen.splits[path]),
+            source=self._source.name,
+            state=state,
+        )
 
     def _heads_of(
         self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
@@ -225,6 +270,7 @@ class PlannedSimpleSplitEnumerator(_SimpleSplitEnumerator, PlannedSplitEnumerato
 
     def _settle(self, look: _Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
         super()._settle(look, checkpoint)
+        self._found = tuple(look.starts) if checkpoint is not None and checkpoint.splits else ()
         self._context.retire_splits(look.retired, "the source says that it is gone for good")
         known = checkpoint.splits if checkpoint else {}
         away = [path for path in sorted(known) if path not in look.splits and path not in look.retired]

@@ -60,7 +60,7 @@ def test_a_new_round_forgets_assignments_retirements_and_events(
     context.retire_splits([("a",)], "gone")
     context.send_event_to_source_reader(("a",), "hello")
     assert context.events_for([("b",), ("a",)]) == ("hello",)
-    context.begin_round()
+    context.begin_round(None)
     assert context.live(BEFORE) == ({("a",): A}, {("a",): 5})
     assert context.events_for([("a",)]) == ()
 
@@ -104,7 +104,7 @@ def test_a_kept_split_that_begins_elsewhere_or_leaves_is_a_change(
 ) -> None:
     planned.assign_splits({("b",): (B, 3)})
     assert planned.changes(OUT_OF_SIGHT)
-    planned.begin_round()
+    planned.begin_round(None)
     planned.retire_splits([("b",)], "deselected")
     assert planned.kept(OUT_OF_SIGHT, 300) == {}
     assert planned.changes(OUT_OF_SIGHT)
@@ -127,7 +127,7 @@ def test_a_loss_is_a_change_and_a_new_round_forgets_it(planned: PlannedRoundCont
     planned.keep_splits([("a",)], "not seen")
     assert planned.losses() == [(("a",), 5, 9)]
     assert planned.changes(BEFORE)
-    planned.begin_round()
+    planned.begin_round(None)
     assert planned.losses() == []
     assert planned.kept(BEFORE, 300) == {}
     assert not planned.changes(BEFORE)

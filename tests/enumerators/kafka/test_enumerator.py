@@ -49,6 +49,9 @@ class Context(PlannedSplitEnumeratorContext[KafkaPartitionSplit, int]):
     def keep_splits(self, paths: Sequence[SplitPath], reason: str) -> None:
         self.out_of_sight.update(dict.fromkeys(paths, reason))
 
+    def positions(self) -> Mapping[SplitPath, int]:
+        raise AssertionError("asked only with maxEventTimeSkew")
+
     def report_losses(self, losses: Mapping[SplitPath, tuple[int, int]]) -> None:
         for path, lost in losses.items():
             self.losses.setdefault(path, []).append(lost)

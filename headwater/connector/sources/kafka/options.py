@@ -15,6 +15,7 @@ from headwater.connector.options import (
     integer,
     text,
 )
+from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS, IDLE_TIMEOUT
 from headwater.connector.planned.options import MAX_BYTES, MAX_DELAY, MIN_PARTITIONS, PARALLELISM
 from headwater.connector.sources.kafka.columns import COLUMN_OPTIONS
 from headwater.connector.sources.kafka.offset_options import OFFSET_OPTIONS
@@ -133,6 +134,8 @@ KAFKA_OPTIONS: Final = OptionTable(
         ),
         MIN_OFFSETS,
         MAX_DELAY,
+        *EVENT_TIME_OPTIONS,
+        IDLE_TIMEOUT,
         Option(
             "groupIdPrefix",
             text,

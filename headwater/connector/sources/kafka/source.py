@@ -11,6 +11,7 @@ from headwater.connector.formats.options import BAD_RECORDS_PATH, SCHEMA_EVOLUTI
 from headwater.connector.formats.settings import PartSettings, bad_records_location, part_settings
 from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.options import ParsedOptions
+from headwater.connector.planned.event_time_options import alignment_settings
 from headwater.connector.planned.options import planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.kafka.columns import chosen_columns, row_type
@@ -41,6 +42,7 @@ from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.event_time.settings import AlignmentSettings
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
@@ -72,6 +74,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
         fail_on_data_loss: whether records that are gone are an error.
         poll_timeout_ms: how long a task waits without progress.
         most_inflated_bytes: the most that one compressed batch may become.
+        alignment: of batches by event time; None for none.
         mode: a batch or a stream.
     """
 
@@ -84,6 +87,7 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     fail_on_data_loss: bool
     poll_timeout_ms: int
     most_inflated_bytes: int
+    alignment: AlignmentSettings | None
     mode: Boundedness
 
     @property
@@ -114,20 +118,15 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int]
     ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
-        with importing(_NEEDED_FOR, extra="kafka"):
-            from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
-        return KafkaSplitEnumerator(context, self.lookup, fail_on_data_loss=self.fail_on_data_loss)
+        return self._enumerator(context, None)
 
     def restore_enumerator(
         self,
         context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int],
         checkpoint: Checkpoint[KafkaPartitionSplit, int],
     ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
-        """Everything that counts is in the positions.
-
-        A restored enumerator is a new one that is shown a checkpoint.
-        """
-        return self.create_enumerator(context)
+        """All but the alignment by event time is in the positions."""
+        return self._enumerator(context, checkpoint.state)
 
     def create_reader(self) -> SplitReader[RecordSet, KafkaPartitionSplit, int]:
         with importing(_NEEDED_FOR, extra="kafka"):
@@ -145,6 +144,19 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
             bad_records=self.bad_records,
             check_crcs=self.lookup.client.check_crcs,
             most_inflated_bytes=self.most_inflated_bytes,
+        )
+
+    def _enumerator(
+        self, context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int], state: JsonValue
+    ) -> PlannedSplitEnumerator[KafkaPartitionSplit, int]:
+        with importing(_NEEDED_FOR, extra="kafka"):
+            from headwater.enumerators.kafka.enumerator import KafkaSplitEnumerator
+        return KafkaSplitEnumerator(
+            context,
+            self.lookup,
+            fail_on_data_loss=self.fail_on_data_loss,
+            alignment=self.alignment,
+            state=state,
         )
 
     def adopted_starts(
@@ -239,6 +251,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     ending = None if boundedness is Boundedness.CONTINUOUS_UNBOUNDED else ending_offsets(parsed)
     if ending is not None:
         check_timestamps(starting, ending)
+    limits = read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS)
     source = KafkaSource(
         lookup=LookupSettings(
             client=client,
@@ -259,11 +272,12 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
         poll_timeout_ms=parsed[POLL_TIMEOUT],
         most_inflated_bytes=parsed[MAX_INFLATED],
+        alignment=alignment_settings(parsed, limits),
         mode=boundedness or Boundedness.BOUNDED,
     )
     return ConfiguredPlannedSource(
         source=source,
-        limits=read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS),
+        limits=limits,
         hints=planning_hints(parsed, max_rows_per_task=MAX_RECORDS_PER_PARTITION),
         # The driver goes on asking for as long as the retries that the user allows may take.
         backoff=Backoff(

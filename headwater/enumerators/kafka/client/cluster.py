@@ -98,22 +98,24 @@ class Cluster:
             UnknownSplitError: a partition does not exist.
         """
         committed = self._config.read_committed if read_committed is None else read_committed
-        deadline = Deadline(self._config.default_api_timeout_ms)
-        offsets: dict[TopicPartition, int | None] = {}
-        moved: dict[TopicPartition, int] = {}
-        for _ in range(2):
-            wanted = {tp: specs[tp] for tp in moved} if moved else specs
-            found = self._list_offsets(wanted, deadline, read_committed=committed)
-            offsets.update((tp, offset) for tp, code, offset in found if not code)
-            moved = {tp: code for tp, code, _ in found if code}
-            if not moved:
-                return offsets
-            self._known_at_ms = None
-        tp, code = min(moved.items())
-        error = from_code(code, what=f"offsets of topic {tp.topic!r}, partition {tp.partition}")
-        # The metadata is fresh, and yet the broker that it names refuses. Metadata reaches the brokers one by
-        # one, so they will agree in a moment: a transient error.
-        raise TransientSourceError(error.message, source="kafka", split=str(tp))
+        found = self._offsets(specs, read_committed=committed)
+        return {tp: each.offset for tp, each in found.items()}
+
+    def list_times(self, specs: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the offset and the time of a record of each partition, in one request to each leader.
+
+        Args:
+            specs: a timestamp in milliseconds since 1970, for the first record at or after it; or
+                `MAX_TIMESTAMP`, for the one with the largest time (Kafka 3.0, KIP-734).
+
+        Returns:
+            Nothing for a partition without such a record.
+
+        Raises:
+            UnknownSplitError: a partition does not exist.
+        """
+        found = self._offsets(specs, read_committed=self._config.read_committed)
+        return {tp: (each.offset, each.timestamp_ms) for tp, each in found.items() if each.offset is not None}
 
     def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
         """Return how many bytes each partition of these topics has on the disks of its leader.
@@ -153,6 +155,27 @@ class Cluster:
                 self._pool.give_back(connection)
         self._connections.clear()
 
+    def _offsets(
+        self, specs: Mapping[TopicPartition, int], *, read_committed: bool
+    ) -> dict[TopicPartition, PartitionOffset]:
+        """Ask the leaders; if one of them has moved, look it up once more."""
+        deadline = Deadline(self._config.default_api_timeout_ms)
+        offsets: dict[TopicPartition, PartitionOffset] = {}
+        moved: dict[TopicPartition, int] = {}
+        for _ in range(2):
+            wanted = {tp: specs[tp] for tp in moved} if moved else specs
+            found = self._list_offsets(wanted, deadline, read_committed=read_committed)
+            offsets.update((each.partition, each) for each in found if not each.error_code)
+            moved = {each.partition: each.error_code for each in found if each.error_code}
+            if not moved:
+                return offsets
+            self._known_at_ms = None
+        tp, code = min(moved.items())
+        error = from_code(code, what=f"offsets of topic {tp.topic!r}, partition {tp.partition}")
+        # The metadata is fresh, and yet the broker that it names refuses. Metadata reaches the brokers one by
+        # one, so they will agree in a moment: a transient error.
+        raise TransientSourceError(error.message, source="kafka", split=str(tp))
+
     def _list_offsets(
         self, specs: Mapping[TopicPartition, int], deadline: Deadline, *, read_committed: bool
     ) -> list[PartitionOffset]:
@@ -168,7 +191,7 @@ class Cluster:
             for broker, epochs in led.items()
         }
         found = [each for answer in self._ask_each(requests, read_offsets, deadline) for each in answer]
-        for tp, code, _ in found:
+        for tp, code, _, _ in found:
             if code and not metadata_is_stale(code):
                 what = f"offsets of topic {tp.topic!r}, partition {tp.partition}"
                 raise from_code(

@@ -19,6 +19,9 @@ With ``read_committed`` it is the last stable offset instead: that of the first 
 transaction, if there is one.
 """
 
+MAX_TIMESTAMP = -3
+"""Stands for the record with the largest time (Kafka 3.0, KIP-734)."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerAddress:

@@ -16,6 +16,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from headwater.enumerators.kafka.client.errors import Permission, from_code
 from headwater.enumerators.kafka.client.metadata import (
+    MAX_TIMESTAMP,
     Broker,
     BrokerAddress,
     ClusterMetadata,
@@ -27,6 +28,7 @@ from headwater.enumerators.kafka.client.metadata import (
 _NO_OFFSET = -1
 _VERSION_WITH_TIMESTAMPS = 1
 _VERSION_WITH_ISOLATION = 2
+_VERSION_WITH_MAX_TIMESTAMP = 7
 _MAY_DESCRIBE_CLUSTER = Permission("Describe", "cluster")
 
 
@@ -87,11 +89,13 @@ class PartitionOffset(NamedTuple):
         partition: the partition.
         error_code: Kafka's; 0 for none.
         offset: None after an error, and if no record is at or after the timestamp.
+        timestamp_ms: of the record there, if a timestamp was asked for; else -1.
     """
 
     partition: TopicPartition
     error_code: int
     offset: int | None
+    timestamp_ms: int = -1
 
 
 def list_offsets_request(
@@ -126,8 +130,14 @@ def list_offsets_request(
         isolation_level=int(read_committed),
         topics=topics,
         timeout_ms=timeout_ms,
-        min_version=_VERSION_WITH_ISOLATION if read_committed else _VERSION_WITH_TIMESTAMPS,
+        min_version=_version_for(specs, read_committed=read_committed),
     )
+
+
+def _version_for(specs: Mapping[TopicPartition, int], *, read_committed: bool) -> int:
+    if MAX_TIMESTAMP in specs.values():
+        return _VERSION_WITH_MAX_TIMESTAMP
+    return _VERSION_WITH_ISOLATION if read_committed else _VERSION_WITH_TIMESTAMPS
 
 
 def read_offsets(response: Any) -> list[PartitionOffset]:
@@ -137,6 +147,7 @@ def read_offsets(response: Any) -> list[PartitionOffset]:
             TopicPartition(topic.name, part.partition_index),
             part.error_code,
             None if part.offset == _NO_OFFSET else part.offset,
+            part.timestamp,
         )
         for topic in response.topics
         for part in topic.partitions

@@ -1,0 +1,99 @@
+"""The options of alignment by event time, for sources in planned mode that find the position of a time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.connector.options import Option, ParsedOptions, duration_ms, one_of
+from headwater.connector.planned.admission import ReadLimits
+from headwater.core.errors import OptionError
+from headwater.core.source import Boundedness
+from headwater.enumerators.event_time.settings import AlignmentSettings
+
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+_PAGE: Final = "see [event-time.md](event-time.md)."
+
+
+def _at_least_1_ms(raw: str) -> int:
+    found_ms = duration_ms(raw)
+    if not found_ms:
+        raise ValueError("must be more than 0")
+    return found_ms
+
+
+MAX_SKEW: Final = Option(
+    "maxEventTimeSkew",
+    _at_least_1_ms,
+    None,
+    "Where a batch cannot take all there is, let it end at the same event time in all splits, give or take "
+    f"this much, so that no split's rows are late because it lags; needs a limit of rows or bytes: {_PAGE}",
+    only=_STREAM,
+)
+EVENT_TIME_DELAY: Final = Option(
+    "eventTimeDelay",
+    duration_ms,
+    None,
+    "The delay of the query's watermark: rows of a split that is found late, or is back, count as late if "
+    "they are older than what was read by more than this.",
+    only=_STREAM,
+    shown_default="`maxEventTimeSkew`",
+)
+ON_LATE_SPLIT: Final = Option(
+    "onLateSplit",
+    one_of("read", "fail"),
+    "read",
+    "What to do about such rows: `read` them, with a warning and a count, or `fail`.",
+    only=_STREAM,
+)
+IDLE_TIMEOUT: Final = Option(
+    "eventTimeIdleTimeout",
+    _at_least_1_ms,
+    None,
+    "Let a split that is read to its end hold back the others, until nothing has come there for this long. "
+    "Without it nobody waits for such a split.",
+    only=_STREAM,
+)
+
+EVENT_TIME_OPTIONS: Final = (MAX_SKEW, EVENT_TIME_DELAY, ON_LATE_SPLIT)
+"""Of all these sources."""
+
+
+def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentSettings | None:
+    """Return how batches are aligned; None if the user does not ask for it.
+
+    Args:
+        options: of a table with `EVENT_TIME_OPTIONS`, and `IDLE_TIMEOUT` if the source knows when the last
+            record of a split was made.
+        limits: of a batch.
+
+    Raises:
+        OptionError: there is no limit, the delay is below the skew, or an option says how to do what was not
+            asked for.
+    """
+    max_skew_ms = options.get(MAX_SKEW)
+    delay_ms = options.get(EVENT_TIME_DELAY)
+    idle_timeout_ms = options.get(IDLE_TIMEOUT)
+    fail_on_late_split = options.get(ON_LATE_SPLIT) == "fail"
+    if max_skew_ms is None:
+        asked = {EVENT_TIME_DELAY.name: delay_ms, IDLE_TIMEOUT.name: idle_timeout_ms}
+        asked[ON_LATE_SPLIT.name] = fail_on_late_split or None
+        for name, value in asked.items():
+            if value is not None:
+                raise OptionError(f"counts only with option {MAX_SKEW.name!r}", option=name)
+        return None
+    if limits.max_rows is None and limits.max_bytes is None:
+        raise OptionError(
+            "needs a limit for a batch: without one a batch takes all there is, in which no row is late",
+            option=MAX_SKEW.name,
+        )
+    if delay_ms is not None and delay_ms < max_skew_ms:
+        raise OptionError(
+            f"must not be less than {MAX_SKEW.name}: rows that far apart in time would be late",
+            option=EVENT_TIME_DELAY.name,
+        )
+    return AlignmentSettings(
+        max_skew_ms=max_skew_ms,
+        delay_ms=max_skew_ms if delay_ms is None else delay_ms,
+        fail_on_late_split=fail_on_late_split,
+        idle_timeout_ms=idle_timeout_ms,
+    )

@@ -1,0 +1,175 @@
+"""The search for the time at which all splits end a batch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+
+from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.backlog import Backlog, Offsets
+from headwater.enumerators.event_time.time_index import TimeIndex, TimeSpan
+from headwater.enumerators.event_time.timeline import Knot, time_for
+
+log = logging.getLogger(__name__)
+
+_WANTED: Final = 0.95
+"""How full a batch the search aims at: a guess that is a little off still fits."""
+
+_ENOUGH: Final = 0.7
+"""How full a batch is full enough not to ask once more."""
+
+_MOST_ROUNDS: Final = 12
+
+_SPANS_COUNT_MS: Final = 60_000
+"""For how long what was learned of first and last records is taken for right."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Where a batch ends.
+
+    Attributes:
+        time_ms: all splits end at this time, and none later than ``time_ms + skew``.
+        ends: of each split of the backlog.
+        fronts_ms: of each of these splits a time before which all its records are before its end; as late a
+            one as the search knows.
+        rounds: how often the outside was asked.
+    """
+
+    time_ms: int
+    ends: Mapping[SplitPath, int]
+    fronts_ms: Mapping[SplitPath, int]
+    rounds: int
+
+
+class BoundSearch:
+    """Searches bounds for one query. Belongs to the worker thread.
+
+    It remembers what it has learned: where the last search ended, what lay behind it, and the times of first
+    and last records. After a restart it learns them again; only the time of the last bound is given.
+
+    Args:
+        index: of times.
+        max_skew_ms: how far apart in time splits may end.
+        now_ms: the wall-clock time in ms since 1970.
+    """
+
+    def __init__(self, index: TimeIndex, max_skew_ms: int, now_ms: Callable[[], int]) -> None:
+        self._index = index
+        self._max_skew_ms = max(1, max_skew_ms)
+        self._now_ms = now_ms
+        self._spans: Mapping[SplitPath, TimeSpan] = {}
+        self._spans_of: frozenset[SplitPath] = frozenset()
+        self._spans_at_ms: int | None = None
+        self._ahead: list[tuple[int, Mapping[SplitPath, int]]] = []
+
+    def search(self, backlog: Backlog, last_ms: int | None) -> Bound:
+        """Return where a batch ends that does not take the whole backlog.
+
+        Within the limits, unless a single record of each split is more than that. Something moves.
+
+        Args:
+            backlog: more than a batch may have.
+            last_ms: the last bound; None for none.
+        """
+        rounds = self._learn_spans(backlog)
+        low, high = self._borders(backlog, last_ms)
+        for time_ms, positions in self._ahead:
+            # A split that was not asked for then would stay behind the others.
+            if positions.keys() >= set(backlog.paths):
+                low, high = _narrowed(low, high, _knot(backlog, time_ms, positions))
+        missed = 0
+        while high.time_ms - low.time_ms > self._max_skew_ms and low.load < _ENOUGH and rounds < _MOST_ROUNDS:
+            knot = self._asked(backlog, self._guess(backlog, low, high, missed))
+            rounds += 1
+            missed += 1
+            low, high = _narrowed(low, high, knot)
+        self._ahead = [(time_ms, ends) for time_ms, ends in self._ahead if time_ms > low.time_ms]
+        filled = low.ends if low.load >= _ENOUGH else _filled(backlog, low, high, self._max_skew_ms)
+        log.debug("bound %s after %d rounds: %.2f of a batch", low.time_ms, rounds, backlog.load(filled))
+        ends = dict(zip(backlog.paths, filled.tolist(), strict=True))
+        return Bound(low.time_ms, ends, self._fronts_ms(ends, low.time_ms), rounds)
+
+    def _fronts_ms(self, ends: Mapping[SplitPath, int], bound_ms: int) -> Mapping[SplitPath, int]:
+        """Return the fronts of splits that end there: some were read beyond the bound before."""
+        fronts_ms = dict.fromkeys(ends, bound_ms)
+        for time_ms, positions in sorted(self._ahead, key=itemgetter(0)):
+            fronts_ms.update(
+                (path, time_ms) for path, end in ends.items() if path in positions and end >= positions[path]
+            )
+        return fronts_ms
+
+    def _learn_spans(self, backlog: Backlog) -> int:
+        """Learn the times of first and last records, if that is due; return the rounds that it took."""
+        now_ms = self._now_ms()
+        known = self._spans_of.issuperset(backlog.paths)
+        if known and self._spans_at_ms is not None and now_ms - self._spans_at_ms < _SPANS_COUNT_MS:
+            return 0
+        self._spans = self._index.spans(backlog.paths)
+        self._spans_of = frozenset(backlog.paths)
+        self._spans_at_ms = now_ms
+        return 1 if self._spans else 0
+
+    def _borders(self, backlog: Backlog, last_ms: int | None) -> tuple[Knot, Knot]:
+        """Return the knots between which the bound lies: nothing is read, and everything is."""
+        firsts = [self._spans[path].first_ms for path in backlog.paths if path in self._spans]
+        lasts = [self._spans[path].last_ms for path in backlog.paths if path in self._spans]
+        all_known = len(lasts) == len(backlog.paths)
+        # Records in the future end no batch: what lies behind one waits until the rest is read.
+        latest_ms = min(max(lasts), self._now_ms()) + 1 if all_known else self._now_ms() + 1
+        earliest_ms = last_ms if last_ms is not None else min(firsts, default=0)
+        earliest_ms = min(earliest_ms, latest_ms - 1)
+        return (
+            Knot(earliest_ms, backlog.starts, 0.0),
+            Knot(latest_ms, backlog.ends, backlog.load(backlog.ends)),
+        )
+
+    def _guess(self, backlog: Backlog, low: Knot, high: Knot, missed: int) -> int:
+        # Where records lie unevenly, a guess from their mean creeps towards the border: every third is the
+        # middle.
+        if missed % 3 == 2:
+            return (low.time_ms + high.time_ms) // 2
+        return time_for(backlog, low, high, _WANTED, self._spans)
+
+    def _asked(self, backlog: Backlog, time_ms: int) -> Knot:
+        found = self._index.first_at(backlog.paths, time_ms)
+        # A split without such a record ends where it ends now. What comes there later may be of that time.
+        positions = {
+            path: found.get(path, end) for path, end in zip(backlog.paths, backlog.ends.tolist(), strict=True)
+        }
+        self._ahead.append((time_ms, positions))
+        return _knot(backlog, time_ms, positions)
+
+
+def _knot(backlog: Backlog, time_ms: int, positions: Mapping[SplitPath, int]) -> Knot:
+    """Return what the positions of a time mean for this backlog."""
+    ends = np.array([positions[path] for path in backlog.paths], dtype=np.int64)
+    ends = np.clip(ends, backlog.starts, backlog.ends)
+    return Knot(time_ms, ends, backlog.load(ends))
+
+
+def _narrowed(low: Knot, high: Knot, knot: Knot) -> tuple[Knot, Knot]:
+    if not low.time_ms < knot.time_ms < high.time_ms:
+        return low, high
+    return (knot, high) if knot.load <= 1 else (low, knot)
+
+
+def _filled(backlog: Backlog, low: Knot, high: Knot, max_skew_ms: int) -> Offsets:
+    """Return ends between two knots that fill a batch: of each split the same share.
+
+    No farther apart than the skew, or the search has ended early: then only if otherwise nothing moved.
+    """
+    if high.time_ms - low.time_ms > max_skew_ms and low.load > 0:
+        return low.ends
+    share = min(1.0, max(0.0, (1 - low.load) / max(high.load - low.load, 1e-9)))
+    ends: Offsets = low.ends + np.floor((high.ends - low.ends) * share).astype(np.int64)
+    if (ends > backlog.starts).any():
+        return ends
+    # Each share is less than a record: one of each split that has one.
+    one_each: Offsets = np.minimum(low.ends + 1, high.ends)
+    return one_each

@@ -1,0 +1,87 @@
+"""Splits that a running query finds late: their rows may be older than its watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.time_index import TimeIndex
+
+_SECOND_MS: Final = 1_000
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """Rows of a split that was found late, or is back, which are older than what the query has read.
+
+    Attributes:
+        path: of the split.
+        start: where reading it begins.
+        rows: at most so many rows.
+    """
+
+    path: SplitPath
+    start: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class FoundSplits:
+    """Splits that a running query has found, or found again, among those that it has read before.
+
+    Attributes:
+        starts: where reading them begins.
+        heads: where all splits end.
+        known: the splits that were read before.
+    """
+
+    starts: Mapping[SplitPath, int]
+    heads: Mapping[SplitPath, int]
+    known: Sequence[SplitPath]
+
+
+def find_late(
+    index: TimeIndex, found: FoundSplits, front_ms: int | None, *, delay_ms: int, now_ms: int
+) -> list[LateRows]:
+    """Return which splits have rows that a watermark drops. On the worker thread.
+
+    Args:
+        index: of times.
+        found: the splits to look at.
+        front_ms: the event time that the query has reached; None where it has read all that there was: then
+            it is the latest time of that.
+        delay_ms: of the watermark.
+        now_ms: the wall-clock time in ms since 1970.
+    """
+    if not found.starts or not found.known:
+        return []
+    if front_ms is None:
+        front_ms = _latest_ms(index, found.known, now_ms)
+    if front_ms is None:
+        return []
+    firsts = index.first_at(tuple(found.starts), front_ms - delay_ms)
+    # Where no record is young enough, all are late.
+    rows = {path: firsts.get(path, found.heads[path]) - start for path, start in found.starts.items()}
+    return [LateRows(path, found.starts[path], count) for path, count in rows.items() if count > 0]
+
+
+def _latest_ms(index: TimeIndex, paths: Sequence[SplitPath], now_ms: int) -> int | None:
+    """Return the latest time of all records, None if there are none.
+
+    Where the index does not tell, it is searched for, to a second, and not beyond the present.
+    """
+    spans = index.spans(paths)
+    if spans:
+        return max(span.last_ms for span in spans.values())
+    if not index.first_at(paths, 0):
+        return None
+    low, high = 0, now_ms + 1
+    while high - low > _SECOND_MS:
+        middle = (low + high) // 2
+        if index.first_at(paths, middle):
+            low = middle
+        else:
+            high = middle
+    return low

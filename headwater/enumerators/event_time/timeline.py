@@ -1,0 +1,86 @@
+"""Which record of each split comes at which time, as far as answers of the outside have told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.backlog import Backlog, Offsets
+from headwater.enumerators.event_time.time_index import TimeSpan
+
+_HALVINGS = 50
+"""Enough to find a millisecond in ten thousand years."""
+
+
+@dataclass(frozen=True)
+class Knot:
+    """A time, and the first record of each split at or after it.
+
+    Attributes:
+        time_ms: since 1970.
+        ends: between the backlog's starts and ends.
+        load: how full a batch to there is.
+    """
+
+    time_ms: int
+    ends: Offsets
+    load: float
+
+
+def time_for(
+    backlog: Backlog, low: Knot, high: Knot, load: float, spans: Mapping[SplitPath, TimeSpan]
+) -> int:
+    """Return at about which time between two knots a batch would be so full.
+
+    Between the two the records of a split are taken to lie evenly, as far as its own span reaches.
+
+    Args:
+        backlog: what is left.
+        low: where a batch is less full than asked.
+        high: where it is more full.
+        load: how full it is to be.
+        spans: of splits of which it is known.
+    """
+    begins, width = _spreads(backlog, low, high, spans)
+    moved = high.ends - low.ends
+    below = float(low.time_ms)
+    above = float(high.time_ms)
+    for _ in range(_HALVINGS):
+        if above - below <= 1:
+            break
+        middle = (below + above) / 2
+        share = np.clip((middle - begins) / width, 0.0, 1.0)
+        if backlog.load(low.ends + moved * share) < load:
+            below = middle
+        else:
+            above = middle
+    return min(max(int(below), low.time_ms + 1), high.time_ms - 1)
+
+
+def _spreads(
+    backlog: Backlog, low: Knot, high: Knot, spans: Mapping[SplitPath, TimeSpan]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return from when on, and over how long, the records of each split lie between two knots."""
+    known = [spans.get(path) for path in backlog.paths]
+    begins = np.array(
+        [
+            low.time_ms if span is None else _time_of(int(at), int(end), span)
+            for span, at, end in zip(known, low.ends, backlog.ends, strict=True)
+        ],
+        dtype=np.float64,
+    )
+    # A record at the last time is before the first time after it.
+    stops = np.array([high.time_ms if span is None else span.last_ms + 1 for span in known], dtype=np.float64)
+    begins = np.clip(begins, low.time_ms, high.time_ms)
+    stops = np.clip(stops, low.time_ms, high.time_ms)
+    return begins, np.maximum(stops - begins, 1.0)
+
+
+def _time_of(position: int, end: int, span: TimeSpan) -> float:
+    """Return about when a record was made, if all of the split were made at an even pace."""
+    share = (position - span.first) / max(1, end - span.first)
+    return span.first_ms + (span.last_ms - span.first_ms) * min(1.0, max(0.0, share))
