@@ -24,7 +24,7 @@ SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
 """One source: a room of this name on each floor."""
 
 ROOMS: dict[str, list[tuple[str, ...]]] = {
-    "headwater.enumerators": [SYSTEMS],
+    "headwater.enumerators": [("event_time",), SYSTEMS],
     "headwater.enumerators.kafka": [
         ("client", "java_regex", "split"),
         (
@@ -34,6 +34,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
             "open_range",
             "record_sizes",
             "subscription",
+            "time_index",
         ),
         ("empty_selection", "lookup_settings", "lost_records"),
         ("mirrors", "partition_list"),
@@ -122,6 +123,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
 SPARK = {"pyspark", "py4j"}
 KAFKA = {"cramjam", "crc32c", "google_crc32c", "kafka", "llvmlite", "numba", "numpy", "zstandard"}
 KAFKA_ROOMS = (
+    "headwater.enumerators.event_time",
     "headwater.enumerators.kafka",
     "headwater.readers.files.csv_format",
     "headwater.readers.files.csv_inference",

@@ -7,6 +7,7 @@ from typing import Final
 from headwater.connector.options import Option, ParsedOptions, duration_ms, one_of
 from headwater.connector.planned.admission import ReadLimits
 from headwater.core.errors import OptionError
+from headwater.core.imports import require
 from headwater.core.source import Boundedness
 from headwater.enumerators.event_time.settings import AlignmentSettings
 
@@ -69,6 +70,7 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
     Raises:
         OptionError: there is no limit, the delay is below the skew, or an option says how to do what was not
             asked for.
+        MissingDependencyError: NumPy is not installed.
     """
     max_skew_ms = options.get(MAX_SKEW)
     delay_ms = options.get(EVENT_TIME_DELAY)
@@ -91,6 +93,7 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
             f"must not be less than {MAX_SKEW.name}: rows that far apart in time would be late",
             option=EVENT_TIME_DELAY.name,
         )
+    require("numpy", needed_for=f"option {MAX_SKEW.name}", extra="event-time")
     return AlignmentSettings(
         max_skew_ms=max_skew_ms,
         delay_ms=max_skew_ms if delay_ms is None else delay_ms,

@@ -84,7 +84,10 @@ class BoundSearch:
             if positions.keys() >= set(backlog.paths):
                 low, high = _narrowed(low, high, _knot(backlog, time_ms, positions))
         missed = 0
-        while high.time_ms - low.time_ms > self._max_skew_ms and low.load < _ENOUGH and rounds < _MOST_ROUNDS:
+        while high.time_ms - low.time_ms > self._max_skew_ms and low.load < _ENOUGH:
+            # What has been found so far is good enough then, if it is anything.
+            if rounds >= _MOST_ROUNDS and low.load > 0:
+                break
             knot = self._asked(backlog, self._guess(backlog, low, high, missed))
             rounds += 1
             missed += 1
@@ -132,7 +135,7 @@ class BoundSearch:
     def _guess(self, backlog: Backlog, low: Knot, high: Knot, missed: int) -> int:
         # Where records lie unevenly, a guess from their mean creeps towards the border: every third is the
         # middle.
-        if missed % 3 == 2:
+        if missed % 3 == 2 or missed >= _MOST_ROUNDS:
             return (low.time_ms + high.time_ms) // 2
         return time_for(backlog, low, high, _WANTED, self._spans)
 
@@ -162,9 +165,9 @@ def _narrowed(low: Knot, high: Knot, knot: Knot) -> tuple[Knot, Knot]:
 def _filled(backlog: Backlog, low: Knot, high: Knot, max_skew_ms: int) -> Offsets:
     """Return ends between two knots that fill a batch: of each split the same share.
 
-    No farther apart than the skew, or the search has ended early: then only if otherwise nothing moved.
+    No farther apart than the skew: not if the search has ended early.
     """
-    if high.time_ms - low.time_ms > max_skew_ms and low.load > 0:
+    if high.time_ms - low.time_ms > max_skew_ms:
         return low.ends
     share = min(1.0, max(0.0, (1 - low.load) / max(high.load - low.load, 1e-9)))
     ends: Offsets = low.ends + np.floor((high.ends - low.ends) * share).astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from headwater.connector.typed.loading import load_stream
 
@@ -31,6 +31,9 @@ def demo(
     min_partitions: int | None = None,
     max_rows_per_partition: int | None = None,
     parallelism: int | None = None,
+    max_event_time_skew: str | None = None,
+    event_time_delay: str | int | timedelta | None = None,
+    on_late_split: Literal["read", "fail"] | None = None,
     schema: str | StructType | None = None,
 ) -> DataFrame:
     """Read orders that are made up as a stream.
@@ -65,6 +68,14 @@ def demo(
         parallelism: How many tasks the cluster runs at once: a batch has no more, unless its bytes or
             `minPartitions` ask for more. Where it is not known there may be one for each split. Default:
             `HEADWATER_PARALLELISM`.
+        max_event_time_skew: Where a batch cannot take all there is, let it end at the same event time in
+            all splits, give or take this much, so that no split's rows are late because it lags; needs a
+            limit of rows or bytes: see event-time.md. (``maxEventTimeSkew``)
+        event_time_delay: The delay of the query's watermark: rows of a split that is found late, or is
+            back, count as late if they are older than what was read by more than this. Default:
+            `maxEventTimeSkew`. (``eventTimeDelay``)
+        on_late_split: What to do about such rows: `read` them, with a warning and a count, or `fail`.
+            Default: `read`. (``onLateSplit``)
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 
     Raises:

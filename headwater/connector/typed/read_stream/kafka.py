@@ -113,6 +113,10 @@ def kafka(
     max_bytes_per_trigger: int | None = None,
     min_offsets_per_trigger: int | None = None,
     max_trigger_delay: str | int | timedelta | None = None,
+    max_event_time_skew: str | None = None,
+    event_time_delay: str | int | timedelta | None = None,
+    on_late_split: Literal["read", "fail"] | None = None,
+    event_time_idle_timeout: str | None = None,
     group_id_prefix: str | None = None,
     max_inflated_batch_bytes: int | None = None,
     commit_offsets_to_group: str | None = None,
@@ -269,6 +273,17 @@ def kafka(
             Once) ... (``minOffsetsPerTrigger``)
         max_trigger_delay: ... or until this much time has passed since the last one. Default: `15m`.
             (``maxTriggerDelay``)
+        max_event_time_skew: Where a batch cannot take all there is, let it end at the same event time in
+            all splits, give or take this much, so that no split's rows are late because it lags; needs a
+            limit of rows or bytes: see event-time.md. (``maxEventTimeSkew``)
+        event_time_delay: The delay of the query's watermark: rows of a split that is found late, or is
+            back, count as late if they are older than what was read by more than this. Default:
+            `maxEventTimeSkew`. (``eventTimeDelay``)
+        on_late_split: What to do about such rows: `read` them, with a warning and a count, or `fail`.
+            Default: `read`. (``onLateSplit``)
+        event_time_idle_timeout: Let a split that is read to its end hold back the others, until nothing
+            has come there for this long. Without it nobody waits for such a split.
+            (``eventTimeIdleTimeout``)
         group_id_prefix: Taken for compatibility: no consumer group is joined. Default:
             `spark-kafka-source`. (``groupIdPrefix``)
         max_inflated_batch_bytes: A compressed record batch that is larger than this when it is

@@ -90,6 +90,12 @@ class Query:
             self.log.append(json.loads(json.dumps(end)))
         return end is not start
 
+    def report(self) -> JsonObject:
+        """What progress reports show of the heads."""
+        latest = self._coordinator.latest()
+        assert latest is not None
+        return latest
+
     def available_now(self) -> None:
         """Begin an AvailableNow run."""
         self._coordinator.prepare_for_available_now()
