@@ -7,7 +7,6 @@ the query ends when it has caught up. Each batch writes its windows into a file 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def main() -> None:
         written = folder / "windows" / f"{batch}.tmp"
         written.write_text(json.dumps([list(row) for row in rows.collect()]))
         # A batch that is replayed writes the same file again.
-        os.replace(written, written.with_suffix(".json"))
+        written.replace(written.with_suffix(".json"))
 
     frame = (
         spark.readStream.format("headwater")

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql.streaming.listener import (
@@ -36,6 +37,10 @@ class QueryLag:
             is gone), ``until`` (the position after the last one; both are None for a whole split), ``found``
             (``planning`` or ``task``) and ``time_ms`` (since 1970).
         lost_splits: how many whole splits are not read: files that came too late.
+        fronts_ms: by split, up to which event time it is read, in ms since 1970; of a query with
+            ``maxEventTimeSkew`` that has a backlog, else empty.
+        late_rows: how many rows of splits that were found late were older than what was read by more than
+            ``eventTimeDelay``, since the checkpoint was new.
     """
 
     query: str
@@ -46,11 +51,29 @@ class QueryLag:
     lost_at_least_rows: int = 0
     lost_ranges: tuple[dict[str, Any], ...] = ()
     lost_splits: int = 0
+    fronts_ms: dict[str, int] = field(default_factory=dict)
+    late_rows: int = 0
 
     @property
     def total(self) -> int:
         """The lag of all splits together."""
         return sum(self.splits.values())
+
+    @property
+    def skew_ms(self) -> int:
+        """How far apart in event time the splits are."""
+        return max(self.fronts_ms.values()) - min(self.fronts_ms.values()) if self.fronts_ms else 0
+
+    @property
+    def held_back_by(self) -> str | None:
+        """The split for which the others wait: of those that are furthest behind in event time, the one with
+        the largest lag. None if no front is known.
+        """
+        return min(
+            self.fronts_ms,
+            key=lambda split: (self.fronts_ms[split], -self.splits.get(split, 0), split),
+            default=None,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for a metrics exporter: the attributes, and ``lag`` in total."""
@@ -64,6 +87,10 @@ class QueryLag:
             "lost_at_least_rows": self.lost_at_least_rows,
             "lost_ranges": [dict(lost) for lost in self.lost_ranges],
             "lost_splits": self.lost_splits,
+            "fronts_ms": dict(self.fronts_ms),
+            "skew_ms": self.skew_ms,
+            "held_back_by": self.held_back_by,
+            "late_rows": self.late_rows,
         }
 
     def __str__(self) -> str:
@@ -72,8 +99,17 @@ class QueryLag:
         return (
             f"{self.query}: batch {self.batch_id}, {self.rows_per_second:,.0f} rows/s, lag {self.total:,}"
             + (f" ({shown})" if shown else "")
+            + self._event_time()
             + self._lost()
         )
+
+    def _event_time(self) -> str:
+        late = f", {self.late_rows:,} rows of splits found late" if self.late_rows else ""
+        if not self.fronts_ms:
+            return late
+        front = datetime.fromtimestamp(min(self.fronts_ms.values()) / 1_000, UTC)
+        shown = front.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return f", read up to {shown} (skew {self.skew_ms:,} ms, held back by {self.held_back_by}){late}"
 
     def _lost(self) -> str:
         exact = f"{self.lost_rows:,}" if self.lost_rows else ""
@@ -126,6 +162,7 @@ class LagListener(StreamingQueryListener):
         """Take a report."""
         progress = event.progress
         splits: dict[str, int] = {}
+        fronts_ms: dict[str, int] = {}
         ends = []
         for source in progress.sources:
             end = _offset(source.endOffset)
@@ -134,6 +171,7 @@ class LagListener(StreamingQueryListener):
                 ends.append(end)
             if end is not None and latest is not None:
                 splits.update(_lags(end, latest))
+                fronts_ms.update(_leaves(latest.get("fronts_ms", {})))
         if ends:
             losses = [end["losses"] for end in ends if "losses" in end]
             lag = QueryLag(
@@ -145,6 +183,8 @@ class LagListener(StreamingQueryListener):
                 lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),
                 lost_ranges=tuple(each for lost in losses for each in lost["ranges"]),
                 lost_splits=sum(lost.get("splits", 0) for lost in losses),
+                fronts_ms=fronts_ms,
+                late_rows=sum(map(_late_rows, ends)),
             )
             with self._lock:
                 self._by_run[str(progress.runId)] = lag
@@ -171,6 +211,12 @@ def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:
         for split, head in _leaves(latest.get("positions", {}))
         if isinstance(head, int) and isinstance(reached.get(split), int)
     }
+
+
+def _late_rows(end: dict[str, Any]) -> int:
+    state = end.get("state")
+    event_time = state.get("event_time", {}) if isinstance(state, dict) else {}
+    return int(event_time.get("late_rows", 0))
 
 
 def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:

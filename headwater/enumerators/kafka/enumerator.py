@@ -126,7 +126,7 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
         return {} if self._alignment is None else self._alignment.fronts_ms
 
     def snapshot_state(self) -> JsonValue:
-        """Return the id of the cluster and the sizes of records, as far as known, and the alignment's state."""
+        """Return the id of the cluster and the sizes of records, as far as known, and the alignment's."""
         state: JsonObject = {} if self._alignment is None else self._alignment.snapshot()
         if self._view.cluster_id is not None:
             state["cluster_id"] = self._view.cluster_id

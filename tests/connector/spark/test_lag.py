@@ -23,7 +23,8 @@ def source(positions: dict[str, Any] | None, heads: dict[str, Any] | None, **mor
             None if of is None else json.dumps({"source": "kafka", "version": 2, "positions": of, **fields})
         )
 
-    return SimpleNamespace(endOffset=offset(positions, **more), latestOffset=offset(heads))
+    fronts = {"fronts_ms": more.pop("fronts_ms")} if "fronts_ms" in more else {}
+    return SimpleNamespace(endOffset=offset(positions, **more), latestOffset=offset(heads, **fronts))
 
 
 def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None:
@@ -40,6 +41,10 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "lost_at_least_rows": 0,
             "lost_ranges": [],
             "lost_splits": 0,
+            "fronts_ms": {},
+            "skew_ms": 0,
+            "held_back_by": None,
+            "late_rows": 0,
         }
     }
     assert str(listener) == "orders: batch 7, 1,234 rows/s, lag 20 (orders-0 20)"
@@ -91,3 +96,24 @@ def test_other_sources_are_left_out_and_a_terminated_query_is_forgotten() -> Non
     assert [lag.total for lag in listener.queries()] == [0]
     listener.onQueryTerminated(SimpleNamespace(runId="a-run"))  # type: ignore[arg-type]
     assert listener.queries() == []
+
+
+def test_fronts_in_event_time_say_who_holds_back_the_others() -> None:
+    listener = LagListener()
+    listener.onQueryProgress(
+        progress(
+            source(
+                {"orders": {"0": 10, "1": 5, "2": 7}},
+                {"orders": {"0": 30, "1": 45, "2": 90}},
+                fronts_ms={
+                    "orders": {"0": 1_795_000_000_000, "1": 1_795_000_000_000, "2": 1_795_000_002_500}
+                },
+                state={"event_time": {"front_ms": 1_795_000_000_000, "late_rows": 30}},
+            )
+        )
+    )
+    (lag,) = listener.queries()
+    assert (lag.skew_ms, lag.held_back_by, lag.late_rows) == (2_500, "orders-1", 30)
+    assert str(lag).endswith(
+        "read up to 2026-11-18T11:06:40Z (skew 2,500 ms, held back by orders-1), 30 rows of splits found late"
+    )

@@ -121,9 +121,8 @@ def test_everything_is_read_within_the_limit_and_nothing_out_of_turn(
     splits: list[Times], limit: int, skew_ms: int, restart_every: int
 ) -> None:
     """Reads the world to its end; `read` asserts the limit and that something moves."""
-    if limit < len(splits):
-        # A batch that may have fewer rows than there are splits may be a row of each.
-        limit = len(splits)
+    # A batch that may have fewer rows than there are splits may be a row of each.
+    limit = max(limit, len(splits))
     outcome = read(splits, limit=limit, delay_ms=DELAY_MS, skew_ms=skew_ms, restart_every=restart_every)
     assert sum(fill * limit for fill in outcome.fills) == pytest.approx(sum(map(len, splits)))
 
