@@ -66,8 +66,9 @@ class QueryLag:
 
     @property
     def held_back_by(self) -> str | None:
-        """The split for which the others wait: of those that are furthest behind in event time, the one with
-        the largest lag. None if no front is known.
+        """The split for which the others wait; None if no front is known.
+
+        Of those that are furthest behind in event time it is the one with the largest lag.
         """
         return min(
             self.fronts_ms,
