@@ -98,18 +98,18 @@ _MAX_CHARACTERS: Final = Option(
     -1,
     "CSV: how many characters a value may have; -1 for any number. More fail the query.",
 )
-_TIME_FALLBACK: Final[Option[bool | None]] = Option(
+TIME_FALLBACK: Final[Option[bool | None]] = Option(
     "enableDateTimeParsingFallback",
     boolean,
     None,
-    "CSV: whether dates and times that do not fit their pattern are read as Spark casts text.",
+    "CSV, JSON: whether dates and times that do not fit their pattern are read as Spark casts text.",
     shown_default="where no pattern is given",
 )
 
 DIALECT_OPTIONS: Final = (
     *(_SEP, _DELIMITER, _QUOTE, _ESCAPE, _ESCAPE_ESCAPE, _COMMENT, _NULL_VALUE, _EMPTY_VALUE, _NAN_VALUE),
     *(_POSITIVE_INF, _NEGATIVE_INF, _LEADING, _TRAILING, _UNESCAPED, _MAX_COLUMNS, _MAX_CHARACTERS),
-    _TIME_FALLBACK,
+    TIME_FALLBACK,
 )
 """In the order in which the docs list them."""
 
@@ -161,7 +161,7 @@ def csv_dialect(
         multi_line=multi_line,
         max_columns=options[_MAX_COLUMNS],
         max_characters=options[_MAX_CHARACTERS],
-        time_fallback=options[_TIME_FALLBACK],
+        time_fallback=options[TIME_FALLBACK],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -24,6 +25,9 @@ _MARKS: Final = {
 }
 _LEAST_MARK: Final = 0xFE
 _UTF_8_MARK: Final = b"\xef\xbb\xbf"
+_HALVES: Final = (b"\\ud", b"\\uD")
+_PAIR: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _BROKEN: Final = b"\x01"
 """Nowhere JSON."""
 
@@ -42,11 +46,19 @@ class JsonDocuments(NamedTuple):
     are_moved: bool
 
 
-def json_documents(data: bytes, settings: JsonSettings, lines: LineSettings) -> JsonDocuments:
+def json_documents(
+    data: bytes, settings: JsonSettings, lines: LineSettings, *, whole: bool = False
+) -> JsonDocuments:
     """Return the documents of a block of whole lines, or of a whole file.
 
     As in Spark, a document in another encoding than UTF-8 is known by its first bytes, unless the user names
     the encoding.
+
+    Args:
+        data: the block.
+        settings: what is taken for JSON.
+        lines: how lines end, and in which encoding they are.
+        whole: whether arrays of objects stay one value each.
     """
     room: ByteArray = np.zeros(len(data) + layout.BEHIND, np.uint8)
     room[: len(data)] = np.frombuffer(data, np.uint8)
@@ -63,10 +75,16 @@ def json_documents(data: bytes, settings: JsonSettings, lines: LineSettings) -> 
             decoded = _decoded(spans, lambda document: _by_name(document, lines, errors))
     elif (not is_plain or b"\0" in data) and _may_be_wide(spans):
         decoded = _decoded(spans, _by_first_bytes)
-    is_odd = lines.encoding is None and (not is_plain or _UTF_8_MARK in data)
+    is_odd = lines.encoding is None and (not is_plain or _UTF_8_MARK in data or _has_halves(data))
     needs_rules = is_odd or settings.rules != layout.PLAIN_RULES
-    values = json_values(decoded, settings.rules if needs_rules else layout.AS_IT_IS)
-    return JsonDocuments(spans, values, decoded is not spans or values.rewritten)
+    rules = layout.AS_IT_IS
+    if needs_rules:
+        # Where a schema is inferred, every value is looked at.
+        rules = settings.rules | (0 if whole else layout.ALLOW_HALVES)
+        if lines.encoding is None:
+            rules |= layout.WHOLE_NAMES
+    values = json_values(decoded, rules, whole=whole)
+    return JsonDocuments(spans, values, decoded is not spans or values.rewriting is not None)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -79,6 +97,13 @@ def _is_utf8(data: bytes) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def _has_halves(data: bytes) -> bool:
+    """Whether an escape may be half a surrogate pair."""
+    if not any(half in data for half in _HALVES):
+        return False
+    return bool(_SURROGATE.search(_PAIR.sub(b"", data)))
 
 
 def _may_be_wide(spans: Spans) -> bool:

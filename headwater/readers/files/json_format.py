@@ -61,7 +61,7 @@ class JsonFormat(LineFormat):
             part = Spans(
                 spans.data, spans.starts[first : first + _MOST_ROWS], spans.sizes[first : first + _MOST_ROWS]
             )
-            some = decoder.append(part)
+            some = decoder.append(part, found.values.rewriting)
             if some is not None:
                 bad.append(BadValues(some.rows + first, some.reasons))
             batches.append(_batch(schema, decoder.finish(), len(part.sizes)))

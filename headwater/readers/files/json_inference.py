@@ -38,7 +38,8 @@ def inferred_json(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings)
         drop_all_null=json.drop_all_null,
     )
     shapes = ShapeInference(rules)
-    for spans in _samples(blocks, settings):
+    # A record of several objects counts or is broken as a whole.
+    for spans in _samples(blocks, settings, whole=True):
         shapes.add(spans)
     corrupt = shapes.broken + shapes.others
     if corrupt and settings.records.mode == "failfast":
@@ -62,16 +63,19 @@ def inferred_json(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings)
     return found
 
 
-def _samples(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings) -> Iterator[Spans]:
-    """Yield the values that count: evenly spread ones, if a part is asked for."""
+def _samples(
+    blocks: Callable[[], Iterable[bytes]], settings: ReadSettings, *, whole: bool = False
+) -> Iterator[Spans]:
+    """Yield the values of records that count: of evenly spread ones, if a part is asked for."""
     ratio = settings.records.sampling_ratio
     seen = 0
     for data in blocks():
-        spans = json_documents(data, settings.json, settings.lines).values.spans
-        count = len(spans.sizes)
+        found = json_documents(data, settings.json, settings.lines, whole=whole)
+        spans = found.values.spans
         if ratio <= _NEARLY_ALL:
-            numbers = np.arange(seen, seen + count)
+            documents = found.values.documents
+            numbers = seen + (np.arange(len(spans.sizes)) if documents is None else documents)
             kept = np.floor((numbers + 1) * ratio) > np.floor(numbers * ratio)
             spans = Spans(spans.data, spans.starts[kept], spans.sizes[kept])
-        seen += count
+        seen += len(found.spans.sizes)
         yield spans

@@ -18,7 +18,6 @@ from headwater.readers.formats.json.shape_inference import ShapeInference
 _Path: TypeAlias = tuple[str, ...]
 _ELEMENT: Final = "[]"
 _POINT_IN_TIME: Final = pa.timestamp("us", "UTC")
-_READ_AS: Final = (_POINT_IN_TIME, pa.timestamp("us"))
 
 
 def with_times(
@@ -27,7 +26,7 @@ def with_times(
     samples: Callable[[], Iterable[Spans]],
     settings: RecordSettings,
 ) -> pa.Schema:
-    """Return a schema in which fields are points in time whose texts are all times of one of the two types.
+    """Return a schema in which fields are points in time whose texts are all times.
 
     Args:
         schema: in which they are strings.
@@ -35,15 +34,12 @@ def with_times(
         samples: yields the values again. Called twice.
         settings: how times are written.
     """
-    found: set[_Path] = set()
-    # With a pattern for times without a zone Spark takes no text for one.
-    for kind in _READ_AS if settings.timestamp_ntz_format is None else _READ_AS[:1]:
-        # The zone makes another time, and not another answer.
-        zoned = replace(settings, time_zone=settings.time_zone or "UTC")
-        as_times = shapes.schema(kind)
-        said = _counts(schema, as_times, schema, samples(), zoned)
-        read = _counts(schema, as_times, as_times, samples(), zoned)
-        found |= {path for path, count in said.items() if count == read[path]}
+    # The zone makes another time, and not another answer.
+    strict = replace(settings, time_zone=settings.time_zone or "UTC", time_fallback=False)
+    as_times = shapes.schema(_POINT_IN_TIME)
+    said = _counts(schema, as_times, schema, samples(), strict)
+    read = _counts(schema, as_times, as_times, samples(), strict)
+    found = {path for path, count in said.items() if count == read[path]}
     return pa.schema([_timed(field, (), found) for field in schema])
 
 

@@ -30,6 +30,8 @@ class RecordSettings:
         timestamp_format: how times are written, as Spark's datetime pattern; None for ISO 8601.
         timestamp_ntz_format: how times without a zone are written.
         date_format: how dates are written.
+        time_fallback: whether dates and times in JSON that do not follow their pattern are read as Spark
+            casts text; None: where there is no pattern.
         sampling_ratio: how large a part of the records a schema is inferred from.
     """
 
@@ -41,6 +43,7 @@ class RecordSettings:
     timestamp_format: str | None = None
     timestamp_ntz_format: str | None = None
     date_format: str | None = None
+    time_fallback: bool | None = None
     sampling_ratio: float = 1.0
 
     def format_options(self, schema: pa.Schema) -> FormatOptions:
@@ -56,6 +59,7 @@ class RecordSettings:
             timestamp_format=self.timestamp_format,
             timestamp_ntz_format=self.timestamp_ntz_format,
             date_format=self.date_format,
+            time_fallback=self.time_fallback,
         )
 
 

@@ -20,6 +20,8 @@ class FormatOptions:
         timestamp_format: how times are written, as Java's `DateTimeFormatter` has it. None: as ISO 8601.
         timestamp_ntz_format: how times without a zone are written.
         date_format: how dates are written.
+        time_fallback: whether dates and times that do not follow their pattern are read as Spark casts text.
+            None: where there is no pattern. CSV has it in its dialect.
     """
 
     corrupt_column: str | None = None
@@ -28,3 +30,14 @@ class FormatOptions:
     timestamp_format: str | None = None
     timestamp_ntz_format: str | None = None
     date_format: str | None = None
+    time_fallback: bool | None = None
+
+    @property
+    def date_fallback(self) -> bool:
+        """Whether dates are read in another way if they do not follow ``date_format``."""
+        return self.date_format is None if self.time_fallback is None else self.time_fallback
+
+    @property
+    def timestamp_fallback(self) -> bool:
+        """Whether times are read in another way if they do not follow ``timestamp_format``."""
+        return self.timestamp_format is None if self.time_fallback is None else self.time_fallback

@@ -130,6 +130,35 @@ def test_what_is_allowed_beyond_json(parity: FilesParity, option: str, value: st
     parity.same(reading("json", schema, **{option: value}), RELAXED)
 
 
+AS_IT_STANDS = (
+    b'{"s":{x:1}}',
+    b"{'s':{'x':'y'} }",
+    b'{"s":{"x":007}}',
+    b'{"s":007}',
+    b'{"s":-00.50,"a":1}',
+    b'{"s":{"x":/* c */1/**/}/* d */,"a":2}',
+    b'{"s" : [1,/**/2] // e',
+    b'{"s":[1, // e\r2]}',
+    b'{"s":{"x":"a\tb"}}',
+    b'{"s":{"x":"\\q", y : [-INF,{},[ ]]}}',
+    b'[{"s":{x:1}},{"s":00,"a":3}]',
+    b'{"s":{"x":"\xff"}}',
+    b'{"s":{"x":"\xc0\x80"},"a":1}',
+    b'{"s":{"x":"\xed\xa0\x80"},"a":1}',
+    b'\xef\xbb\xbf{"s":{"x":  "\xc3\xa9"},"a":1}',
+    b'{"s":{"x":"\xf4\x90\x80\x80"},"a":1}',
+)
+
+
+@pytest.mark.parametrize("multi_line", ["true", "false"])
+def test_objects_in_columns_of_strings_are_as_they_stand(parity: FilesParity, multi_line: str) -> None:
+    schema = "a long, s string, _corrupt_record string"
+    parity.same(reading("json", schema, multiLine=multi_line, **dict.fromkeys(ALLOWED, "true")), AS_IT_STANDS)
+    parity.same(reading("json", schema, multiLine=multi_line), AS_IT_STANDS)
+    together = b"\n".join(AS_IT_STANDS[:11])
+    parity.same(reading("json", schema, **dict.fromkeys(ALLOWED, "true")), [together])
+
+
 def test_all_of_it_together(parity: FilesParity, rng: random.Random) -> None:
     schema = "a long, s string, d double, _corrupt_record string"
     for _ in range(2):

@@ -88,6 +88,29 @@ def test_texts_that_are_times_or_decimals(parity: FilesParity) -> None:
     same(parity, [[f'{{"a":{number}}}', '{"a":7}'] for number in numbers], prefersDecimal="true")
 
 
+def test_what_is_no_number_breaks_a_record_of_decimals(parity: FilesParity) -> None:
+    lines = [
+        '{"b":1,"a":NaN}',
+        '{"z":1.5,"s":"NaN Infinity","t":"it\'s I"}',
+        '[{"c":2},{"a":-INF}]',
+        "{'d':Infinity}",
+    ]
+    same(parity, [lines, lines[1:2]], prefersDecimal="true")
+    same(parity, [lines], prefersDecimal="true", primitivesAsString="true")
+    same(parity, [lines], prefersDecimal="true", mode="DROPMALFORMED")
+    same(parity, [lines], prefersDecimal="true", mode="FAILFAST")
+
+
+@pytest.mark.parametrize("pattern", ["yyyy-MM-dd HH:mm", "yyyy", "yyyy-MM-dd'T'HH:mm:ssXXX"])
+def test_only_texts_that_follow_the_pattern_are_times(parity: FilesParity, pattern: str) -> None:
+    texts = ["2024", "2024-01-05", "2024-01-05 10:00", "2024-01-05T10:00:00", "2024-01-05T10:00:00+01:00"]
+    lines = [[json.dumps({f"t{at}": text}) for at, text in enumerate([*texts, "2024-01-05GMT"])]]
+    same(parity, lines, inferTimestamp="true", timestampFormat=pattern)
+    lenient = {"enableDateTimeParsingFallback": "true"}
+    same(parity, lines, inferTimestamp="true", timestampFormat=pattern, **lenient)
+    same(parity, [*lines, [json.dumps({"t": texts[2]}), json.dumps({"t": texts[3]})]], inferTimestamp="true")
+
+
 def test_all_files_together_have_one_schema(parity: FilesParity) -> None:
     files = [
         b'{"a":1,"b":{"x":1}}\n',

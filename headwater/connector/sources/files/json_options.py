@@ -55,10 +55,6 @@ JSON_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _refused("singleVariantColumn", "a column of the type variant cannot be made here"),
     _refused("explodeEmbeddedArray", "a column of the type variant cannot be made here"),
     _refused("timeFormat", "a column of the type time cannot be made here"),
-    _refused(
-        "enableDateTimeParsingFallback",
-        "a time that does not follow the pattern is never read in another way; leave the pattern out",
-    ),
 )
 """In the order in which the docs list them."""
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
+from headwater.connector.formats.csv_dialect import TIME_FALLBACK
 from headwater.connector.formats.options import BAD_RECORDS_PATH, BAD_RECORDS_STORAGE, datetime_pattern
 from headwater.connector.formats.settings import bad_records_location
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of, text
@@ -158,5 +159,6 @@ def record_settings(options: ParsedOptions, file_format: str) -> RecordSettings:
         timestamp_format=options[_TIMESTAMP_FORMAT],
         timestamp_ntz_format=options[_TIMESTAMP_NTZ_FORMAT],
         date_format=options[_DATE_FORMAT],
+        time_fallback=options[TIME_FALLBACK],
         sampling_ratio=options[_SAMPLING_RATIO],
     )

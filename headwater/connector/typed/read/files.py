@@ -199,8 +199,8 @@ def files(
             (``maxColumns``)
         max_chars_per_column: CSV: how many characters a value may have; -1 for any number. More fail the
             query. Default: `-1`. (``maxCharsPerColumn``)
-        enable_date_time_parsing_fallback: CSV: whether dates and times that do not fit their pattern are
-            read as Spark casts text. Default: where no pattern is given.
+        enable_date_time_parsing_fallback: CSV, JSON: whether dates and times that do not fit their
+            pattern are read as Spark casts text. Default: where no pattern is given.
             (``enableDateTimeParsingFallback``)
         infer_schema: CSV: whether inferred columns have types; otherwise they are strings. Default:
             `false`. (``inferSchema``)

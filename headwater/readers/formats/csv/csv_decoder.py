@@ -43,8 +43,8 @@ SOURCE: Final = KernelSource(
         *(
             f"headwater.readers.formats.json.{name}"
             for name in (
-                *("days", "entries", "exact_numbers", "layout", "moments", "numbers", "pattern_fields"),
-                *("pattern_layout", "pattern_matching", "scanner", "times"),
+                *("days", "entries", "exact_numbers", "layout", "lenient_times", "moments", "numbers"),
+                *("pattern_fields", "pattern_layout", "pattern_matching", "scanner", "times"),
             )
         ),
         "headwater.readers.formats.kernel_columns",

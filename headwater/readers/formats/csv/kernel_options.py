@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from headwater.readers.formats.csv import layout
@@ -36,8 +38,9 @@ class KernelOptions:
         plain = plain and dialect.escape != "" and dialect.escape_escape in {None, dialect.escape}
         trims = dialect.ignore_leading or dialect.ignore_trailing
         table[layout.OPTION_PLAIN] = plain and not trims and dialect.max_characters < 0
-        table[layout.OPTION_DATE_FALLBACK] = _fallback(dialect, options.date_format)
-        table[layout.OPTION_TIMESTAMP_FALLBACK] = _fallback(dialect, options.timestamp_format)
+        times = replace(options, time_fallback=dialect.time_fallback)
+        table[layout.OPTION_DATE_FALLBACK] = times.date_fallback
+        table[layout.OPTION_TIMESTAMP_FALLBACK] = times.timestamp_fallback
         texts = (
             *(dialect.null_value, dialect.empty_value, dialect.nan_value),
             *(dialect.positive_inf, dialect.negative_inf),
@@ -75,7 +78,3 @@ def _escape_escape(dialect: CsvDialect) -> str:
     if dialect.escape_escape is not None:
         return dialect.escape_escape
     return "" if dialect.quote == dialect.escape else dialect.escape
-
-
-def _fallback(dialect: CsvDialect, pattern: str | None) -> bool:
-    return pattern is None if dialect.time_fallback is None else dialect.time_fallback

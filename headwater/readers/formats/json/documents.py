@@ -14,7 +14,7 @@ import numpy as np
 from headwater.readers.formats.format import Spans
 from headwater.readers.formats.json import documents_layout as layout
 from headwater.readers.formats.json.layout import LEVEL_BYTES
-from headwater.readers.kernels.arrays import ByteArray, Int64Array, address
+from headwater.readers.kernels.arrays import ByteArray, Int32Array, Int64Array, address
 from headwater.readers.kernels.cache import KernelSource, load_kernel
 from headwater.readers.kernels.machine_code import CompiledFunction
 
@@ -43,18 +43,31 @@ _OPEN_OBJECT: Final = ord("{")
 _NOTE: Final = np.dtype([("at", np.int64), ("size", np.int64), ("document", np.int64)])
 
 
+class Rewriting(NamedTuple):
+    """From where the bytes of rewritten documents come.
+
+    Attributes:
+        source: the documents as they were.
+        places: for the first byte of each token of the new text, where in the source the token begins. What
+            stands there for other bytes means nothing.
+    """
+
+    source: ByteArray
+    places: Int32Array
+
+
 class JsonValues(NamedTuple):
     """The values of documents.
 
     Attributes:
         spans: where they lie.
         documents: the number of the document that each value is of; None if each is that of its number.
-        rewritten: whether documents were rewritten, so that the spans are not in what was given.
+        rewriting: how documents were rewritten, so that the spans are in a new text; None if they were not.
     """
 
     spans: Spans
     documents: Int64Array | None
-    rewritten: bool = False
+    rewriting: Rewriting | None = None
 
 
 @functools.cache
@@ -63,12 +76,13 @@ def _kernel() -> CompiledFunction:
     return load_kernel(SOURCE)
 
 
-def json_values(documents: Spans, rules: int = layout.AS_IT_IS) -> JsonValues:
+def json_values(documents: Spans, rules: int = layout.AS_IT_IS, *, whole: bool = False) -> JsonValues:
     """Return the values of documents.
 
     Args:
         documents: which lie inside of their data with 64 more bytes behind each.
         rules: some of ``ALLOW_...``, by which documents are rewritten.
+        whole: whether arrays of objects stay one value each.
     """
     if rules == layout.AS_IT_IS:
         kept = documents.sizes > 0
@@ -77,21 +91,26 @@ def json_values(documents: Spans, rules: int = layout.AS_IT_IS) -> JsonValues:
                 return JsonValues(documents, None)
             spans = Spans(documents.data, documents.starts[kept], documents.sizes[kept])
             return JsonValues(spans, np.flatnonzero(kept))
-    return _split(documents, rules)
+    return _split(documents, rules, whole=whole)
 
 
-def _split(documents: Spans, rules: int) -> JsonValues:
+def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
     count = len(documents.sizes)
     starts = np.ascontiguousarray(documents.starts + address(documents.data), np.int64)
     sizes = np.ascontiguousarray(documents.sizes, np.int64)
     levels = np.zeros(LEVEL_BYTES, np.uint8)
     text: ByteArray = documents.data
+    rewriting: Rewriting | None = None
     state = np.zeros(layout.DOCUMENTS_FIELDS, np.int64)
     state[layout.DOCUMENTS_RULES] = rules
+    state[layout.DOCUMENTS_ARE_WHOLE] = int(whole)
     if rules != layout.AS_IT_IS:
         most = layout.TEXT_GROWTH * int(sizes.sum()) + layout.TEXT_EXTRA * count + layout.BEHIND
         text = np.empty(most, np.uint8)
+        rewriting = Rewriting(documents.data, np.empty(most, np.int32))
         state[layout.DOCUMENTS_TEXT] = address(text)
+        state[layout.DOCUMENTS_PLACES] = address(rewriting.places)
+        state[layout.DOCUMENTS_SOURCE] = address(documents.data)
     notes = np.empty(count + 1024, _NOTE)
     done = 0
     while True:
@@ -106,4 +125,4 @@ def _split(documents: Spans, rules: int) -> JsonValues:
         notes = np.concatenate([notes, np.empty(len(notes), _NOTE)])
     found = notes[:filled]
     spans = Spans(text, found["at"] - address(text), np.ascontiguousarray(found["size"]))
-    return JsonValues(spans, np.ascontiguousarray(found["document"]), rules != layout.AS_IT_IS)
+    return JsonValues(spans, np.ascontiguousarray(found["document"]), rewriting)

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 from headwater.readers.formats.json.documents_layout import (
     AS_IT_IS,
+    DOCUMENTS_ARE_WHOLE,
     DOCUMENTS_FILLED,
+    DOCUMENTS_PLACES,
     DOCUMENTS_RULES,
+    DOCUMENTS_SOURCE,
     DOCUMENTS_TEXT,
     NOTE_BYTES,
 )
@@ -91,15 +94,17 @@ def split_documents(
         at = load_int64(starts + 8 * document)
         end = at + load_int64(sizes + 8 * document)
         text = get(state, DOCUMENTS_TEXT)
+        places = get(state, DOCUMENTS_PLACES)
         if rules != AS_IT_IS:
-            end = put_relaxed(at, end, text, levels, rules)
+            end = put_relaxed(at, end, text, levels, rules, places, get(state, DOCUMENTS_SOURCE))
             at = text
             text = end
+            places += 4 * (end - at)
         value = skip_space(at, end)
         last = begin + filled
         if value < end:
             last = int64(_NO_OBJECTS)
-            if load_byte(value) == OPEN_LIST:
+            if load_byte(value) == OPEN_LIST and get(state, DOCUMENTS_ARE_WHOLE) == 0:
                 last = _put_elements(value, end, document, levels, begin + filled, limit)
             if last == _NO_OBJECTS:
                 last = int64(_NO_ROOM)
@@ -110,4 +115,5 @@ def split_documents(
                 return document
         put(state, DOCUMENTS_FILLED, last - begin)
         put(state, DOCUMENTS_TEXT, text)
+        put(state, DOCUMENTS_PLACES, places)
     return count

@@ -15,6 +15,7 @@ from headwater.readers.formats.column_table import ColumnTable
 from headwater.readers.formats.format import BadValues, Spans, ValueDecoder
 from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json import layout
+from headwater.readers.formats.json.documents import Rewriting
 from headwater.readers.formats.json.time_tables import KnownZones, TimePatterns
 from headwater.readers.formats.value_addresses import value_addresses
 from headwater.readers.kernels.arrays import address
@@ -27,7 +28,8 @@ SOURCE: Final = KernelSource(
             f"headwater.readers.formats.json.{name}"
             for name in (
                 *("base64", "days", "double_text", "entries", "exact_numbers", "frames", "from_text"),
-                *("kernel", "kernel_entry", "layout", "moments", "names", "numbers", "objects"),
+                *("kernel", "kernel_entry", "layout", "lenient_times", "moments", "names", "numbers"),
+                *("objects",),
                 *("pattern_fields", "pattern_layout", "pattern_matching", "rescue", "scalars", "scanner"),
                 *("skipping", "strings", "text", "times"),
             )
@@ -95,13 +97,20 @@ class JsonDecoder(ValueDecoder):
         self._state[layout.STATE_STACK] = address(self._stack)
         self._state[layout.STATE_EXACT] = int(exact)
         self._state[layout.STATE_NO_SPECIALS] = int(not specials)
+        self._state[layout.STATE_DATE_FALLBACK] = int(options.date_fallback)
+        self._state[layout.STATE_TIMESTAMP_FALLBACK] = int(options.timestamp_fallback)
         self._patterns = TimePatterns(options)
         self._state[layout.STATE_PATTERNS] = self._patterns.address
         plain = not any(_SPECIAL_NAME.search(name) for name in _names(pa.struct(fields)))
         self._state[layout.STATE_PLAIN_NAMES] = int(plain)
 
-    def append(self, spans: Spans) -> BadValues | None:
-        """Decode values; see `ValueDecoder.append`."""
+    def append(self, spans: Spans, rewriting: Rewriting | None = None) -> BadValues | None:
+        """Decode values; see `ValueDecoder.append`.
+
+        Args:
+            spans: the values.
+            rewriting: from where they were rewritten: columns of strings take what stood there.
+        """
         count = len(spans.sizes)
         sizes = np.ascontiguousarray(spans.sizes, np.int64)
         # Both stay alive until the kernel is done.
@@ -110,6 +119,11 @@ class JsonDecoder(ValueDecoder):
         reasons = np.empty(count, np.int64)
         self._table.make_room(count, int(sizes.clip(0).sum()))
         self._state[table_layout.STATE_BAD] = 0
+        self._state[layout.STATE_PLACES] = 0
+        if rewriting is not None:
+            self._state[layout.STATE_PLACES] = address(rewriting.places)
+            self._state[layout.STATE_SOURCE] = address(rewriting.source)
+            self._state[layout.STATE_TEXT] = address(spans.data)
         done = 0
         while True:
             self._state[layout.STATE_ZONES] = self._zones.address

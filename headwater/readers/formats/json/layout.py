@@ -44,6 +44,16 @@ STATE_EXACT = 32
 """1 if a column of strings takes other values as they stand; else it takes them as Jackson writes them."""
 STATE_NO_SPECIALS = 33
 """1 if texts such as ``NaN`` are no numbers."""
+STATE_DATE_FALLBACK = 34
+"""1 if dates that do not follow their pattern are read as Spark casts text, or as a number of days."""
+STATE_TIMESTAMP_FALLBACK = 35
+"""1 if times that do not follow their pattern are read as Spark casts text."""
+STATE_PLACES = 36
+"""The address of the places from which the tokens of rewritten values come; 0 if they are as they were."""
+STATE_TEXT = 37
+"""The address of the first byte that such a place is noted for."""
+STATE_SOURCE = 38
+"""The address from which places count."""
 
 PATTERN_TIMESTAMP = 0
 PATTERN_LOCAL_TIMESTAMP = 1

@@ -29,6 +29,7 @@ from headwater.readers.formats.json.layout import (
     REASON_MISMATCH,
     STATE_FIELDS_OF_ROOT,
     STATE_LEVELS,
+    STATE_PLACES,
     STATE_PLAIN_NAMES,
     STATE_REASON,
     STATE_RESCUE,
@@ -55,6 +56,7 @@ from headwater.readers.formats.json.scanner import (
     peek,
     skip_scalar,
     skip_space,
+    skip_string,
 )
 from headwater.readers.formats.json.skipping import skip_rest, skip_value
 from headwater.readers.formats.kernel_columns import (
@@ -79,11 +81,19 @@ from headwater.readers.formats.table_layout import (
     TYPE_STRING,
     TYPE_STRUCT,
 )
-from headwater.readers.kernels.memory import called, int64, load_int64, store_int64
+from headwater.readers.kernels.memory import called, int64, load_byte, load_int64, store_int64
+from headwater.readers.kernels.utf8 import is_utf8
 
 _NULL = 0x6E
 AGAIN = 4
 """Beside the results of `put_scalar`: the row must be decoded anew."""
+
+
+@called
+def _is_broken_text(at: int, end: int) -> bool:
+    """Whether a string begins here that has halves of surrogate pairs as bytes: see `relaxed`."""
+    byte = load_byte(at)
+    return (byte == QUOTE or byte == APOSTROPHE) and not is_utf8(at, skip_string(at, end))
 
 
 @called
@@ -102,6 +112,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
     at = skip_space(at + 1, end)
     empty = peek(at, end) == CLOSE_OBJECT
     rescues = load_int64(state + 8 * STATE_RESCUE) != 0
+    rewritten = load_int64(state + 8 * STATE_PLACES) != 0
     name = at
     if rescues:
         begin_rescue(state)
@@ -196,7 +207,7 @@ def put_object(nodes: int, at: int, end: int, state: int) -> int:
                     put(node, NODE_ENTRIES, entry)
                     append_null(nodes, node)
                 else:
-                    if at >= end:
+                    if at >= end or (rewritten and _is_broken_text(at, end)):
                         return int64(SYNTAX)
                     if value_kind == TYPE_STRUCT or value_kind == TYPE_LIST or value_kind == TYPE_MAP:
                         status = int64(MISMATCH)

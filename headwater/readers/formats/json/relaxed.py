@@ -8,7 +8,7 @@ finds an error where Jackson does. Only documents that need it are rewritten.
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
 
-# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR1714, SIM109
+# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917, PLR1714, SIM109
 # Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from headwater.readers.formats.json.documents_layout import (
     ALLOW_ANY_ESCAPE,
     ALLOW_COMMENTS,
     ALLOW_CONTROL_CHARACTERS,
+    ALLOW_HALVES,
     ALLOW_LEADING_ZEROS,
     ALLOW_NON_NUMERIC,
     ALLOW_SINGLE_QUOTES,
     ALLOW_UNQUOTED_NAMES,
+    WHOLE_NAMES,
 )
 from headwater.readers.formats.json.layout import MOST_DEPTH
 from headwater.readers.formats.json.scanner import (
@@ -35,12 +37,13 @@ from headwater.readers.formats.json.scanner import (
     PLUS,
     QUOTE,
     escape_size,
+    hexadecimal,
     is_digit,
     peek,
     skip_special,
 )
 from headwater.readers.formats.json.text import put_escape
-from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte
+from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte, store_int32
 from headwater.readers.kernels.utf8 import put_code_point
 
 _ERROR = 1
@@ -75,11 +78,12 @@ def _is_name_byte(byte: int) -> bool:
 
 
 @called
-def _put_high(at: int, end: int, to: int) -> tuple[int, int]:
+def _put_high(at: int, end: int, to: int, halves: bool) -> tuple[int, int]:
     """Copy a character of several bytes as Jackson reads it; where it reads none, the place is 0.
 
-    Jackson looks at the upper bits of each byte, and takes no halves of surrogate pairs. So it takes
-    characters that are longer than they need be, and too large ones, which Java writes as question marks.
+    Jackson looks at the upper bits of each byte. So it takes characters that are longer than they need be,
+    and too large ones, which Java writes as question marks. It takes no halves of surrogate pairs; with
+    ``halves`` they are copied as they are, since they do not matter in what is skipped.
     """
     lead = load_byte(at)
     if lead & 0xE0 == 0xC0:
@@ -101,7 +105,9 @@ def _put_high(at: int, end: int, to: int) -> tuple[int, int]:
             return int64(0), to
         code = code << 6 | byte & 0x3F
     if code >= 0xD800 and code < 0xE000:
-        return int64(0), to
+        if not halves:
+            return int64(0), to
+        return at + size, put_code_point(to, code)
     if code > 0x10FFFF:
         store_byte(to, _QUESTION_MARK)
         store_byte(to + 1, _QUESTION_MARK)
@@ -109,6 +115,19 @@ def _put_high(at: int, end: int, to: int) -> tuple[int, int]:
     if code < 32 or code == QUOTE or code == BACKSLASH:
         return at + size, put_escape(to, code)
     return at + size, put_code_point(to, code)
+
+
+@called
+def _whole_escape_size(at: int, end: int) -> int:
+    """Return how many bytes the escape here has, with the other half of a surrogate pair; 0 without it."""
+    code = hexadecimal(at + 2)
+    if code < 0xD800 or code >= 0xE000:
+        return 6
+    at += 6
+    if code >= 0xDC00 or peek(at, end) != BACKSLASH or escape_size(at, end) != 6:
+        return 0
+    low = hexadecimal(at + 2)
+    return 12 if low >= 0xDC00 and low < 0xE000 else 0
 
 
 @called
@@ -121,7 +140,7 @@ def _put_string(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
     while at < end:
         byte = load_byte(at)
         if byte >= 0x80:
-            at, to = _put_high(at, end, to)
+            at, to = _put_high(at, end, to, _allows(rules, ALLOW_HALVES))
             if at == 0:
                 return at, to
             continue
@@ -144,6 +163,10 @@ def _put_string(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
                 if load_byte(at) >= 0x80:
                     continue
                 size = int64(1)
+            if size == 6 and _allows(rules, WHOLE_NAMES):
+                size = _whole_escape_size(at, end)
+                if size == 0:
+                    return int64(0), to
             for i in range(size):
                 store_byte(to + i, load_byte(at + i))
             at += size
@@ -209,7 +232,7 @@ def _put_number(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
 
 
 @called
-def put_relaxed(at: int, end: int, to: int, levels: int, rules: int) -> int:
+def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int, source: int) -> int:
     """Write a document as the kernel takes it, and return its end.
 
     Args:
@@ -218,13 +241,17 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int) -> int:
         to: room for `TEXT_GROWTH` times the document, and `TEXT_EXTRA` bytes.
         levels: the address of room for a bit for each open container.
         rules: those of ``ALLOW_...`` that hold.
+        places: room to note, for the first byte of each token, where the token was.
+        source: the address from which such places count.
     """
+    first = to
     depth = int64(0)
     in_name = False
     if end - at >= 4 and load_byte(at) == 0xEF and load_byte(at + 1) == 0xBB and load_byte(at + 2) == 0xBF:
         at += 3
     while at < end:
         byte = load_byte(at)
+        store_int32(places + 4 * (to - first), at - source)
         is_name = in_name
         if byte <= 32:
             store_byte(to, byte)
@@ -240,7 +267,7 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int) -> int:
             continue
         in_name = False
         if byte == QUOTE or (byte == APOSTROPHE and _allows(rules, ALLOW_SINGLE_QUOTES)):
-            at, to = _put_string(at, end, to, rules)
+            at, to = _put_string(at, end, to, rules & ~(ALLOW_HALVES if is_name else WHOLE_NAMES))
             if at == 0:
                 break
             continue

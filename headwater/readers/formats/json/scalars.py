@@ -55,6 +55,7 @@ from headwater.readers.kernels.memory import (
 
 _TRUE = 0x74
 _FALSE = 0x66
+_ZERO = 0x30
 
 
 @called
@@ -84,7 +85,9 @@ def put_scalar(
         if after != 0 and kind == TYPE_DOUBLE:
             certain, double = short_double(number, decimals)
             if certain:
-                store_double(begin_entry(node, entry) + 8 * entry, -double if byte == MINUS else double)
+                # An integer has no -0.
+                negative = byte == MINUS and (decimals != 0 or number != 0)
+                store_double(begin_entry(node, entry) + 8 * entry, -double if negative else double)
                 return TAKEN, after
         if after != 0 and kind == TYPE_LONG and decimals == 0:
             store_int64(begin_entry(node, entry) + 8 * entry, -number if byte == MINUS else number)
@@ -109,6 +112,8 @@ def put_scalar(
         return put_from_text(nodes, node, kind, entry, at, after, text, last, state)
     if not is_digit(byte) and byte != MINUS and kind != TYPE_DOUBLE and kind != TYPE_FLOAT:
         return MISMATCH, at
+    if byte == MINUS and after - at == 2 and load_byte(at + 1) == _ZERO:
+        at += 1  # an integer has no -0
     if kind == TYPE_DOUBLE:
         if byte == _TRUE or byte == _FALSE:
             return MISMATCH, at

@@ -88,6 +88,9 @@ _NULL = 0x6E
 _TRUE = 0x74
 _FALSE = 0x66
 _QUESTION_MARK = 0x3F
+_NOT_A_NUMBER = 0x4E
+_INFINITY = 0x49
+"""Upper case: no other word of JSON begins with these."""
 _NO_ROOM = -1
 _SHAPE_BYTES = 8 * SHAPE_FIELDS
 _FRAME_BYTES = 16
@@ -351,6 +354,25 @@ def _note_list(state: int, at: int, end: int) -> bool:
     return True
 
 
+@called
+def _is_no_decimal(at: int, end: int, state: int) -> bool:
+    """Whether a value, which is JSON, has ``NaN`` or an infinity, where numbers are to be decimals.
+
+    Spark looks for a decimal in each number then, and takes the whole record for a broken one.
+    """
+    if get(state, STATE_PREFERS_DECIMAL) == 0 or get(state, STATE_PRIMITIVES_AS_STRING) == 1:
+        return False
+    while at < end:
+        byte = load_byte(at)
+        if byte == QUOTE or byte == APOSTROPHE:
+            at = skip_string(at, end)
+        elif byte == _NOT_A_NUMBER or byte == _INFINITY:
+            return True
+        else:
+            at += 1
+    return False
+
+
 @inlined
 def note_shapes(starts: int, sizes: int, first: int, count: int, state: int) -> int:
     """Note the shapes of values from the first one on, and return how many are done.
@@ -376,7 +398,7 @@ def note_shapes(starts: int, sizes: int, first: int, count: int, state: int) -> 
             continue
         byte = load_byte(at)
         done = True
-        if skip_value(at, end, get(state, STATE_LEVELS), 0) == 0:
+        if skip_value(at, end, get(state, STATE_LEVELS), 0) == 0 or _is_no_decimal(at, end, state):
             put(state, STATE_BROKEN, get(state, STATE_BROKEN) + 1)
         elif byte == OPEN_OBJECT:
             done = _note_object(state, at, end)

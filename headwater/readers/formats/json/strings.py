@@ -9,7 +9,15 @@
 from __future__ import annotations
 
 from headwater.readers.formats.json.entries import SYNTAX, TAKEN, data_room, end_data, more_data
-from headwater.readers.formats.json.layout import SCRATCH_BYTES, STATE_EXACT, STATE_LEVELS, STATE_SCRATCH
+from headwater.readers.formats.json.layout import (
+    SCRATCH_BYTES,
+    STATE_EXACT,
+    STATE_LEVELS,
+    STATE_PLACES,
+    STATE_SCRATCH,
+    STATE_SOURCE,
+    STATE_TEXT,
+)
 from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end
 from headwater.readers.formats.json.skipping import skip_value
 from headwater.readers.formats.json.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
@@ -22,13 +30,15 @@ from headwater.readers.kernels.memory import (
     inlined,
     int64,
     load_byte,
+    load_int32,
     load_int64,
     non_ascii,
 )
-from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH
+from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, put_code_point, sequence
 
 QUESTION_MARK = 0x3F
 """Java's encoder writes it for half of a surrogate pair."""
+_REPLACEMENT = 0xFFFD
 
 
 @inlined
@@ -57,7 +67,15 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
     if after == 0:
         return SYNTAX, at
     if load_int64(state + 8 * STATE_EXACT) == 1:
-        return append_exactly(nodes, node, at, after, state)
+        places = load_int64(state + 8 * STATE_PLACES)
+        if places == 0:
+            return append_exactly(nodes, node, at, after, state)
+        source = load_int64(state + 8 * STATE_SOURCE)
+        text = load_int64(state + 8 * STATE_TEXT)
+        begin = source + load_int32(places + 4 * (at - text))
+        # What follows in an object begins a token: that is where this one ends.
+        last = source + load_int32(places + 4 * (after - text))
+        return _append_source(nodes, node, begin, last, state), after
     room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
     if data_room(node) < room:
         return more_data(nodes, node, state), at
@@ -75,6 +93,29 @@ def append_exactly(nodes: int, node: int, at: int, after: int, state: int) -> tu
     copy_bytes(to, at, after - at)
     end_data(node, to + after - at)
     return TAKEN, after
+
+
+@called
+def _append_source(nodes: int, node: int, at: int, end: int, state: int) -> int:
+    """Write what stood in a rewritten document into a node of strings.
+
+    Spark keeps its bytes, which may be no UTF-8: each of those that are none becomes U+FFFD.
+    """
+    if data_room(node) < REPLACEMENT_GROWTH * (end - at):
+        return more_data(nodes, node, state)
+    to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
+    while at < end:
+        size = sequence(at, end)
+        if size > 0:
+            copy_bytes(to, at, size)
+            to += size
+            at += size
+            continue
+        for _ in range(-size):
+            to = put_code_point(to, _REPLACEMENT)
+        at -= size
+    end_data(node, to)
+    return int64(TAKEN)
 
 
 @called

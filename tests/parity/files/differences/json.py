@@ -26,12 +26,6 @@ DIFFERENCES: dict[str, Difference] = {
         "null for that column, and the record is bad",
         Reason.BUG,
     ),
-    "half a surrogate pair in a name": Difference(
-        "The name of a member has half a surrogate pair as an escape (`\\ud800`).",
-        "the whole document is a row of nulls; in a value such a half is a question mark",
-        "a question mark, as in values",
-        Reason.BUG,
-    ),
     "values of files in UTF-16 as text": Difference(
         "A file with `multiLine` is in UTF-16, without `encoding`, and a `string` has a number or an object.",
         "looks for the value's text at a wrong place: null, and the record is bad",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from headwater.readers.formats.csv.type_inference import ColumnTypes
 from headwater.readers.formats.format_options import FormatOptions
 
 
-def inferred(values: Sequence[str | None], *, prefer_date: bool = True, **options: str) -> str:
+def inferred(values: Sequence[str | None], *, prefer_date: bool = True, **options: Any) -> str:
     """Return the type of a column, whose values come in two parts."""
     types = ColumnTypes(1, CsvDialect(), FormatOptions(**options), prefer_date=prefer_date)
     for part in (values[: len(values) // 2], values[len(values) // 2 :]):
