@@ -60,15 +60,11 @@ class BlockingResultPartition(ResultPartition[pa.RecordBatch]):
         return any(subpartition.is_spilled for subpartition in self._blocking)
 
     def add(self, index: int, payload: pa.RecordBatch, size_bytes: int) -> bool:
-        self._check_producing()
-        if self.is_released:
-            return False
         has_room = not self.is_spilled and self.pool.try_request(size_bytes)
         if not has_room:
             self.release_memory()
-        return self._blocking[index].add(
-            PartitionBuffer(payload, size_bytes, self.pool if has_room else None)
-        )
+        self._blocking[index].add(PartitionBuffer(payload, size_bytes, self.pool if has_room else None))
+        return True
 
     def file(self, index: int) -> Path:
         """Where the buffers of a subpartition are, once they are spilled and all is produced."""
@@ -114,17 +110,12 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         # file was finished, nor to a file that a release has deleted. Nothing waits for it but a release.
         self._lock = threading.Lock()
 
-    def add(self, element: Element[pa.RecordBatch]) -> bool:
+    def add(self, element: Element[pa.RecordBatch]) -> None:
         with self._lock:
-            accepted = not (self._is_finished or self.is_released)
-            if accepted and isinstance(element, PartitionEvent):
-                self._order.append(element)
-            elif accepted:
-                assert isinstance(element, PartitionBuffer)
+            if isinstance(element, PartitionBuffer):
                 self._append(element)
-        if not accepted and isinstance(element, PartitionBuffer):
-            element.recycle()
-        return accepted
+            else:
+                self._order.append(element)
 
     def spill(self) -> None:
         """Write everything to the file and give the memory back.
@@ -142,8 +133,6 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
 
     def finish(self) -> None:
         with self._lock:
-            if self._is_finished or self.is_released:
-                return
             self._order.append(EndOfPartition())
             self._is_finished = True
             self._close_writer()
@@ -152,12 +141,11 @@ class BlockingSubpartition(ResultSubpartition[pa.RecordBatch]):
         """Return a view of all elements from the first one.
 
         Raises:
-            ContractError: not all is produced yet, or it is released.
+            ContractError: not all is produced yet.
         """
         with self._lock:
-            if self.is_released or not self._is_finished:
-                state = "released" if self.is_released else "not finished"
-                raise ContractError(f"subpartition {self.index} is blocking and {state}: it cannot be read")
+            if not self._is_finished:
+                raise ContractError(f"subpartition {self.index} is blocking: it is read when it is finished")
             batch_of: Callable[[int], pa.RecordBatch]
             if self.is_spilled and self._count:
                 batch_of = _mapped(self.file).get_batch

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
-from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.result_partition import ResultPartition, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import (
@@ -41,7 +40,7 @@ class PipelinedResultPartition(ResultPartition[T]):
     def add(
         self, index: int, payload: T, size_bytes: int, cancelled: Callable[[], bool] = lambda: False
     ) -> bool:
-        """Put a buffer into a subpartition, waiting for room.
+        """Put a buffer into a subpartition, waiting for room. Not after `finish_subpartition`.
 
         Args:
             index: of the subpartition.
@@ -50,18 +49,15 @@ class PipelinedResultPartition(ResultPartition[T]):
             cancelled: ends the waiting; see `BufferPool.request`.
 
         Returns:
-            False if it was not put there: cancelled, or released.
-
-        Raises:
-            ContractError: the partition is finished.
+            False if it was not put there: cancelled, or released, which closes the pool.
         """
-        self._check_producing()
         if not self.pool.request(size_bytes, cancelled):
             return False
-        return self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
+        self._pipelined[index].add(PartitionBuffer(payload, size_bytes, self.pool))
+        return True
 
     def finish_subpartition(self, index: int) -> None:
-        """All is produced in one subpartition. Idempotent."""
+        """All is produced in one subpartition. Once."""
         self._pipelined[index].finish()
 
     def overtake(self, index: int, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
@@ -90,33 +86,24 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         self._lock = threading.Lock()
         self._on_available: Listener | None = None
         self.backlog = 0
-        self._is_finished = False
         self._is_blocked = False
 
-    def add(self, element: Element[T]) -> bool:
+    def add(self, element: Element[T]) -> None:
         with self._lock:
-            accepted = not (self._is_finished or self.is_released)
-            listener = None
-            if accepted:
-                self._elements.append(element)
-                self.backlog += isinstance(element, PartitionBuffer)
-                # Only the first element of an empty queue is news: the reader empties the queue before it
-                # waits. Of a blocked queue nothing can be read.
-                if len(self._elements) == 1 and not self._is_blocked:
-                    listener = self._on_available
-        if not accepted and isinstance(element, PartitionBuffer):
-            element.recycle()
+            self._elements.append(element)
+            self.backlog += isinstance(element, PartitionBuffer)
+            # Only the first element of an empty queue is news: the reader empties the queue before it waits.
+            # Of a blocked queue nothing can be read.
+            is_news = len(self._elements) == 1 and not self._is_blocked
+            listener = self._on_available if is_news else None
         if listener is not None:
             listener()
-        return accepted
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Element[T], ...]:
         """Put a barrier before everything else, and return what it overtook, in order: what is in flight."""
         # One step under the lock: an element that a producer adds now is either overtaken, or comes later
         # and belongs to the next epoch.
         with self._lock:
-            if self.is_released:
-                return ()
             overtaken = tuple(self._elements)
             self._elements.appendleft(barrier)
             listener = self._on_available
@@ -126,8 +113,6 @@ class PipelinedSubpartition(ResultSubpartition[T]):
 
     def finish(self) -> None:
         self.add(EndOfPartition())
-        with self._lock:
-            self._is_finished = True
 
     def create_view(
         self, on_available: Listener, on_released: Listener | None = None
@@ -137,17 +122,8 @@ class PipelinedSubpartition(ResultSubpartition[T]):
         Args:
             on_available: see `ResultSubpartition.create_view`.
             on_released: called once, when the view is released: the subpartition is consumed.
-
-        Raises:
-            ContractError: it is released, or has a view already.
         """
         with self._lock:
-            if self.is_released:
-                raise ContractError(f"subpartition {self.index} is released and cannot be read")
-            if self._on_available is not None:
-                raise ContractError(
-                    f"subpartition {self.index} is pipelined: it is read once, and it has a view already"
-                )
             self._on_available = on_available
             has_data = bool(self._elements)
         # What was added before there was a view has not been announced to it.

@@ -64,7 +64,6 @@ class ResultPartition(ABC, Generic[T]):
         self._subpartitions = tuple(subpartitions)
         self._on_consumed: Callable[[ResultPartitionId], None] | None = None
         self._pending = len(self._subpartitions)
-        self._is_finished = False
         self.is_released = False
         # Guards the count of references and the release, which consumers and the owner may reach together.
         self._lock = threading.Lock()
@@ -74,22 +73,16 @@ class ResultPartition(ABC, Generic[T]):
 
     @abstractmethod
     def add(self, index: int, payload: T, size_bytes: int) -> bool:
-        """Put a buffer into a subpartition. After a release it is dropped silently, and the answer is False.
+        """Put a buffer into a subpartition; return whether it is there. Not after `finish`."""
 
-        Raises:
-            ContractError: the partition is finished.
-        """
-
-    def add_event(self, index: int, event: PartitionEvent) -> bool:
+    def add_event(self, index: int, event: PartitionEvent) -> None:
         """Put an event into a subpartition. Never waits."""
-        self._check_producing()
-        return self._subpartitions[index].add(event)
+        self._subpartitions[index].add(event)
 
     def finish(self) -> None:
-        """All is produced. Idempotent."""
+        """All is produced. Once."""
         for subpartition in self._subpartitions:
             subpartition.finish()
-        self._is_finished = True
 
     def create_view(self, index: int, on_available: Listener) -> ResultSubpartitionView[T]:
         """Return a view of one subpartition; see `ResultSubpartition.create_view`."""
@@ -125,14 +118,10 @@ class ResultPartition(ABC, Generic[T]):
             was_released = self.is_released
             self.is_released = True
         if not was_released:
-            # The pool first: a producer that waits for room goes on, and finds its subpartition released.
+            # The pool first: a producer that waits for room goes on, without any.
             self.pool.close()
             for subpartition in self._subpartitions:
                 subpartition.release()
-
-    def _check_producing(self) -> None:
-        if self._is_finished:
-            raise ContractError(f"result partition {self.partition_id} is finished: nothing can be added")
 
 
 class ResultPartitionManager:

@@ -97,23 +97,23 @@ class ResultSubpartition(ABC, Generic[T]):
         self.is_released = False
 
     @abstractmethod
-    def add(self, element: Element[T]) -> bool:
-        """Append. False, with the buffer recycled, if the subpartition is finished or released."""
+    def add(self, element: Element[T]) -> None:
+        """Append. Not after `finish`. What is added while another thread releases is lost with the rest."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Append the end. Nothing can be added afterwards. Idempotent."""
+        """Append the end. Once; nothing is added afterwards."""
 
     @abstractmethod
     def create_view(self, on_available: Listener) -> ResultSubpartitionView[T]:
-        """Return a view.
+        """Return a view. Not after `release`; of a pipelined subpartition once.
 
         Args:
             on_available: called, on any thread, when there is something to read after there was nothing, and
                 when the subpartition is released.
 
         Raises:
-            ContractError: a subpartition of this kind cannot be read now, or not by one reader more.
+            ContractError: a subpartition of this kind cannot be read before it is finished.
         """
 
     @abstractmethod

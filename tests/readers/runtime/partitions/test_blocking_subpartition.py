@@ -27,7 +27,7 @@ def blocking(tmp_path: Path, pool: BufferPool, *, spilled: bool, count: int = 5)
 
 
 def test_create_reader_before_finished(tmp_path: Path) -> None:
-    with pytest.raises(ContractError, match="not finished"):
+    with pytest.raises(ContractError, match="read when it is finished"):
         BlockingSubpartition(0, tmp_path / "0.arrow").create_view(Told())
 
 

@@ -58,23 +58,8 @@ def test_blocking_notifies_consumers_once_and_when_it_is_finished(tmp_path: Path
     made.partition.add(0, ROWS, 10)
     assert not made.notified
     made.partition.finish()
-    made.partition.finish()
     assert made.notified == [ID]
     made.partition.release()
-
-
-def test_add_on_finished_partition(made: Made) -> None:
-    made.partition.finish()
-    before = list(made.notified)
-    with pytest.raises(ContractError, match="finished"):
-        made.partition.add(0, ROWS, 10)
-    assert (made.pool._used_bytes, made.notified) == (0, before)
-
-
-def test_add_on_released_partition(made: Made) -> None:
-    made.partition.release()
-    assert not made.partition.add(0, ROWS, 10)
-    assert (made.pool._used_bytes, made.notified) == (0, [])
 
 
 def test_add_on_partition(made: Made) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from headwater.core.errors import ContractError
 from headwater.readers.runtime.partitions.blocking import BlockingSubpartition
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedSubpartition
@@ -35,26 +34,6 @@ def subpartition(request: pytest.FixtureRequest, tmp_path: Path) -> ResultSubpar
     return blocking
 
 
-def test_create_reader_after_dispose(subpartition: ResultSubpartition[Any]) -> None:
-    subpartition.release()
-    with pytest.raises(ContractError, match="released"):
-        subpartition.create_view(Told())
-
-
-def test_add_after_finish(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
-    subpartition.finish()
-    subpartition.finish()
-    assert not subpartition.add(buffer(pool, 1))
-    assert pool._used_bytes == 0
-    assert read(subpartition.create_view(Told())) == [EndOfPartition()]
-
-
-def test_add_after_release(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
-    subpartition.release()
-    assert not subpartition.add(buffer(pool, 1))
-    assert pool._used_bytes == 0
-
-
 def test_releasing_reader_does_not_release_partition(
     subpartition: ResultSubpartition[Any], pool: BufferPool
 ) -> None:
@@ -71,7 +50,6 @@ def test_release_is_idempotent(subpartition: ResultSubpartition[Any], pool: Buff
     for _ in range(3):
         subpartition.release()
     assert pool._used_bytes == 0
-    assert not subpartition.add(buffer(pool, 2))
 
 
 def test_read_after_dispose(subpartition: ResultSubpartition[Any], pool: BufferPool) -> None:
@@ -97,13 +75,6 @@ def test_cleanup_released_partition_no_view(
     subpartition.release()
     assert pool._used_bytes == 0
     assert not list(tmp_path.iterdir())
-
-
-def test_illegal_read_view_request() -> None:
-    subpartition: PipelinedSubpartition[Any] = PipelinedSubpartition(0)
-    subpartition.create_view(Told())
-    with pytest.raises(ContractError, match="it has a view already"):
-        subpartition.create_view(Told())
 
 
 def test_release_parent(pool: BufferPool) -> None:
