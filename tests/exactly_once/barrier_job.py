@@ -53,6 +53,7 @@ class BarrierJob:
         master: of the drivers: in one process, or with an executor of its own.
         united: whether the stream is united with itself, so that each epoch is scanned twice.
         trace: a file for the names of the functions that the drivers and their workers call.
+        state: the state location, if it is not in the folder.
     """
 
     spark: SparkSession
@@ -63,6 +64,12 @@ class BarrierJob:
     master: str = "local[2,4]"
     united: bool = False
     trace: Path | None = None
+    state: Path | None = None
+
+    @property
+    def temporary(self) -> Path:
+        """The folder for temporary files of the drivers and their workers."""
+        return self.folder / "temporary"
 
     @property
     def victims(self) -> dict[str, Callable[[int], list[int]]]:
@@ -79,7 +86,7 @@ class BarrierJob:
 
     def job(self, **trigger: Any) -> dict[str, Any]:
         """Return what a driver needs."""
-        options = {**self.options, "stateLocation": f"{self.folder}/state"}
+        options = {**self.options, "stateLocation": f"{self.state or self.folder / 'state'}"}
         return {
             "conf": self.conf,
             "master": self.master,
@@ -129,13 +136,27 @@ class BarrierJob:
 
     @property
     def _environment(self) -> dict[str, str]:
+        self.temporary.mkdir(exist_ok=True)
+        environment = {**ENVIRONMENT, "TMPDIR": str(self.temporary)}
         if self.trace is None:
-            return ENVIRONMENT
+            return environment
         folders = os.pathsep.join([str(TRACING), os.environ["PYTHONPATH"]])
-        return {**ENVIRONMENT, "PYTHONPATH": folders, "HEADWATER_TRACE": str(self.trace)}
+        return {**environment, "PYTHONPATH": folders, "HEADWATER_TRACE": str(self.trace)}
+
+    def fails(self) -> str:
+        """Start a driver that ends by itself, and return what it said."""
+        log = self.folder / "failed.log"
+        with Program("barrier_driver.py", self.job(availableNow=True), log, self._environment) as driver:
+            assert driver.ends_within(LIFE_S)
+        return log.read_text()
 
     def finish(self) -> None:
-        """Read the rest in this process."""
+        """Read the rest: in this process, or where calls are traced in a driver as before."""
+        if self.trace is not None:
+            log = self.folder / "driver.log"
+            with Program("barrier_driver.py", self.job(availableNow=True), log, self._environment) as driver:
+                driver.finish(TIMEOUT_S)
+            return
         query = start(self.spark, self.job(availableNow=True))
         try:
             assert query.awaitTermination(TIMEOUT_S), "the query does not end"

@@ -25,6 +25,7 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
     "headwater/connector/barrier",
+    "headwater/enumerators/http",
     "headwater/readers/runtime/epoch",
     "headwater/readers/runtime/fetchers",
     "headwater/readers/runtime/partitions",
@@ -39,10 +40,12 @@ class ContractPath:
 
     Attributes:
         options: beside those that name the outside.
+        then: the options with which the query is started again, if they are others.
         united: whether the stream is united with itself.
     """
 
     options: dict[str, str] = field(default_factory=dict)
+    then: dict[str, str] | None = None
     united: bool = False
 
 
@@ -53,6 +56,12 @@ PATHS = {
     "http alignmentTimeout": ContractPath({"alignmentTimeout": "1ms", "connections": "2"}),
     "http shareScans": ContractPath({"shareScans": "true"}, united=True),
     "http united with itself": ContractPath({"childrenField": "comments"}, united=True),
+    "http with bad pages": ContractPath({"connections": "2"}),
+    "http in a cleaned folder": ContractPath({"shareScans": "true"}, united=True),
+    "http aligned, then unaligned": ContractPath(
+        {"connections": "2"}, then={"connections": "2", "barrierMode": "unaligned"}
+    ),
+    "http twice at once": ContractPath(),
     "mqtt": ContractPath({"messageKey": "payload:number"}),
 }
 """By the names that the page uses."""

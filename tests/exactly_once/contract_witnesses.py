@@ -10,6 +10,10 @@ _UNALIGNED = "http barrierMode=unaligned"
 _TIMEOUT = "http alignmentTimeout"
 _SHARED = "http shareScans"
 _TWICE = "http united with itself"
+_BAD_PAGES = "http with bad pages"
+_CLEANED = "http in a cleaned folder"
+_CHANGED = "http aligned, then unaligned"
+_TWO = "http twice at once"
 _MQTT = "mqtt"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
@@ -25,7 +29,9 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "R7 ": (_HTTP, "EpochProgress.snapshot"),
     "R8 ": (_TWICE, "SecondReading._rows", "Replay.is_at_stop"),
     "R9 ": (_HTTP, "FirstReading._look", "BarrierTrigger.fire"),
+    "R10 ": (_THREADS, "SplitFetcher._put_barrier", "BarrierTrigger.end"),
     "R11 ": (_HTTP, "Dataflow.wait"),
+    "R12 ": (_BAD_PAGES, "_names", "EpochReader._release"),
     "R13 ": (_HTTP, "EpochReader._run"),
     "R15 ": (_HTTP, "SplitFetcherManager._take"),
     "R16 ": (_HTTP, "EpochProgress._add", "EpochProgress.done"),
@@ -42,8 +48,10 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "F14 ": (_HTTP, "SplitFetcher.finish"),
     "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
     "Q2 ": (_HTTP, "PipelinedSubpartition.add"),
+    "Source events": (_HTTP, "EpochProgress.add_events", "OriginWaits.take", "OriginWaits.event"),
     "testReleasingReader": (_HTTP, "PipelinedSubpartitionView.release"),
     "testReleaseIsIdempotent": (_HTTP, "ResultPartition.release"),
+    "testRecycleBufferAndConsumerOnFailure": (_CLEANED, "BlockingSubpartition._write"),
     "testIsReleasedChecksParent": (_HTTP, "PipelinedSubpartition.release"),
     "testConcurrent{": (_THREADS, "PipelinedSubpartition.add", "PipelinedSubpartition.poll"),
     "testCleanupReleasedPartition": (_HTTP, "PipelinedSubpartition.release"),
@@ -72,16 +80,22 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "SingleChannelWithBarriers": (_THREADS, "BarrierHandler.on_barrier"),
     "Single- and Multi": (_HTTP, "FirstReading._look"),
     "Metrics": (_UNALIGNED, "BarrierHandler._complete", "CompletedCheckpoint.stats"),
+    "StartAlignmentWithClosed": (_THREADS, "BarrierHandler.on_end_of_partition"),
+    "DeduplicateChannels": (_THREADS, "BarrierHandler.on_end_of_partition", "BarrierTrigger.end"),
     "Unaligned": (_UNALIGNED, "FirstReading._overtake", "FirstReading._capture"),
     "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms"),
+    "Alternation of modes": (_CHANGED, "FirstReading._overtake", "BarrierHandler.on_barrier"),
+    "Random barriers": (_THREADS, "BarrierHandler.on_trigger", "BarrierHandler.on_barrier"),
     "Between two turns": (_HTTP, "BarrierTrigger.fetched"),
     "Cycles": (_HTTP, "FeedbackLoop.cut", "WaitingQueue.take"),
     "TriggerAndConfirm": (_HTTP, "CheckpointCoordinator.trigger", "CheckpointCoordinator.complete"),
     "TriggerAndDecline": (_HTTP, "ClaimWatch.at_work", "CheckpointCoordinator._collect"),
     "SuccessfulCheckpoint": (_HTTP, "CheckpointCoordinator.trigger"),
-    "StateCleanup": (_HTTP, "CheckpointCoordinator.prune"),
+    "HandleMessagesForNonExisting": (_TWO, "CheckpointCoordinator.epochs", "CheckpointCoordinator.prune"),
+    "a restore without": (_CHANGED, "CheckpointCoordinator._check_opened"),
+    "StateCleanup": (_TWO, "CheckpointCoordinator.prune"),
     "PeriodicScheduling": (_HTTP, "DueSplits.due"),
-    "ExternalizedCheckpoints": (_HTTP, "CheckpointCoordinator.prune"),
+    "ExternalizedCheckpoints": (_TWO, "CheckpointCoordinator.prune"),
     "PartitionableState": (_HTTP, "deal", "deal_waiting"),
     "StatsTracker": (_HTTP, "CompletedCheckpoint.stats"),
     "the whole protocol": (_HTTP, "ClaimProtocol.try_acquire", "_Publisher.publish", "settle"),
@@ -89,24 +103,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""
 
 NOT_RUN: dict[str, str] = {
-    "Source events": "recorded before a shipped source sent any",
-    "StartAlignmentWithClosed": "recorded before channels ended",
-    "DeduplicateChannels": "recorded before channels ended",
-    "R10 ": "a task is given splits, or rows in flight",
-    "R12 ": "an error ends the query",
-    "createReaderAfterDispose": "a mistake of ours",
-    "testAddAfterFinish": "a mistake of ours",
-    "testRecycleBufferAndConsumerOnFailure": "a full disk",
-    "testIllegalReadViewRequest": "a mistake of ours",
-    "testAddOn{Finished,Released}{Spill": "a mistake of ours",
-    "testAddOnFinished{": "a mistake of ours",
-    "testAddOnReleased": "a mistake of ours",
-    "testCreateSubpartitionOnFailing": "a mistake of ours",
-    "Alternation of modes": "the mode is the query's",
     "Requests in flight": "no shipped source makes asynchronous calls in its reader",
-    "Random barriers": "drawn at random in one process",
     "CheckpointTimeoutIsolated": "takes `checkpointTimeout`",
-    "HandleMessagesForNonExisting": "needs another job's messages",
-    "a restore without": "an error ends the query",
 }
 """Rows that no kill run reaches, and why."""

@@ -9,19 +9,24 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from examples.http_server import Api, serving
+from examples.http_server import serving
 from local_mqtt import LocalMqtt
 from tests.connector.sources.test_mqtt_spark import begin_session
 from tests.exactly_once.barrier_job import BarrierJob
 from tests.exactly_once.contract_page import witnesses_of
 from tests.exactly_once.contract_paths import PATHS, functions, write_runs
+from tests.exactly_once.moody_api import MoodyApi
 from tests.exactly_once.test_mqtt_kills import Publisher
 from tests.patience import PATIENCE_S
 
@@ -29,13 +34,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RECORDS = bool(os.environ.get("HEADWATER_RECORD_CONTRACTS"))
+ALONE = [
+    name
+    for name, path in PATHS.items()
+    if name.startswith("http") and path.then is None and name != "http twice at once"
+]
+"""The paths that one query goes from its begin to its end."""
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(2 * PATIENCE_S)]
 
 
 @pytest.fixture
-def api() -> Iterator[Api]:
-    made = Api(0, items=1_000, page=20, grow_per_s=50, busy_every=50)
+def api() -> Iterator[MoodyApi]:
+    made = MoodyApi()
     serving(made)
     yield made
     made.shutdown()
@@ -48,26 +59,74 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "called"
 
 
-@pytest.mark.parametrize("path", [name for name in PATHS if name.startswith("http")])
-def test_http_on_each_path(
-    path: str, api: Api, spark: SparkSession, spark_conf: dict[str, Any], trace: Path
-) -> None:
+@pytest.fixture
+def job(api: MoodyApi, spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> BarrierJob:
+    """Reads the API."""
+    options = {"source": "http", "url": api.url, "barrierRows": "150", "pollInterval": "100ms"}
+    return BarrierJob(spark, spark_conf, trace.parent, options, ["item"], trace=trace)
+
+
+@pytest.mark.parametrize("path", ALONE)
+def test_http_on_each_path(path: str, api: MoodyApi, job: BarrierJob, trace: Path) -> None:
     way = PATHS[path]
-    options = {"source": "http", "url": api.url, "barrierRows": "150", "pollInterval": "100ms", **way.options}
-    job = BarrierJob(spark, spark_conf, trace.parent, options, ["item"], united=way.united, trace=trace)
-    job.kill_rounds(1, random.Random(path))
-    # In this order, so that the items that have grown so far stay.
-    api.items = api.count()
-    api.grow_per_s = 0
+    job = replace(job, options={**job.options, **way.options}, united=way.united)
+    api.long_wait_at = 10 if path == "http" else 0
+    api.broken_every = 12 if path == "http with bad pages" else 0
+    with cleaned(job.temporary) if path == "http in a cleaned folder" else no_cleaning():
+        job.kill_rounds(1, random.Random(path))
+    end(api)
     job.finish()
-    written = Counter(json.loads(row[0]).get("id") for row in job.rows("item"))
-    del written[None]
-    assert written == dict.fromkeys(range(api.items), 1 + way.united)
+    check_items(job, api, 1 + way.united)
+    check_or_record(path, trace)
+
+
+def test_http_with_another_barrier_mode_from_start_to_start(
+    api: MoodyApi, job: BarrierJob, trace: Path
+) -> None:
+    """And where the state location is not there, the query ends, and goes on once it is restored."""
+    path = "http aligned, then unaligned"
+    way = PATHS[path]
+    assert way.then is not None
+    before = replace(job, options={**job.options, **way.options})
+    after = replace(job, options={**job.options, **way.then})
+    for turn in (before, after, before):
+        turn.kill_rounds(1, random.Random(path))
+    state = job.folder / "state"
+    state.rename(job.folder / "away")
+    assert "which the checkpoint names" in after.fails()
+    shutil.rmtree(state)
+    (job.folder / "away").rename(state)
+    end(api)
+    after.finish()
+    check_items(job, api, 1)
+    check_or_record(path, trace)
+
+
+def test_http_in_two_queries_at_once_on_one_state_location(
+    api: MoodyApi, job: BarrierJob, trace: Path
+) -> None:
+    path = "http twice at once"
+    job = replace(job, options={**job.options, **PATHS[path].options, "stateRetainedEpochs": "2"})
+    other = replace(job, folder=job.folder / "other", state=job.folder / "state")
+    other.folder.mkdir()
+    threads = [
+        threading.Thread(target=each.kill_rounds, args=(1, random.Random(seed)), name=seed)
+        for seed, each in (("one", job), ("two", other))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    end(api)
+    for each in (job, other):
+        each.finish()
+        check_items(each, api, 1)
     check_or_record(path, trace)
 
 
 def test_mqtt(spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> None:
-    with LocalMqtt() as broker:
+    # Messages come before the first task has started a receiver: more than a broker keeps by default.
+    with LocalMqtt(more="max_queued_messages 0\n") as broker:
         options = {
             "source": "mqtt",
             "broker": broker.url,
@@ -89,6 +148,20 @@ def test_mqtt(spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> N
     check_or_record("mqtt", trace)
 
 
+def end(api: MoodyApi) -> None:
+    """Let the list have an end, and every page be one."""
+    # In this order, so that the items that have grown so far stay.
+    api.items = api.count()
+    api.grow_per_s = 0
+    api.broken_every = 0
+
+
+def check_items(job: BarrierJob, api: MoodyApi, times: int) -> None:
+    written = Counter(json.loads(row[0]).get("id") for row in job.rows("item"))
+    del written[None]
+    assert written == dict.fromkeys(range(api.items), times)
+
+
 def check_or_record(path: str, trace: Path) -> None:
     """Each function by which the page says that a contract is run was called now."""
     called = functions(trace)
@@ -96,3 +169,25 @@ def check_or_record(path: str, trace: Path) -> None:
         write_runs(path, called)
     names = {name.partition(":")[2] for name in called}
     assert witnesses_of(path) <= names
+
+
+@contextmanager
+def cleaned(folder: Path) -> Iterator[None]:
+    """Delete what is in a folder, again and again, as a service does that cleans temporary folders."""
+    stopped = threading.Event()
+
+    def clean() -> None:
+        while not stopped.wait(0.05):
+            for found in folder.glob("headwater-*/*"):
+                shutil.rmtree(found, ignore_errors=True)
+
+    thread = threading.Thread(target=clean, name="cleaner")
+    thread.start()
+    yield
+    stopped.set()
+    thread.join()
+
+
+@contextmanager
+def no_cleaning() -> Iterator[None]:
+    yield

@@ -11,7 +11,7 @@ import sys
 import threading
 from types import FrameType
 
-TRACED = ("/headwater/readers/runtime/", "/headwater/connector/barrier/")
+TRACED = ("/headwater/readers/runtime/", "/headwater/connector/barrier/", "/headwater/enumerators/http/")
 
 
 def trace_into(file: str) -> None:

@@ -1,0 +1,42 @@
+"""The example's REST API on bad days: it asks to be left alone for long, and answers what is no page."""
+
+from __future__ import annotations
+
+import itertools
+
+from examples.http_server import Api, Handler
+
+__all__ = ["MoodyApi"]
+
+
+class MoodyHandler(Handler):
+    """Answers as the API, unless it has a mood."""
+
+    server: MoodyApi
+
+    def do_GET(self) -> None:  # noqa: N802 - the base class's name
+        request = next(self.server.moods)
+        if request == self.server.long_wait_at:
+            self._send(429, b"busy", {"Retry-After": str(self.server.long_wait_s)})
+        elif self.server.broken_every and request % self.server.broken_every == 0:
+            self._send(200, b"<html>", {})
+        else:
+            super().do_GET()
+
+
+class MoodyApi(Api):
+    """See `Api`.
+
+    Attributes:
+        long_wait_at: the number of the request that is answered with a wait, if not 0.
+        long_wait_s: for how long.
+        broken_every: each request of such a number is answered with something that is no page, if not 0.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(0, items=1_000, page=20, grow_per_s=50, busy_every=50)
+        self.RequestHandlerClass = MoodyHandler
+        self.moods = itertools.count(1)
+        self.long_wait_at = 0
+        self.long_wait_s = 6
+        self.broken_every = 0
