@@ -6,13 +6,14 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
+from headwater.connector.barrier.event_time import EventTimeAlignment, task_alignment
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.releasing import release_staged
@@ -31,6 +32,7 @@ from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_location import check_state_store
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
 from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts
 from headwater.readers.runtime.epoch.task import EpochTask
 
@@ -90,6 +92,10 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             restore=lambda checkpoint: source.restore_enumerator(context, checkpoint),
         )
         self._due = DueSplits(epochs.poll_interval_ms, clock, wall_ms)
+        self._alignment = None
+        if epochs.event_time is not None:
+            epochs.event_time.check(source)
+            self._alignment = EventTimeAlignment(epochs.event_time, clock)
         self._checkpoints: CheckpointCoordinator | None = None
         self._settled: tuple[EpochId, Settlement] | None = None
         self._opened: EpochId | None = None
@@ -261,6 +267,10 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         """Return the next epoch; None if nothing is due. On the coordinator thread."""
         splits, positions = self._context.live(settled.checkpoint() if settled else None)
         due = self._due.due(splits, settled)
+        fronts = None
+        if self._alignment is not None:
+            fronts = self._alignment.fronts(positions, settled, ends_are_final=self._due.is_run)
+            due = self._alignment.admitted(due, fronts) if limited else due
         restored = settled.restored if settled and not self._due.is_over else ()
         waiting = settled.waiting if settled and not self._due.is_over else ()
         if before is not None and not due and not restored and not waiting:
@@ -285,6 +295,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             events=[self._context.events_for(paths) for paths in tasks],
             failing={path: replace(failing, reason="") for path, failing in failed.items() if path in splits},
             due_ms={path: at_ms for path, at_ms in due_ms.items() if path in splits and path not in due},
+            fronts=fronts,
             state=enumerator.snapshot_state(),
             schema=self._source.logged_schema,
         )
@@ -311,6 +322,15 @@ def _give_back(enumerator: BarrierSplitEnumerator[Any, Any], settled: Settlement
         enumerator.add_splits_back(settled.not_run)
     for event in settled.events:
         enumerator.handle_source_event(event)
+
+
+def _alignment_of(
+    offset: EpochOffset, settings: EpochSettings, paths: Collection[SplitPath]
+) -> TaskAlignment | None:
+    # An epoch without a limit ends when all is read: there is nothing to align.
+    if settings.event_time is None or offset.fronts is None or offset.barrier == Barrier():
+        return None
+    return task_alignment(settings.event_time, offset.fronts, paths)
 
 
 def deal(due: Sequence[SplitPath], tasks: int) -> list[tuple[SplitPath, ...]]:
@@ -358,6 +378,7 @@ def epoch_tasks(offset: EpochOffset, settings: EpochSettings, retry_deadline_ms:
             events=offset.events[number],
             share_scans=settings.share_scans,
             tasks=len(offset.tasks),
+            alignment=_alignment_of(offset, settings, paths),
         )
         for number, paths in enumerate(offset.tasks)
     ]

@@ -39,6 +39,11 @@ class DueSplits:
         """Whether an AvailableNow run has come to its end because no task of its last epoch was run."""
         return self._run_over
 
+    @property
+    def is_run(self) -> bool:
+        """Whether this is an AvailableNow run, in which nothing is looked at again that had nothing more."""
+        return self._run is not None
+
     def begin_run(self) -> None:
         """An AvailableNow run begins: every split is looked at once more."""
         self._run = set()

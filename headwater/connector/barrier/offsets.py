@@ -21,6 +21,8 @@
   and for how many ms of running time;
 * ``restored``: for each task, the manifests whose rows in flight it emits first;
 * ``events``: for each task, what the enumerator sent to its reader;
+* ``fronts``: with ``maxEventTimeSkew``, of each split that holds others back, the time to which it has come
+  in ms since 1970, null where that is not known;
 * ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if it says
   nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
@@ -79,6 +81,7 @@ class EpochOffset:
     waiting: Sequence[tuple[WaitingSplits, ...]]
     due_ms: Mapping[SplitPath, int] = field(default_factory=dict)
     failing: Mapping[SplitPath, Failing] = field(default_factory=dict)
+    fronts: Mapping[SplitPath, int | None] | None = None
     state: JsonValue = None
     schema: JsonValue = None
 
@@ -113,6 +116,8 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
                 path: [failing.failures, failing.lasting_ms] for path, failing in offset.failing.items()
             }
             fields["failing"] = nest(failing)
+        if offset.fronts is not None:
+            fields["fronts"] = nest(offset.fronts)
         if offset.schema is not None:
             fields["schema"] = offset.schema
         return fields
@@ -140,6 +145,7 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
                 path: Failing(*failing)
                 for path, failing in flatten(raw.get("failing", {}), self._source).items()
             },
+            fronts=flatten(raw["fronts"], self._source) if "fronts" in raw else None,
             state=raw.get("state"),
             schema=raw.get("schema"),
         )

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from headwater.connector.barrier.event_time_options import (
+    EVENT_TIME_OPTIONS,
+    EventTimeSettings,
+    event_time_settings,
+)
 from headwater.connector.cpus import available_cpus, known_parallelism
 from headwater.connector.options import (
     Option,
@@ -37,6 +42,7 @@ class EpochSettings:
         checkpoint_timeout_ms: how long a task of a committed batch that has begun may take to publish.
         retained_epochs: how many epochs before the last one the state location keeps.
         share_scans: keep what is read on its host until the next epoch, for other scans of the same epoch.
+        event_time: how splits are aligned by event time; None if they are not.
     """
 
     store: StateStore | None
@@ -49,6 +55,7 @@ class EpochSettings:
     checkpoint_timeout_ms: int = 60_000
     retained_epochs: int = 100
     share_scans: bool = False
+    event_time: EventTimeSettings | None = None
 
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
@@ -156,7 +163,8 @@ _PARALLELISM: Final = Option(
     shown_default="the driver's CPUs",
 )
 
-BARRIER_OPTIONS: Final = (
+
+BARRIER_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _STATE_LOCATION,
     _STATE_STORAGE_OPTIONS,
     _STATE_RETAINED_EPOCHS,
@@ -170,6 +178,7 @@ BARRIER_OPTIONS: Final = (
     _SHARE_SCANS,
     _MAX_BUFFERED_BYTES,
     _PARALLELISM,
+    *EVENT_TIME_OPTIONS,
 )
 """In the order in which the docs list them."""
 
@@ -183,9 +192,15 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         source: the source's name, for messages.
 
     Raises:
-        OptionError: a stream without ``stateLocation``.
+        OptionError: a stream without ``stateLocation``; alignment by event time that lacks something.
         StateLocationError: a location without an atomic put-if-absent.
     """
+    barrier = Barrier(
+        rows=options[_BARRIER_ROWS],
+        row_bytes=options[_BARRIER_BYTES],
+        # An interval of 0 stands for none.
+        duration_ms=options[_BARRIER_INTERVAL] or None,
+    )
     store: StateStore | None = None
     if boundedness is _STREAM:
         location = options.require(
@@ -197,12 +212,7 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         store = open_state_store(location, options[_STATE_STORAGE_OPTIONS])
     return EpochSettings(
         store=store,
-        barrier=Barrier(
-            rows=options[_BARRIER_ROWS],
-            row_bytes=options[_BARRIER_BYTES],
-            # An interval of 0 stands for none.
-            duration_ms=options[_BARRIER_INTERVAL] or None,
-        ),
+        barrier=barrier,
         mode=AlignmentMode(options[_BARRIER_MODE]),
         alignment_timeout_ms=options[_ALIGNMENT_TIMEOUT],
         parallelism=options[_PARALLELISM] or known_parallelism() or available_cpus(),
@@ -211,4 +221,5 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         checkpoint_timeout_ms=options[_CHECKPOINT_TIMEOUT],
         retained_epochs=options[_STATE_RETAINED_EPOCHS],
         share_scans=options[_SHARE_SCANS],
+        event_time=event_time_settings(options, barrier),
     )

@@ -15,6 +15,7 @@ from headwater.core.epoch import EpochState, Failing, FoundSplit, SplitProgress,
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
+from headwater.readers.runtime.epoch.event_time import Front, fronts_of, is_fronts_event
 from headwater.readers.runtime.epoch.state_parts import without_taken
 
 
@@ -34,6 +35,9 @@ class Settlement:
         restored: manifests with rows in flight, to be emitted in the next epoch.
         waiting: found splits that no task has begun with.
         events: of the readers, in the order of their tasks.
+        at_end: those that had nothing more, whether they may be asked again at once or not.
+        fronts: the time to which splits have come; None if no epoch was aligned by event time yet.
+        held: those that have a row which waits for other splits.
         ran: whether any task was run.
         state: of the enumerator, as it was when the epoch was planned.
     """
@@ -48,6 +52,9 @@ class Settlement:
     restored: tuple[ManifestRef, ...]
     waiting: tuple[WaitingSplits, ...]
     events: tuple[JsonValue, ...]
+    at_end: frozenset[SplitPath]
+    fronts: Mapping[SplitPath, int | None] | None
+    held: frozenset[SplitPath]
     ran: bool
     state: JsonValue
 
@@ -104,6 +111,9 @@ def settle(
         restored=tuple(sorted(after.restored)),
         waiting=tuple(after.waiting),
         events=tuple(after.events),
+        at_end=frozenset(after.at_end),
+        fronts=after.known_fronts(),
+        held=frozenset(after.held),
         ran=any(manifest.state is not None for manifest in completed.manifests),
         state=offset.state,
     )
@@ -131,6 +141,11 @@ class _StateAfter:
         self.restored: list[ManifestRef] = []
         self.waiting: list[WaitingSplits] = []
         self.events: list[JsonValue] = []
+        self.at_end: set[SplitPath] = set()
+        self.held: set[SplitPath] = set()
+        self._fronts: dict[SplitPath, int | None] | None = None
+        if offset.fronts is not None:
+            self._fronts = dict(offset.fronts)
 
     def take(self, state: EpochState, given: frozenset[SplitPath], written_ms: int) -> None:
         """Take the state of a task that was run, and that was given some splits.
@@ -143,7 +158,11 @@ class _StateAfter:
                 self._advance(entry, written_ms)
         for found in state.found:
             self._add(found)
-        self.events += state.events
+        for event in state.events:
+            if is_fronts_event(event):
+                self._take_fronts(fronts_of(event))
+            else:
+                self.events.append(event)
         self.unserved.append(_with_more(state.progress[: state.unserved]))
         self._found.append([found.split.path for found in state.found])
         self._served.append(_with_more(state.progress[state.unserved :]))
@@ -153,6 +172,21 @@ class _StateAfter:
         rows = (self.unserved, self._found, self._served)
         # A split that two tasks name is one: the first place counts.
         return list(dict.fromkeys(chain.from_iterable(map(_interleaved, rows))))
+
+    def known_fronts(self) -> Mapping[SplitPath, int | None] | None:
+        """Return the fronts of live splits."""
+        if self._fronts is None:
+            return None
+        return {path: front_ms for path, front_ms in self._fronts.items() if path in self.positions}
+
+    def _take_fronts(self, fronts: Iterable[Front]) -> None:
+        if self._fronts is None:
+            self._fronts = {}
+        for logged, time_ms, is_held in fronts:
+            path = self._source.path_of(logged)
+            self._fronts[path] = time_ms
+            if is_held:
+                self.held.add(path)
 
     def _advance(self, entry: SplitProgress, written_ms: int) -> None:
         path = entry.split.path
@@ -169,6 +203,8 @@ class _StateAfter:
             return
         self._add(FoundSplit(entry.split, entry.position))
         self.positions[path] = entry.position
+        if entry.status is SplitStatus.CAUGHT_UP:
+            self.at_end.add(path)
         if entry.failing is not None:
             self.failing[path] = self._with_gaps(entry.failing, failed_before)
         if entry.not_before_ms is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.core.clock import Clock
-from headwater.core.epoch import FoundSplit, SplitStatus
+from headwater.core.emitter import SplitState
+from headwater.core.epoch import EpochState, FoundSplit, InFlight, SplitStatus
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.source import Source
@@ -73,20 +74,18 @@ class EmitterNode:
         if state is None:
             return None
         self.progress.had_turn(fetched.path)
-        before = state.position
-        record = fetched.record
-        batches = [
-            batch for batch in (*self._emitter.emit(record, state), *self._emitter.flush()) if batch.num_rows
-        ]
-        if self._schema is not None:
-            for batch in batches:
-                check_schema(self._source, self._schema, batch, fetched.path)
-        self._check(before, state.position, fetched.path, has_rows=bool(batches))
-        if state.position != before:
-            self.failures.got_on(fetched.path)
-        for found in record.found:
-            self.add_found(found)
-        return _whole(batches)
+        batches, position = self._decode(fetched, state)
+        return self._advance(fetched, state, batches, position)
+
+    def admitted(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of records that waited, and need to wait no longer. Here none ever waits."""
+        return iter(())
+
+    def snapshot(
+        self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight], taken: int
+    ) -> EpochState:
+        """See `EpochProgress.snapshot`."""
+        return self.progress.snapshot(loop_log, in_flight, taken)
 
     def take(self, event: PartitionEvent) -> None:
         """Note an event in its place among the records."""
@@ -102,6 +101,37 @@ class EmitterNode:
                 self.progress.had_turn(event.path)
             case SourceEvents():
                 self.progress.add_events(event.events)
+
+    def _decode(
+        self, fetched: Fetched, state: SplitState[Any, Any]
+    ) -> tuple[list[pa.RecordBatch], JsonValue]:
+        """Return the rows of one record, and the position behind it; changes nothing."""
+        after = SplitState(SplitRange(state.split, state.position, state.stop))
+        batches = [
+            batch
+            for batch in (*self._emitter.emit(fetched.record, after), *self._emitter.flush())
+            if batch.num_rows
+        ]
+        if self._schema is not None:
+            for batch in batches:
+                check_schema(self._source, self._schema, batch, fetched.path)
+        return batches, after.position
+
+    def _advance(
+        self,
+        fetched: Fetched,
+        state: SplitState[Any, Any],
+        batches: list[pa.RecordBatch],
+        position: JsonValue,
+    ) -> pa.RecordBatch | None:
+        """Advance the state past a record, and return its rows."""
+        self._check(state.position, position, fetched.path, has_rows=bool(batches))
+        if position != state.position:
+            self.failures.got_on(fetched.path)
+        state.position = position
+        for found in fetched.record.found:
+            self.add_found(found)
+        return _whole(batches)
 
     def _take_done(self, event: SplitsDone) -> None:
         for path in event.finished:

@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
+from headwater.core.clock import Clock
 from headwater.core.epoch import Barrier, EpochState, InFlight
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.aligned_node import AlignedNode
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
 from headwater.readers.runtime.epoch.calls import calls_of
 from headwater.readers.runtime.epoch.dataflow import Dataflow
@@ -49,14 +51,7 @@ class FirstReading(EpochReader):
         flow = Dataflow(source, task, ranges=[*starts, *ready], barrier=task.barrier, clock=context.clock)
         calls = calls_of(source)
         schema = source.schema() if calls is None else None
-        node = EmitterNode(
-            source,
-            starts=starts,
-            loop=flow.loop,
-            clock=context.clock,
-            schema=schema,
-            failures=SplitFailures(task.failing, task.retry_deadline_ms, context.clock),
-        )
+        node = _node_of(source, task, flow=flow, starts=starts, clock=context.clock, schema=schema)
         for found in waited:
             node.progress.add_found(found)
         super().__init__(source, context, flow=flow, node=node, calls=calls)
@@ -87,6 +82,7 @@ class FirstReading(EpochReader):
             # Between `prepare` and `poll`: a trigger that fires after this look ends the next wait at once.
             self._flow.prepare()
             self._let_in()
+            yield from self._admitted()
             cut = self._look()
             if cut is Cut.NOTHING:
                 cut = yield from self._step()
@@ -126,6 +122,13 @@ class FirstReading(EpochReader):
         else:
             self._node.take(element)
         return Cut.NOTHING
+
+    def _admitted(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of records that waited for other splits, and need to wait no longer."""
+        found_before = len(self._flow.loop)
+        yield from self._node.admitted()
+        if len(self._flow.loop) > found_before:
+            self._flow.manager.notify_found()
 
     def _look(self) -> Cut:
         """Look whether all splits are done, and at the clock."""
@@ -190,7 +193,7 @@ class FirstReading(EpochReader):
         # The loop's log comes after all barriers: no split can be found any more.
         loop_log = self._flow.loop.cut(CheckpointBarrier(self._clock.monotonic_ms()))
         began_ms = self._clock.monotonic_ms()
-        state = self._node.progress.snapshot(loop_log, list(self._in_flight()), self._waiting.taken)
+        state = self._node.snapshot(loop_log, list(self._in_flight()), self._waiting.taken)
         self.metrics.snapshot_ms += self._clock.monotonic_ms() - began_ms
         return state
 
@@ -203,6 +206,33 @@ class FirstReading(EpochReader):
             requests += self._calls.unanswered()
         if requests:
             yield InFlight((), None, b"", tuple(requests))
+
+
+def _node_of(
+    source: BarrierSource[Any, Any],
+    task: EpochTask,
+    *,
+    flow: Dataflow,
+    starts: Sequence[SplitRange[Any, Any]],
+    clock: Clock,
+    schema: pa.Schema | None,
+) -> EmitterNode:
+    failures = SplitFailures(task.failing, task.retry_deadline_ms, clock)
+    if task.alignment is None:
+        return EmitterNode(
+            source, starts=starts, loop=flow.loop, clock=clock, schema=schema, failures=failures
+        )
+    return AlignedNode(
+        source,
+        task.alignment,
+        starts=starts,
+        loop=flow.loop,
+        clock=clock,
+        schema=schema,
+        failures=failures,
+        pause_or_resume=flow.manager.pause_or_resume_splits,
+        on_stuck=flow.trigger.fire,
+    )
 
 
 class _RestoredRows:

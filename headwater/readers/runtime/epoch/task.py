@@ -13,6 +13,7 @@ from headwater.core.clock import Clock, SystemClock
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, Failing, InFlight, WaitingSplits
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
 from headwater.readers.runtime.epoch.state_parts import WaitingQueue
 
 
@@ -38,6 +39,7 @@ class EpochTask:
         events: of the enumerator, for the readers.
         share_scans: keep the rows on this host for other scans of the same epoch.
         tasks: how many the epoch has.
+        alignment: by event time; None for none.
     """
 
     folder: str
@@ -55,6 +57,7 @@ class EpochTask:
     events: tuple[JsonValue, ...] = ()
     share_scans: bool = False
     tasks: int = 1
+    alignment: TaskAlignment | None = None
 
     @property
     def query(self) -> str:

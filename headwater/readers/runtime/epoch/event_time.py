@@ -1,0 +1,157 @@
+"""Event time in a task: how far its splits have come, and which records wait for other splits (FLIP-217)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeGuard, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.split import SplitPath
+
+OTHERS: Final[SplitPath] = ()
+"""Stands for the splits of all other tasks."""
+
+_FRONTS: Final = "eventTimeFronts"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAlignment:
+    """What the driver tells a task of event time. The same for all attempts at the task.
+
+    Attributes:
+        column: of the source's rows, which has the times.
+        max_skew_ms: how far ahead of the split that is behind all others rows may be.
+        awaits_ends: whether a split that has nothing more now holds the others back.
+        fronts: the splits that hold others back: those of the task, each by its path, and `OTHERS` with the
+            least of the others; with the time to which they have come, None where that is not known.
+    """
+
+    column: str
+    max_skew_ms: int
+    awaits_ends: bool
+    fronts: Mapping[SplitPath, int | None]
+
+
+class TimeSpan(NamedTuple):
+    """The smallest and the largest time of some rows, in ms since 1970."""
+
+    first_ms: int
+    last_ms: int
+
+
+class Front(NamedTuple):
+    """How far a split has come when its epoch is cut.
+
+    Attributes:
+        path: of the split.
+        time_ms: no earlier row is expected of it.
+        is_held: whether it has a row of that time, which waits for other splits.
+    """
+
+    path: SplitPath
+    time_ms: int
+    is_held: bool
+
+
+def time_span(batches: Iterable[pa.RecordBatch], column: str) -> TimeSpan | None:
+    """Return the span of the times of some rows, None if none has a time."""
+    spans = [_span(batch.column(column)) for batch in batches]
+    known = [span for span in spans if span is not None]
+    if not known:
+        return None
+    return TimeSpan(min(span.first_ms for span in known), max(span.last_ms for span in known))
+
+
+def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
+    """Whether a source event tells fronts. It is for the driver's half of the alignment, not for sources."""
+    return isinstance(event, dict) and _FRONTS in event
+
+
+def fronts_event(fronts: Sequence[Front]) -> JsonObject:
+    """Return the source event by which a task tells its fronts."""
+    return {_FRONTS: [[list(front.path), front.time_ms, front.is_held] for front in fronts]}
+
+
+def fronts_of(event: JsonObject) -> list[Front]:
+    """Return the fronts that an event tells."""
+    told = cast("list[tuple[list[str], int, bool]]", event[_FRONTS])
+    return [Front(tuple(path), time_ms, is_held) for path, time_ms, is_held in told]
+
+
+class SplitAlignment:
+    """Says which records of a task may be emitted now. Belongs to the task's thread.
+
+    A split has come to the latest time that was emitted of it; one whose next record waits, to the earliest
+    time of that. A record may be emitted if its latest time lies no more than the skew behind the time to
+    which the split has come that is behind all others; or if no other split is behind it. So the split that
+    is behind all others never waits, however long its records are.
+
+    A split of which nothing is known holds back all others: it may be behind them.
+
+    Attributes:
+        has_moved: whether a record that waits may be admitted now; the caller sets it back.
+
+    Args:
+        told: by the driver.
+    """
+
+    def __init__(self, told: TaskAlignment) -> None:
+        self._told = told
+        self._fronts: dict[SplitPath, int | None] = dict(told.fronts)
+        self._held: set[SplitPath] = set()
+        self.has_moved = False
+
+    def admits(self, path: SplitPath, span: TimeSpan | None) -> bool:
+        """Whether a record may be emitted. One without times always may."""
+        if span is None:
+            return True
+        others = [front_ms for other, front_ms in self._fronts.items() if other != path]
+        if None in others:
+            return False
+        least_ms = min((front_ms for front_ms in others if front_ms is not None), default=None)
+        if least_ms is None or span.first_ms <= least_ms:
+            return True
+        return span.last_ms <= least_ms + self._told.max_skew_ms
+
+    def emitted(self, path: SplitPath, span: TimeSpan | None) -> None:
+        """Note that a record was emitted."""
+        self._held.discard(path)
+        before_ms = self._fronts.get(path)
+        if span is not None:
+            self._fronts[path] = span.last_ms if before_ms is None else max(before_ms, span.last_ms)
+            self.has_moved = True
+
+    def held(self, path: SplitPath, span: TimeSpan) -> None:
+        """Note that the next record of a split waits."""
+        self._held.add(path)
+        self._fronts[path] = span.first_ms
+        self.has_moved = True
+
+    def finished(self, path: SplitPath) -> None:
+        """Note that nothing more comes of a split."""
+        self._held.discard(path)
+        self._fronts.pop(path, None)
+        self.has_moved = True
+
+    def at_end(self, path: SplitPath) -> None:
+        """Note that nothing more comes of a split in this epoch."""
+        if not self._told.awaits_ends:
+            self.finished(path)
+
+    def fronts(self) -> list[Front]:
+        """Return what is known of the task's splits."""
+        return [
+            Front(path, front_ms, path in self._held)
+            for path, front_ms in self._fronts.items()
+            if path != OTHERS and front_ms is not None
+        ]
+
+
+def _span(times: pa.Array[Any]) -> TimeSpan | None:
+    in_ms = times.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    found = cast("dict[str, int]", pc.min_max(in_ms).as_py())
+    return None if found["min"] is None else TimeSpan(found["min"], found["max"])
