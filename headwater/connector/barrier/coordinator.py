@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
-from headwater.connector.barrier.event_time import EventTimeAlignment, task_alignment
+from headwater.connector.barrier.event_time import EpochAlignment, task_alignment
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.releasing import release_staged
@@ -95,7 +95,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         self._alignment = None
         if epochs.event_time is not None:
             epochs.event_time.check(source)
-            self._alignment = EventTimeAlignment(epochs.event_time, clock)
+            self._alignment = EpochAlignment(epochs.event_time, clock)
         self._checkpoints: CheckpointCoordinator | None = None
         self._settled: tuple[EpochId, Settlement] | None = None
         self._opened: EpochId | None = None

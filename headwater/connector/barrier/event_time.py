@@ -18,7 +18,7 @@ Fronts = Mapping[SplitPath, "int | None"]
 """The splits that hold others back, with the time to which they have come; None where that is not known."""
 
 
-class EventTimeAlignment:
+class EpochAlignment:
     """Knows which splits hold others back when an epoch is planned. On the coordinator thread.
 
     How far splits have come is in offsets and manifests. For how long a split has been silent is known here

@@ -26,7 +26,7 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.epoch.event_time import SplitAlignment, TaskAlignment, TimeSpan, time_span
+from headwater.readers.runtime.epoch.event_time import EventTimeSpan, SplitAlignment, TaskAlignment, time_span
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.read_epoch import read_epoch
 from headwater.readers.runtime.epoch.task import EpochTask
@@ -315,14 +315,14 @@ def test_however_epochs_are_cut_left_read_twice_and_restarted_no_row_is_lost_and
 
 def test_records_are_admitted_by_the_split_that_is_behind_all_others() -> None:
     alignment = SplitAlignment(TaskAlignment("t", 10, False, {("a",): 100, ("b",): None, (): 95}))
-    assert not alignment.admits(("a",), TimeSpan(100, 101))
-    assert alignment.admits(("b",), TimeSpan(90, 500))
+    assert not alignment.admits(("a",), EventTimeSpan(100, 101))
+    assert alignment.admits(("b",), EventTimeSpan(90, 500))
     assert alignment.admits(("a",), None)
-    alignment.emitted(("b",), TimeSpan(90, 120))
-    assert alignment.admits(("a",), TimeSpan(100, 105))
-    assert not alignment.admits(("a",), TimeSpan(100, 106))
-    assert not alignment.admits(("found",), TimeSpan(200, 200))
-    alignment.held(("b",), TimeSpan(121, 130))
+    alignment.emitted(("b",), EventTimeSpan(90, 120))
+    assert alignment.admits(("a",), EventTimeSpan(100, 105))
+    assert not alignment.admits(("a",), EventTimeSpan(100, 106))
+    assert not alignment.admits(("found",), EventTimeSpan(200, 200))
+    alignment.held(("b",), EventTimeSpan(121, 130))
     assert {front.path: (front.time_ms, front.is_held) for front in alignment.fronts()} == {
         ("a",): (100, False),
         ("b",): (121, True),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col
+from pyspark.sql.functions import col, window
 
 from examples.http_server import Api, serving
 from tests.exactly_once.pipeline import logged_ids
@@ -281,3 +281,60 @@ def test_a_server_that_asks_one_task_to_leave_it_alone_is_left_alone_by_the_othe
         assert rows >= 3
         assert second == (0, asked)
         assert [path for path, _ in server.asked].count("/a") == 1
+
+
+def test_two_lists_of_different_age_lose_no_row_of_a_window_when_they_are_aligned_by_event_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """One list has 40 rows of three hours, the other one 40 rows of the last of these hours."""
+    hour_s = 3_600
+    times = {"old": range(0, 3 * hour_s, 270), "young": range(2 * hour_s, 3 * hour_s, 90)}
+
+    def answer(path: str) -> Answer:
+        name, _, number = path.strip("/").partition("?page=")
+        page = int(number or 0)
+        found = times[name][4 * page : 4 * page + 4]
+        items = [
+            {"list": name, "at": f"2026-11-23T{at // hour_s:02}:{at % hour_s // 60:02}:{at % 60:02}Z"}
+            for at in found
+        ]
+        following = f"/{name}?page={page + 1}" if len(times[name]) > 4 * page + 4 else None
+        return 200, [], json.dumps({"items": items, "next": following}).encode()
+
+    def read(name: str, **options: str) -> int:
+        """Return how many rows came into windows."""
+        given = {
+            "source": "http",
+            "url": f"{server.origin}/old, {server.origin}/young",
+            "valueFormat": "json",
+            "valueSchema": "list string, at timestamp",
+            "columns": "item.*",
+            "stateLocation": f"{tmp_path}/state-{name}",
+            "barrierRows": "12",
+            "pollInterval": "1h",
+            **options,
+        }
+        counts: dict[tuple[str, Any], int] = {}
+
+        def sink(frame: DataFrame, batch_id: int) -> None:
+            counts.update(((row["list"], row["window"]), row["count"]) for row in frame.collect())
+
+        stream = spark.readStream.format("headwater").options(**given).load()
+        windows = stream.withWatermark("at", "20 minutes").groupBy("list", window("at", "5 minutes")).count()
+        query = (
+            windows.writeStream.outputMode("update")
+            .option("checkpointLocation", f"{tmp_path}/checkpoint-{name}")
+            .foreachBatch(sink)
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            assert query.awaitTermination(TIMEOUT_S), "the query does not end"
+        finally:
+            query.stop()
+        return sum(counts.values())
+
+    with scripted_server() as server:
+        server.answer = answer
+        assert read("plain", parallelism="2") < 80
+        assert read("aligned", parallelism="2", maxEventTimeSkew="18m", eventTimeColumn="at") == 80

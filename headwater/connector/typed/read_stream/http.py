@@ -79,6 +79,9 @@ def http(
     share_scans: bool | None = None,
     max_buffered_bytes: int | None = None,
     parallelism: int | None = None,
+    max_event_time_skew: str | None = None,
+    event_time_column: str | None = None,
+    event_time_idle_timeout: str | None = None,
     headers: Mapping[str, str] | None = None,
     schema: str | StructType | None = None,
 ) -> DataFrame:
@@ -208,6 +211,14 @@ def http(
         max_buffered_bytes: What a task may hold between fetching and handing over. Default: `67108864`.
             (``maxBufferedBytes``)
         parallelism: The most tasks of an epoch. Default: the driver's CPUs.
+        max_event_time_skew: No split's rows come that are later in event time than the split that is
+            behind all others by more than this, so that no row is late because its split lags; needs
+            `eventTimeColumn`, and a limit for an epoch. (``maxEventTimeSkew``)
+        event_time_column: The column with the event time, a timestamp or a date, for `maxEventTimeSkew`.
+            (``eventTimeColumn``)
+        event_time_idle_timeout: A split of which nothing has come for this long holds nobody back.
+            Without it nobody waits for a split that has nothing more, and any other one is waited for as
+            long as it takes. (``eventTimeIdleTimeout``)
         headers: Headers of each request, by name. (``header.``)
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 

@@ -15,9 +15,9 @@ from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.event_time import (
+    EventTimeSpan,
     SplitAlignment,
     TaskAlignment,
-    TimeSpan,
     fronts_event,
     time_span,
 )
@@ -36,7 +36,7 @@ class _Held:
         row: what has come of the split, in order.
     """
 
-    span: TimeSpan
+    span: EventTimeSpan
     row: deque[Fetched | PartitionEvent] = field(default_factory=deque)
 
 

@@ -36,7 +36,7 @@ class TaskAlignment:
     fronts: Mapping[SplitPath, int | None]
 
 
-class TimeSpan(NamedTuple):
+class EventTimeSpan(NamedTuple):
     """The smallest and the largest time of some rows, in ms since 1970."""
 
     first_ms: int
@@ -57,13 +57,13 @@ class Front(NamedTuple):
     is_held: bool
 
 
-def time_span(batches: Iterable[pa.RecordBatch], column: str) -> TimeSpan | None:
+def time_span(batches: Iterable[pa.RecordBatch], column: str) -> EventTimeSpan | None:
     """Return the span of the times of some rows, None if none has a time."""
     spans = [_span(batch.column(column)) for batch in batches]
     known = [span for span in spans if span is not None]
     if not known:
         return None
-    return TimeSpan(min(span.first_ms for span in known), max(span.last_ms for span in known))
+    return EventTimeSpan(min(span.first_ms for span in known), max(span.last_ms for span in known))
 
 
 def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
@@ -105,7 +105,7 @@ class SplitAlignment:
         self._held: set[SplitPath] = set()
         self.has_moved = False
 
-    def admits(self, path: SplitPath, span: TimeSpan | None) -> bool:
+    def admits(self, path: SplitPath, span: EventTimeSpan | None) -> bool:
         """Whether a record may be emitted. One without times always may."""
         if span is None:
             return True
@@ -117,7 +117,7 @@ class SplitAlignment:
             return True
         return span.last_ms <= least_ms + self._told.max_skew_ms
 
-    def emitted(self, path: SplitPath, span: TimeSpan | None) -> None:
+    def emitted(self, path: SplitPath, span: EventTimeSpan | None) -> None:
         """Note that a record was emitted."""
         self._held.discard(path)
         before_ms = self._fronts.get(path)
@@ -125,7 +125,7 @@ class SplitAlignment:
             self._fronts[path] = span.last_ms if before_ms is None else max(before_ms, span.last_ms)
             self.has_moved = True
 
-    def held(self, path: SplitPath, span: TimeSpan) -> None:
+    def held(self, path: SplitPath, span: EventTimeSpan) -> None:
         """Note that the next record of a split waits."""
         self._held.add(path)
         self._fronts[path] = span.first_ms
@@ -151,7 +151,7 @@ class SplitAlignment:
         ]
 
 
-def _span(times: pa.Array[Any]) -> TimeSpan | None:
+def _span(times: pa.Array[Any]) -> EventTimeSpan | None:
     in_ms = times.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
     found = cast("dict[str, int]", pc.min_max(in_ms).as_py())
-    return None if found["min"] is None else TimeSpan(found["min"], found["max"])
+    return None if found["min"] is None else EventTimeSpan(found["min"], found["max"])
