@@ -253,6 +253,14 @@ def duration_ms(raw: str) -> int:
     return int(found.group(1)) * unit_ms
 
 
+def positive_duration_ms(raw: str) -> int:
+    """A duration of more than 0, as `duration_ms` reads it."""
+    found_ms = duration_ms(raw)
+    if not found_ms:
+        raise ValueError("must be more than 0")
+    return found_ms
+
+
 def names(raw: str) -> tuple[str, ...]:
     """Names with commas between them; blanks around them do not count, none may be empty or come twice."""
     found = tuple(name.strip() for name in raw.split(","))

@@ -162,12 +162,15 @@ class SplitRequest:
             in the life of this enumerator.
         max_rows: the most records of the batch; None for any number, also where limits do not count.
         max_bytes: the most bytes of it, as far as they can be estimated; None in the same way.
+        max_rows_of: the most records of splits whose paths begin with a name, such as a topic; for none where
+            limits do not count.
     """
 
     limited: bool
     ends: bool
     max_rows: int | None = None
     max_bytes: int | None = None
+    max_rows_of: Mapping[str, int] = field(default_factory=dict)
 
 
 class PlannedSplitEnumeratorContext(SplitEnumeratorContext[SplitT, PositionT]):

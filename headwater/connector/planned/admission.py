@@ -7,33 +7,51 @@ budget among its splits. Limits of rows are kept as Spark's own Kafka source kee
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from headwater.connector.planned.batch_duration import TargetDuration
+from headwater.connector.planned.shares import Share, cap_groups, share_budget, share_by_weight, share_rows
 from headwater.core.clock import Clock
+from headwater.core.enumerator import SplitRequest
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadLimits:
     """The limits of one query.
 
+    A group of splits is those whose paths begin with the same name: the partitions of a topic.
+
     Attributes:
         max_rows: how many records a batch is planned for at the most, but for the one of each split that
             keeps it from starving (``maxOffsetsPerTrigger``).
+        max_rows_of: the same for single groups.
+        weights: by which groups share ``max_rows`` and ``max_bytes``, 1 for those that are not named; empty:
+            all splits share them by their backlog.
         max_bytes: nor for more bytes, as far as they can be estimated (``maxBytesPerTrigger``).
         min_rows: a batch waits until this many records are there ...
         max_delay_ms: ... or until this much time has passed since this clock was last set: when a batch had
             enough records, or was due. The first batch of a run does not wait.
         max_files: no batch has more files than this; a source of bounded splits keeps this limit, and that of
             bytes, itself.
+        target: how long batches should take (``targetBatchDuration``); None for any time.
     """
 
     max_rows: int | None = None
+    max_rows_of: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
     max_bytes: int | None = None
     min_rows: int | None = None
     max_delay_ms: int = 15 * 60 * 1000
     max_files: int | None = None
+    target: TargetDuration | None = None
+
+    @property
+    def limits_batches(self) -> bool:
+        """Whether there is anything that a batch may not exceed."""
+        return bool(
+            self.max_rows is not None or self.max_rows_of or self.max_bytes is not None or self.target
+        )
 
 
 class Admission:
@@ -48,8 +66,9 @@ class Admission:
         self,
         backlog: Sequence[int],
         row_bytes: Callable[[], Sequence[int]],
+        groups: Callable[[], Sequence[str]],
+        request: SplitRequest,
         *,
-        limited: bool,
         wait_for_more: bool,
     ) -> list[int]:
         """Return how many records to take of each split; all zero for "no batch now".
@@ -58,25 +77,34 @@ class Admission:
             backlog: the records there are, per split.
             row_bytes: returns the estimated size of one record, per split; called only where bytes are
                 limited.
-            limited: whether the maximums count (they do not under ``Trigger.Once``).
+            groups: returns the group of each split; called only where groups count.
+            request: what the batch may have at the most.
             wait_for_more: whether the minimum counts (it does not where Spark would take "nothing now" for
                 the end).
         """
         if wait_for_more and self._too_few(sum(backlog)):
             return [0] * len(backlog)
         taken = list(backlog)
-        if limited and self._limits.max_rows is not None:
-            taken = share_rows(taken, self._limits.max_rows)
-        if limited and self._limits.max_bytes is not None:
+        if request.max_rows_of:
+            taken = cap_groups(taken, groups(), request.max_rows_of)
+        if request.max_rows is not None:
+            taken = self._shared(taken, groups, request.max_rows, share_rows)
+        if request.max_bytes is not None:
             sizes = row_bytes()
-            in_bytes = share_budget(
-                [rows * size for rows, size in zip(taken, sizes, strict=True)], self._limits.max_bytes
-            )
+            needed = [rows * size for rows, size in zip(taken, sizes, strict=True)]
+            in_bytes = self._shared(needed, groups, request.max_bytes, share_budget)
             taken = [
                 min(rows, max(1, budget // size))
                 for rows, size, budget in zip(taken, sizes, in_bytes, strict=True)
             ]
         return taken
+
+    def _shared(
+        self, backlog: Sequence[int], groups: Callable[[], Sequence[str]], budget: int, share: Share
+    ) -> list[int]:
+        if not self._limits.weights:
+            return share(backlog, budget)
+        return share_by_weight(backlog, groups(), budget, self._limits.weights, share)
 
     def _too_few(self, total: int) -> bool:
         """Whether the batch has to wait; if not, set the clock again.
@@ -92,40 +120,3 @@ class Admission:
             return True
         self._clock_set_ms = now_ms
         return False
-
-
-def share_rows(backlog: Sequence[int], budget: int) -> list[int]:
-    """Share a budget of rows among splits in proportion to their backlog, as Spark's ``rateLimit`` does.
-
-    A share is rounded down, but one below 1 is 1, so that no split starves: the sum may be below the budget,
-    and above it where there are many small shares. The arithmetic is that of Spark, double precision and the
-    order of the operations included.
-    """
-    total = float(sum(backlog))
-    shares = []
-    for size in backlog:
-        share = budget * (size / total) if size else 0.0
-        shares.append(min(size, math.ceil(share) if share < 1 else math.floor(share)))
-    return shares
-
-
-def share_budget(backlog: Sequence[int], budget: int) -> list[int]:
-    """Share a budget of bytes among splits in proportion to their backlog, and starve none.
-
-    Every split with a backlog gets at least 1, even if that exceeds the budget. Otherwise the shares add up
-    to exactly the budget, or to the whole backlog if that is less; what rounding leaves over goes to the
-    largest remainders.
-    """
-    if sum(backlog) <= budget:
-        return list(backlog)
-    shares = [min(1, size) for size in backlog]
-    spare = budget - sum(shares)
-    if spare <= 0:
-        return shares
-    rest = [size - share for size, share in zip(backlog, shares, strict=True)]
-    total = sum(rest)
-    shares = [share + size * spare // total for share, size in zip(shares, rest, strict=True)]
-    by_remainder = sorted(range(len(rest)), key=lambda at: -(rest[at] * spare % total))
-    for at in by_remainder[: budget - sum(shares)]:
-        shares[at] += 1
-    return shares

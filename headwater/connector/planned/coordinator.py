@@ -15,6 +15,7 @@ from headwater.connector.coordination.logged_schema import check_logged_schema
 from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
+from headwater.connector.planned.batch_pace import BatchPace
 from headwater.connector.planned.kept_splits import within_limits
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
 from headwater.connector.planned.planning import PlanningHints, ReadTask, plan_tasks
@@ -88,6 +89,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         )
         self._limits = limits
         self._admission = Admission(limits, clock)
+        self._pace = BatchPace(limits.target, clock, wall_ms) if limits.target is not None else None
         self._task_counts = TaskCounts(clock)
         self._in_order: Memo[[Mapping[SplitPath, SplitT]], list[SplitPath]] = Memo(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
@@ -112,21 +114,15 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         next batch: a split that is out of sight, or back (the next look finds the same).
         """
         self._task_counts.committed(start)
+        if self._pace is not None:
+            self._pace.committed(start)
         before = self._decoded(start)
         task_losses = self._task_losses.waiting(start)
-        self._look(
-            start,
-            before,
-            SplitRequest(
-                limited,
-                ends=self._available_now or not limited,
-                max_rows=self._limits.max_rows if limited else None,
-                max_bytes=self._limits.max_bytes if limited else None,
-            ),
-        )
+        request = self._request(limited=limited)
+        self._look(start, before, request)
         offset, rows = self._driver.ask(
             lambda enumerator: self._next_offset(
-                enumerator, before, limited=limited, wait_for_more=limited and not self._available_now
+                enumerator, before, request, wait_for_more=limited and not self._available_now
             )
         )
         losses = self._losses(before.losses if before else NO_LOSSES, task_losses)
@@ -147,6 +143,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         end = self._codec.encode(offset)
         self._task_losses.planned(end, len(task_losses))
         self._driver.record_plan(end, [offset.splits[path] for path in offset.starts])
+        if self._pace is not None:
+            self._pace.planned(end, rows)
         return end
 
     def plan_all(self) -> list[ReadTask[SplitT, PositionT]]:
@@ -156,9 +154,10 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         records may have a task: there may be some when the task runs.
         """
         genesis = self._codec.genesis()
-        self._look(genesis, None, SplitRequest(limited=False, ends=True))
+        request = SplitRequest(limited=False, ends=True)
+        self._look(genesis, None, request)
         offset, _ = self._driver.ask(
-            lambda enumerator: self._next_offset(enumerator, None, limited=False, wait_for_more=False)
+            lambda enumerator: self._next_offset(enumerator, None, request, wait_for_more=False)
         )
         self._codec.encode(offset)  # a source that breaks its promises fails here, as it would in a stream
         wholes = {
@@ -247,6 +246,17 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         lost = LostRange(report.split, report.first, report.until, "task", self._wall_ms())
         self.add_task_losses([lost])
 
+    def _request(self, *, limited: bool) -> SplitRequest:
+        """Return what the next batch may have; nothing limits it where Spark does not want limits."""
+        request = SplitRequest(limited, ends=self._available_now or not limited)
+        if not limited:
+            return request
+        limits = self._limits
+        request = replace(
+            request, max_rows=limits.max_rows, max_bytes=limits.max_bytes, max_rows_of=limits.max_rows_of
+        )
+        return request if self._pace is None else self._pace.limited(request)
+
     def _look(
         self, start: JsonObject, before: PlannedOffset[SplitT, PositionT] | None, request: SplitRequest
     ) -> None:
@@ -258,8 +268,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self,
         enumerator: PlannedSplitEnumerator[SplitT, PositionT],
         before: PlannedOffset[SplitT, PositionT] | None,
+        request: SplitRequest,
         *,
-        limited: bool,
         wait_for_more: bool,
     ) -> tuple[PlannedOffset[SplitT, PositionT], int]:
         """Return the next offset and how many records its batch reads. On the coordinator thread."""
@@ -277,8 +287,9 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             taken = self._admission.admit(
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
+                lambda: [path[0] for path in behind],
                 # Bounds keep the limits already.
-                limited=limited and bounds is None,
+                request if bounds is None else SplitRequest(limited=False, ends=request.ends),
                 wait_for_more=wait_for_more,
             )
         if bounds is not None:

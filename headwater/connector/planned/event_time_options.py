@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.connector.options import Option, ParsedOptions, duration_ms, one_of
+from headwater.connector.options import Option, ParsedOptions, duration_ms, one_of, positive_duration_ms
 from headwater.connector.planned.admission import ReadLimits
 from headwater.core.errors import OptionError
 from headwater.core.imports import require
@@ -15,16 +15,9 @@ _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _PAGE: Final = "see [event-time.md](event-time.md)."
 
 
-def _at_least_1_ms(raw: str) -> int:
-    found_ms = duration_ms(raw)
-    if not found_ms:
-        raise ValueError("must be more than 0")
-    return found_ms
-
-
 MAX_SKEW: Final = Option(
     "maxEventTimeSkew",
-    _at_least_1_ms,
+    positive_duration_ms,
     None,
     "Where a batch cannot take all there is, let it end at the same event time in all splits, give or take "
     f"this much, so that no split's rows are late because it lags; needs a limit of rows or bytes: {_PAGE}",
@@ -48,7 +41,7 @@ ON_LATE_SPLIT: Final = Option(
 )
 IDLE_TIMEOUT: Final = Option(
     "eventTimeIdleTimeout",
-    _at_least_1_ms,
+    positive_duration_ms,
     None,
     "Let a split that is read to its end hold back the others, until nothing has come there for this long. "
     "Without it nobody waits for such a split.",
@@ -83,7 +76,7 @@ def alignment_settings(options: ParsedOptions, limits: ReadLimits) -> AlignmentS
             if value is not None:
                 raise OptionError(f"counts only with option {MAX_SKEW.name!r}", option=name)
         return None
-    if limits.max_rows is None and limits.max_bytes is None:
+    if not limits.limits_batches:
         raise OptionError(
             "needs a limit for a batch: without one a batch takes all there is, in which no row is late",
             option=MAX_SKEW.name,

@@ -6,11 +6,20 @@ its table and passes that here.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, cast
 
 from headwater.connector.cpus import known_parallelism
-from headwater.connector.options import Option, ParsedOptions, duration_ms, integer
+from headwater.connector.options import (
+    Option,
+    ParsedOptions,
+    duration_ms,
+    integer,
+    positive_duration_ms,
+    text,
+)
 from headwater.connector.planned.admission import ReadLimits
+from headwater.connector.planned.batch_duration import TargetDuration
 from headwater.connector.planned.planning import PlanningHints
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
@@ -57,9 +66,35 @@ PARALLELISM: Final = Option(
     shown_default="`HEADWATER_PARALLELISM`",
 )
 
+TARGET_DURATION: Final = Option(
+    "targetBatchDuration",
+    positive_duration_ms,
+    None,
+    "How long a batch should take: batches become as large as the query manages in this time, within the "
+    "other limits; needs one of the next two: see [batch-duration.md](batch-duration.md).",
+    only=_STREAM,
+)
+CHECKPOINT_LOCATION: Final = Option(
+    "checkpointLocation",
+    text,
+    None,
+    "The same as that of the query: Spark's log there shows how long a batch took, without the wait for a "
+    "trigger.",
+    only=_STREAM,
+)
+TRIGGER_INTERVAL: Final = Option(
+    "triggerInterval",
+    duration_ms,
+    None,
+    "Instead of that: the interval of the query's trigger, `0s` if it has none.",
+    only=_STREAM,
+)
+DURATION_OPTIONS: Final = (TARGET_DURATION, CHECKPOINT_LOCATION, TRIGGER_INTERVAL)
+
 PLANNED_OPTIONS: Final = (
     _MAX_ROWS,
     MAX_BYTES,
+    *DURATION_OPTIONS,
     _MIN_ROWS,
     MAX_DELAY,
     MIN_PARTITIONS,
@@ -72,26 +107,65 @@ PLANNED_OPTIONS: Final = (
 def read_limits(
     options: ParsedOptions,
     *,
-    max_rows: Option[int | None] = _MAX_ROWS,
+    max_rows: Option[int | None] | Option[int | Mapping[str, int] | None] = _MAX_ROWS,
     min_rows: Option[int | None] = _MIN_ROWS,
 ) -> ReadLimits:
     """Return the limits of a batch.
 
     Args:
-        options: of a table with `MAX_BYTES`, `MAX_DELAY` and the next two.
-        max_rows: the source's option for the most rows of a batch.
+        options: of a table with `MAX_BYTES`, `MAX_DELAY`, `DURATION_OPTIONS` and the next two.
+        max_rows: the source's option for the most rows of a batch, or of each group of splits.
         min_rows: the source's option for the rows that a batch waits for.
 
     Raises:
         OptionError: a minimum above the maximum.
     """
-    most = options[max_rows]
+    asked = options[cast("Option[int | Mapping[str, int] | None]", max_rows)]
+    most = asked if isinstance(asked, int) else None
     least = options[min_rows]
     if most is not None and least is not None and least > most:
         raise OptionError(f"must not be larger than {max_rows.name}", option=min_rows.name)
     return ReadLimits(
-        max_rows=most, max_bytes=options[MAX_BYTES], min_rows=least, max_delay_ms=options[MAX_DELAY]
+        max_rows=most,
+        max_rows_of=asked if isinstance(asked, Mapping) else {},
+        max_bytes=options[MAX_BYTES],
+        min_rows=least,
+        max_delay_ms=options[MAX_DELAY],
+        target=target_duration(options),
     )
+
+
+def target_duration(options: ParsedOptions) -> TargetDuration | None:
+    """Return how long batches should take; None if the user does not say.
+
+    Args:
+        options: of a table with `DURATION_OPTIONS`.
+
+    Raises:
+        OptionError: the time that a batch takes could not be told from the wait for a trigger, or an option
+            says how to measure what was not asked for.
+    """
+    target_ms = options[TARGET_DURATION]
+    checkpoint = options[CHECKPOINT_LOCATION]
+    interval_ms = options[TRIGGER_INTERVAL]
+    if target_ms is None:
+        for name, value in ((CHECKPOINT_LOCATION.name, checkpoint), (TRIGGER_INTERVAL.name, interval_ms)):
+            if value is not None:
+                raise OptionError(f"counts only with option {TARGET_DURATION.name!r}", option=name)
+        return None
+    if checkpoint is None and interval_ms is None:
+        raise OptionError(
+            "needs option 'checkpointLocation', the same as that of the query, or 'triggerInterval' (0s if "
+            "it has none): the wait for a trigger must not count as work",
+            option=TARGET_DURATION.name,
+        )
+    if checkpoint is None and interval_ms is not None and interval_ms > target_ms:
+        raise OptionError(
+            f"is longer than {TARGET_DURATION.name}, so that the wait would hide how long batches take: give "
+            "option 'checkpointLocation' instead, the same as that of the query",
+            option=TRIGGER_INTERVAL.name,
+        )
+    return TargetDuration(target_ms=target_ms, checkpoint=checkpoint, trigger_interval_ms=interval_ms)
 
 
 def planning_hints(

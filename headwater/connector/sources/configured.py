@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from headwater.core.errors import ContractError
 from headwater.core.retry import Backoff
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from headwater.connector.planned.planning import PlanningHints
     from headwater.core.barrier_source import BarrierSource
     from headwater.core.planned_source import PlannedSource
+
+
+_ANY_NUMBER: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +110,10 @@ class ConfiguredPlannedSource(ConfiguredSource):
             return spark.ReadMaxRows(limits.max_rows)
         if limits.max_bytes is not None:
             return spark.ReadMaxBytes(limits.max_bytes)
+        if limits.limits_batches:
+            # Known when a batch is planned only, or of single topics. All but this one would be taken for
+            # Once, which knows no limits.
+            return spark.ReadMaxRows(_ANY_NUMBER)
         if limits.min_rows is not None:
             return spark.ReadMinRows(limits.min_rows)
         return spark.ReadAllAvailable()

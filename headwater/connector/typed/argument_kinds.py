@@ -30,6 +30,10 @@ def _whole(value: object) -> str:
     return str(value)
 
 
+def _whole_or_json(value: object) -> str:
+    return _whole(value) if isinstance(value, int) else _json(value)
+
+
 def _version(value: object) -> str:
     return value if isinstance(value, str) else _whole(value)
 
@@ -129,6 +133,7 @@ class ArgumentKind(Enum):
     TEXT = _Kind("str", _plain)
     BOOLEAN = _Kind("bool", _boolean)
     WHOLE_NUMBER = _Kind("int", _whole)
+    WHOLE_NUMBER_OR_JSON = _Kind("int | str | Mapping[str, int]", _whole_or_json)
     VERSION = _Kind("str | int", _version)
     NUMBER = _Kind("float", _number)
     DURATION = _Kind("str | int | timedelta", _duration)

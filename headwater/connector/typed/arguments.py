@@ -15,6 +15,7 @@ from headwater.connector.options import (
     duration_ms,
     json_object,
     names,
+    positive_duration_ms,
     shown,
 )
 from headwater.connector.sources.registry import options_of
@@ -93,7 +94,8 @@ _SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
         "startingTimestamp": _Spelling(kind=ArgumentKind.MOMENT_MS),
         "endingTimestamp": _Spelling(kind=ArgumentKind.MOMENT_MS),
         "maxInflatedBatchBytes": _Spelling(kind=ArgumentKind.WHOLE_NUMBER),
-        "kafkaConsumer.pollTimeoutMs": _Spelling(kind=ArgumentKind.DURATION),
+        "maxOffsetsPerTrigger": _Spelling(kind=ArgumentKind.WHOLE_NUMBER_OR_JSON),
+        "topicWeights": _Spelling(kind=ArgumentKind.JSON),
         "kafka.": _Spelling("properties"),
     },
     "mqtt": {
@@ -131,6 +133,7 @@ _MANY: Final = {
 _FIXED_KINDS: Final[Mapping[Any, ArgumentKind]] = {
     boolean: ArgumentKind.BOOLEAN,
     duration_ms: ArgumentKind.DURATION,
+    positive_duration_ms: ArgumentKind.DURATION,
     json_object: ArgumentKind.JSON,
     names: ArgumentKind.NAMES,
 }

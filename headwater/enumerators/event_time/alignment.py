@@ -168,6 +168,10 @@ class EventTimeAlignment:
             np.array(sizes, dtype=np.int64),
             request.max_rows,
             request.max_bytes,
+            tuple(
+                (np.array([path[0] == group for path in paths], dtype=bool), most)
+                for group, most in request.max_rows_of.items()
+            ),
         )
 
     def _find_bound(

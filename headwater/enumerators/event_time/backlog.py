@@ -23,6 +23,7 @@ class Backlog:
         row_bytes: about how many bytes a record of each has.
         max_rows: the most records of a batch; None for any number.
         max_bytes: the most bytes of a batch; None for any number.
+        caps: limits of rows of some of the splits: which ones, as a mask, and how many.
     """
 
     paths: tuple[SplitPath, ...]
@@ -31,6 +32,7 @@ class Backlog:
     row_bytes: Offsets
     max_rows: int | None
     max_bytes: int | None
+    caps: tuple[tuple[npt.NDArray[np.bool_], int], ...] = ()
 
     def load(self, ends: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
         """Return how full a batch to these ends is: 1 is as much as the limits allow."""
@@ -40,4 +42,4 @@ class Backlog:
             load = float(rows.sum()) / self.max_rows
         if self.max_bytes is not None:
             load = max(load, float((rows * self.row_bytes).sum()) / self.max_bytes)
-        return load
+        return max([load, *(float(rows[mask].sum()) / most for mask, most in self.caps)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwater.enumerators.files.split import FileStatus
 
@@ -30,6 +30,11 @@ class BatchLimits:
     def without_users(self) -> BatchLimits:
         """Return the limits that always count: the offset's."""
         return BatchLimits(max_plan_bytes=self.max_plan_bytes)
+
+    def within(self, *max_bytes: int | None) -> BatchLimits:
+        """Return these limits with others of bytes."""
+        given = [each for each in (self.max_bytes, *max_bytes) if each is not None]
+        return replace(self, max_bytes=min(given, default=None))
 
     def exceeded(self, files: int, size_bytes: int, plan_bytes: int) -> bool:
         """Whether so many files of these sizes are more than one batch may hold."""

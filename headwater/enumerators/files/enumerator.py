@@ -241,6 +241,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
     def _assign(self, request: SplitRequest) -> None:
         """Give the batch its files; nothing at all if there is none."""
         limits = self._settings.limits if request.limited else self._settings.limits.without_users()
+        # Bytes stand for records.
+        limits = limits.within(request.max_rows, request.max_bytes)
         files = self._backlog.take(limits, self._most_files())
         if not files:
             if request.ends and self._cleaner is not None:

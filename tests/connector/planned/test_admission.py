@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.connector.planned.admission import Admission, ReadLimits, share_budget, share_rows
+from headwater.connector.planned.admission import Admission, ReadLimits
+from headwater.connector.planned.shares import share_budget, share_by_weight, share_rows
 from headwater.core.clock import ManualClock
+from headwater.core.enumerator import SplitRequest
 
 backlogs = st.lists(st.integers(0, 10**12), max_size=50)
 
@@ -80,17 +82,73 @@ def test_shares_are_in_proportion(small: int, times: int, budget: int) -> None:
     assert a <= b
 
 
+def asked_for(limits: ReadLimits) -> SplitRequest:
+    return SplitRequest(
+        limited=True,
+        ends=False,
+        max_rows=limits.max_rows,
+        max_bytes=limits.max_bytes,
+        max_rows_of=limits.max_rows_of,
+    )
+
+
+def admitted(
+    limits: ReadLimits, backlog: list[int], row_bytes: list[int], groups: list[str] | None = None
+) -> list[int]:
+    """What a batch takes of each split."""
+    admission = Admission(limits, ManualClock())
+    return admission.admit(
+        backlog, lambda: row_bytes, lambda: groups or [], asked_for(limits), wait_for_more=True
+    )
+
+
 def test_a_byte_limit_takes_at_least_one_record_of_each_split() -> None:
-    admission = Admission(ReadLimits(max_bytes=1_000), ManualClock())
-    assert admission.admit([50, 50], lambda: [10_000, 100], limited=True, wait_for_more=True) == [1, 1]
-    assert admission.admit([100], lambda: [100], limited=True, wait_for_more=True) == [10]
+    limits = ReadLimits(max_bytes=1_000)
+    assert admitted(limits, [50, 50], [10_000, 100]) == [1, 1]
+    assert admitted(limits, [100], [100]) == [10]
 
 
 def test_both_limits_hold_together() -> None:
-    admission = Admission(ReadLimits(max_rows=20, max_bytes=1_000), ManualClock())
-    assert admission.admit([100], lambda: [100], limited=True, wait_for_more=True) == [10]
-    assert admission.admit([100], lambda: [10], limited=True, wait_for_more=True) == [20]
-    assert admission.admit([100], lambda: [10], limited=False, wait_for_more=False) == [100]
+    limits = ReadLimits(max_rows=20, max_bytes=1_000)
+    assert admitted(limits, [100], [100]) == [10]
+    assert admitted(limits, [100], [10]) == [20]
+    assert admitted(ReadLimits(), [100], [10]) == [100]
+
+
+def test_limits_of_groups_hold_beside_that_of_all() -> None:
+    limits = ReadLimits(max_rows_of={"flood": 10}, max_bytes=100_000)
+    taken = admitted(limits, [100, 300, 50], [100] * 3, ["flood", "flood", "calm"])
+    assert taken == [2, 7, 50]
+
+
+def test_a_flood_does_not_starve_the_group_that_weighs_more() -> None:
+    groups = ["flood", "flood", "calm"]
+    assert admitted(ReadLimits(max_rows=100), [10_000, 20_000, 60], [1] * 3, groups) == [33, 66, 1]
+    weighed = ReadLimits(max_rows=100, weights={"calm": 4})
+    assert admitted(weighed, [10_000, 20_000, 60], [1] * 3, groups) == [13, 26, 60]
+    assert admitted(weighed, [10_000, 20_000, 1_000], [1] * 3, groups) == [6, 13, 80]
+    in_bytes = ReadLimits(max_bytes=100_000, weights={"calm": 4})
+    assert admitted(in_bytes, [10_000, 20_000, 1_000], [1_000] * 3, groups) == [6, 13, 80]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10_000), st.sampled_from("abc")), max_size=20),
+    st.integers(1, 5_000),
+    st.dictionaries(st.sampled_from("abc"), st.floats(0.01, 100), min_size=1),
+)
+def test_weights_share_the_whole_budget_and_starve_no_group(
+    splits: list[tuple[int, str]], budget: int, weights: dict[str, float]
+) -> None:
+    backlog = [size for size, _ in splits]
+    groups = [group for _, group in splits]
+    taken = share_by_weight(backlog, groups, budget, weights, share_budget)
+    assert all(0 <= rows <= size for rows, size in zip(taken, backlog, strict=True))
+    for group in set(groups):
+        mine = [at for at, name in enumerate(groups) if name == group]
+        assert any(taken[at] for at in mine) or not any(backlog[at] for at in mine)
+    # A group gets a row too few by rounding; and every split gets at least one.
+    assert sum(taken) >= min(budget, sum(backlog)) - len(set(groups))
+    assert sum(taken) <= max(budget + len(splits), 0)
 
 
 class TestMinimum:
@@ -106,7 +164,8 @@ class TestMinimum:
 
     @staticmethod
     def admit(admission: Admission, rows: int) -> int:
-        return sum(admission.admit([rows], lambda: [1], limited=True, wait_for_more=True))
+        request = asked_for(admission._limits)
+        return sum(admission.admit([rows], lambda: [1], lambda: ["a"], request, wait_for_more=True))
 
     def test_the_first_batch_of_a_run_does_not_wait_and_the_next_one_does(
         self, admission: Admission, clock: ManualClock

@@ -32,7 +32,7 @@ class Harness:
         self.clock = ManualClock()
         self._open: list[PlannedCoordinator[Any, Any]] = []
 
-    def coordinator(self, **limits: int) -> PlannedCoordinator[Any, Any]:
+    def coordinator(self, **limits: Any) -> PlannedCoordinator[Any, Any]:
         made: PlannedCoordinator[Any, Any] = PlannedCoordinator(
             self.source,
             ReadLimits(**limits),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headwater.connector.planned.admission import share_rows
+from headwater.connector.planned.shares import share_rows
 from headwater.core.split import SplitPath
 from headwater.enumerators.event_time.backlog import Backlog
 from headwater.enumerators.event_time.bound_search import BoundSearch

@@ -17,6 +17,7 @@ from headwater.connector.options import (
     one_of,
     text,
 )
+from headwater.connector.planned.options import DURATION_OPTIONS
 from headwater.connector.sources.files.record_options import TIME_ZONE
 from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
@@ -177,6 +178,7 @@ DISCOVERY_OPTIONS: Final = (
     _MIN_FILE_AGE,
     MAX_FILES,
     _MAX_BYTES,
+    *DURATION_OPTIONS,
     _LATEST_FIRST,
     _MAX_FILE_AGE,
     _ON_LATE_FILE,

@@ -14,7 +14,7 @@ from headwater.connector.cpus import available_cpus, known_parallelism
 from headwater.connector.formats.ddl import check_types
 from headwater.connector.formats.time_zones import session_zone
 from headwater.connector.planned.admission import ReadLimits
-from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM
+from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM, target_duration
 from headwater.connector.planned.planning import PlanningHints
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.discovery_options import (
@@ -329,7 +329,7 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     )
     return ConfiguredPlannedSource(
         source=source,
-        limits=ReadLimits(max_files=parsed[MAX_FILES] or _ANY_NUMBER),
+        limits=ReadLimits(max_files=parsed[MAX_FILES] or _ANY_NUMBER, target=target_duration(parsed)),
         hints=PlanningHints(
             parallelism=parsed[PARALLELISM] or known_parallelism() or available_cpus(),
             min_tasks=parsed[MIN_PARTITIONS] or 1,

@@ -13,25 +13,26 @@ from headwater.connector.options import (
     boolean,
     duration_ms,
     integer,
+    positive_duration_ms,
     text,
 )
 from headwater.connector.planned.event_time_options import EVENT_TIME_OPTIONS, IDLE_TIMEOUT
-from headwater.connector.planned.options import MAX_BYTES, MAX_DELAY, MIN_PARTITIONS, PARALLELISM
+from headwater.connector.planned.options import (
+    DURATION_OPTIONS,
+    MAX_BYTES,
+    MAX_DELAY,
+    MIN_PARTITIONS,
+    PARALLELISM,
+)
 from headwater.connector.sources.kafka.columns import COLUMN_OPTIONS
 from headwater.connector.sources.kafka.offset_options import OFFSET_OPTIONS
+from headwater.connector.sources.kafka.topic_limits import offsets_per_trigger, weights
 from headwater.core.source import Boundedness
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 
 _MOST_INFLATED_BYTES: Final = 2_000_000_000
 """Arrow's offsets have 31 bits, and a batch may share its chunk with smaller ones."""
-
-
-def _timeout_ms(raw: str) -> int:
-    timeout_ms = duration_ms(raw)
-    if not timeout_ms:
-        raise ValueError("must be more than 0")
-    return timeout_ms
 
 
 FAIL_ON_DATA_LOSS: Final = Option(
@@ -54,9 +55,18 @@ MAX_RECORDS_PER_PARTITION: Final = Option(
 )
 MAX_OFFSETS: Final = Option(
     "maxOffsetsPerTrigger",
-    integer(1),
+    offsets_per_trigger,
     None,
-    "No batch is planned for more offsets than this; shared in proportion to the backlog.",
+    "No batch is planned for more offsets than this; shared in proportion to the backlog. Or JSON with a "
+    'limit for each of some topics: `{"orders": 100000}`.',
+    only=_STREAM,
+)
+TOPIC_WEIGHTS: Final = Option(
+    "topicWeights",
+    weights,
+    None,
+    "JSON with weights by which topics share the limits of a batch, 1 for those that are not named, so that "
+    'a flood in one does not starve the others: `{"orders": 5, "clicks": 1}`.',
     only=_STREAM,
 )
 MIN_OFFSETS: Final = Option(
@@ -85,7 +95,7 @@ MAX_INFLATED: Final = Option(
 )
 POLL_TIMEOUT: Final = Option(
     "kafkaConsumer.pollTimeoutMs",
-    _timeout_ms,
+    positive_duration_ms,
     120_000,
     "How long a task waits for a cluster that gives nothing before it fails (and Spark retries it). "
     "An answer that would mean loss is given the 3 s after which it is believed, whatever is set here.",
@@ -126,12 +136,14 @@ KAFKA_OPTIONS: Final = OptionTable(
             shown_default="`HEADWATER_PARALLELISM`",
         ),
         MAX_OFFSETS,
+        TOPIC_WEIGHTS,
         replace(
             MAX_BYTES,
             help="No batch is planned for more bytes than this, by estimate: the average record of a topic "
             "is the size of its logs on disk (compressed or not) over their span of offsets, looked up once "
             "a minute; 1,000 bytes where the cluster does not tell.",
         ),
+        *DURATION_OPTIONS,
         MIN_OFFSETS,
         MAX_DELAY,
         *EVENT_TIME_OPTIONS,

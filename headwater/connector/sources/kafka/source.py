@@ -28,10 +28,12 @@ from headwater.connector.sources.kafka.options import (
     NUM_RETRIES,
     POLL_TIMEOUT,
     RETRY_INTERVAL,
+    TOPIC_WEIGHTS,
 )
 from headwater.connector.sources.kafka.schema_sample import SchemaSample
 from headwater.connector.sources.kafka.spark_offsets import spark_starts
 from headwater.connector.sources.kafka.split_serializer import KafkaSplitSerializer
+from headwater.connector.sources.kafka.topic_limits import check_topics, with_weights
 from headwater.core.emitter import RecordEmitter
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
@@ -252,6 +254,10 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
     if ending is not None:
         check_timestamps(starting, ending)
     limits = read_limits(parsed, max_rows=MAX_OFFSETS, min_rows=MIN_OFFSETS)
+    alignment = alignment_settings(parsed, limits)
+    check_topics(limits.max_rows_of, wanted, MAX_OFFSETS.name)
+    limits = with_weights(limits, parsed[TOPIC_WEIGHTS], aligned=alignment is not None)
+    check_topics(limits.weights, wanted, TOPIC_WEIGHTS.name)
     source = KafkaSource(
         lookup=LookupSettings(
             client=client,
@@ -272,7 +278,7 @@ def configure_kafka(options: Mapping[str, str], boundedness: Boundedness | None)
         fail_on_data_loss=parsed[FAIL_ON_DATA_LOSS],
         poll_timeout_ms=parsed[POLL_TIMEOUT],
         most_inflated_bytes=parsed[MAX_INFLATED],
-        alignment=alignment_settings(parsed, limits),
+        alignment=alignment,
         mode=boundedness or Boundedness.BOUNDED,
     )
     return ConfiguredPlannedSource(

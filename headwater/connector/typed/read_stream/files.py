@@ -25,6 +25,9 @@ def files(
     min_file_age: str | int | timedelta | None = None,
     max_files_per_trigger: int | None = None,
     max_bytes_per_trigger: int | None = None,
+    target_batch_duration: str | int | timedelta | None = None,
+    checkpoint_location: str | None = None,
+    trigger_interval: str | int | timedelta | None = None,
     latest_first: bool | None = None,
     max_file_age: str | int | timedelta | None = None,
     on_late_file: Literal["warn", "fail"] | None = None,
@@ -124,6 +127,13 @@ def files(
             (``maxFilesPerTrigger``)
         max_bytes_per_trigger: No batch has more bytes of files than this, but always one file.
             (``maxBytesPerTrigger``)
+        target_batch_duration: How long a batch should take: batches become as large as the query manages
+            in this time, within the other limits; needs one of the next two: see batch-duration.md.
+            (``targetBatchDuration``)
+        checkpoint_location: The same as that of the query: Spark's log there shows how long a batch took,
+            without the wait for a trigger. (``checkpointLocation``)
+        trigger_interval: Instead of that: the interval of the query's trigger, `0s` if it has none.
+            (``triggerInterval``)
         latest_first: Newest files first. Refused if more files wait than can be remembered by name.
             Default: `false`. (``latestFirst``)
         max_file_age: So long files are remembered by name: one that arrives with a modification time so

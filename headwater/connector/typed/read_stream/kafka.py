@@ -109,14 +109,18 @@ def kafka(
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
     parallelism: int | None = None,
-    max_offsets_per_trigger: int | None = None,
+    max_offsets_per_trigger: int | str | Mapping[str, int] | None = None,
+    topic_weights: str | Mapping[str, Any] | None = None,
     max_bytes_per_trigger: int | None = None,
+    target_batch_duration: str | int | timedelta | None = None,
+    checkpoint_location: str | None = None,
+    trigger_interval: str | int | timedelta | None = None,
     min_offsets_per_trigger: int | None = None,
     max_trigger_delay: str | int | timedelta | None = None,
-    max_event_time_skew: str | None = None,
+    max_event_time_skew: str | int | timedelta | None = None,
     event_time_delay: str | int | timedelta | None = None,
     on_late_split: Literal["read", "fail"] | None = None,
-    event_time_idle_timeout: str | None = None,
+    event_time_idle_timeout: str | int | timedelta | None = None,
     group_id_prefix: str | None = None,
     max_inflated_batch_bytes: int | None = None,
     commit_offsets_to_group: str | None = None,
@@ -264,11 +268,22 @@ def kafka(
             `hw.recommended_environment(parallelism=...)` sets; else a task for each partition. Default:
             `HEADWATER_PARALLELISM`.
         max_offsets_per_trigger: No batch is planned for more offsets than this; shared in proportion to
-            the backlog. (``maxOffsetsPerTrigger``)
+            the backlog. Or JSON with a limit for each of some topics: `{"orders": 100000}`.
+            (``maxOffsetsPerTrigger``)
+        topic_weights: JSON with weights by which topics share the limits of a batch, 1 for those that are
+            not named, so that a flood in one does not starve the others: `{"orders": 5, "clicks": 1}`.
+            (``topicWeights``)
         max_bytes_per_trigger: No batch is planned for more bytes than this, by estimate: the average
             record of a topic is the size of its logs on disk (compressed or not) over their span of
             offsets, looked up once a minute; 1,000 bytes where the cluster does not tell.
             (``maxBytesPerTrigger``)
+        target_batch_duration: How long a batch should take: batches become as large as the query manages
+            in this time, within the other limits; needs one of the next two: see batch-duration.md.
+            (``targetBatchDuration``)
+        checkpoint_location: The same as that of the query: Spark's log there shows how long a batch took,
+            without the wait for a trigger. (``checkpointLocation``)
+        trigger_interval: Instead of that: the interval of the query's trigger, `0s` if it has none.
+            (``triggerInterval``)
         min_offsets_per_trigger: A batch waits until so many offsets are there (not under AvailableNow and
             Once) ... (``minOffsetsPerTrigger``)
         max_trigger_delay: ... or until this much time has passed since the last one. Default: `15m`.

@@ -1,0 +1,109 @@
+"""How large batches are made so that they take as long as the user wants (``targetBatchDuration``)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+FIRST_BATCH_BYTES: Final = 8 << 20
+"""A run begins with so much, by estimate: nothing is known of the query yet."""
+
+_FULL: Final = 0.7
+"""A batch that has less than this part of what it may have was not ended by the limit."""
+
+_MOST_GROWTH: Final = 10.0
+_LEAST: Final = 0.05
+"""A batch is at most so many times as large as the one before, and at least this part of it."""
+
+_DAMPING: Final = 0.7
+"""Of the way to the right size so much is gone at once, as a power. What is left after three batches is 3 %
+of a step; a single batch that took long for other reasons costs two smaller ones."""
+
+_CAUTIOUS_GROWTH: Final = 1.1
+_PROBING_GROWTH: Final = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetDuration:
+    """What the user asks for.
+
+    Attributes:
+        target_ms: how long a batch should take.
+        checkpoint: the query's ``checkpointLocation``, in which Spark's log tells how long a batch took; None
+            if it is not known.
+        trigger_interval_ms: that of the query's trigger, 0 for none; None if it is not known.
+    """
+
+    target_ms: int
+    checkpoint: str | None
+    trigger_interval_ms: int | None
+
+
+@dataclass(frozen=True)
+class Took:
+    """How long a batch took.
+
+    Attributes:
+        duration_ms: the time.
+        is_exact: whether it is that; otherwise it holds a wait for the trigger, and the work took less.
+    """
+
+    duration_ms: float
+    is_exact: bool
+
+
+class BatchSize:
+    """How many records a batch may have. Belongs to Spark's one thread.
+
+    The records of a batch are multiplied by what the time it took is off the target, to the power of 0.7.
+    While batches take less than half of the target, the whole way is gone. A batch that was not ended by its
+    limit says how fast rows are only if it took longer than the target; otherwise the size stays.
+
+    Where only a bound of the time is known, batches become larger until one takes longer than the trigger's
+    interval, which shows exactly.
+
+    What it has learned is in memory only: a run begins cautiously.
+
+    Args:
+        target_ms: how long a batch should take.
+    """
+
+    def __init__(self, target_ms: int) -> None:
+        self._target_ms = target_ms
+        self._rows: int | None = None
+        self._probes = True
+
+    @property
+    def rows(self) -> int | None:
+        """The most records of the next batch; None for `FIRST_BATCH_BYTES`."""
+        return self._rows
+
+    def learn(self, rows: int, took: Took) -> None:
+        """Learn from a batch.
+
+        Args:
+            rows: how many records it had; more than 0.
+            took: how long.
+        """
+        first = self._rows is None
+        is_full = self._rows is None or rows >= _FULL * self._rows
+        off = self._target_ms / max(1.0, took.duration_ms)
+        if off < 1 and took.is_exact:
+            self._probes = False
+            # In the first batch processes are started: that is not what rows cost.
+            factor = max(_LEAST, off**_DAMPING) if not first else max(0.5, off)
+        elif not is_full:
+            return
+        elif not took.is_exact:
+            factor = _PROBING_GROWTH if self._probes else _CAUTIOUS_GROWTH
+        elif first or off > 2:
+            factor = min(_MOST_GROWTH, off) if not first else _MOST_GROWTH
+        else:
+            factor = off**_DAMPING
+        self._rows = max(1, round(rows * factor))
+        log.debug(
+            "a batch of %d rows took %.0f ms: the next one may have %d", rows, took.duration_ms, self._rows
+        )

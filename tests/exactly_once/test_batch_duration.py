@@ -1,0 +1,96 @@
+"""Batches that take as long as wanted, in real Spark, with a sink whose speed is known."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.exactly_once.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TARGET_S = 6
+ROWS_PER_S = 20_000
+"""Of the sink."""
+
+
+def durations_s(query: Any) -> list[float]:
+    """How long each batch with rows took, from trigger to commit."""
+    reports = [report for report in query.recentProgress if report["numInputRows"]]
+    return [report["durationMs"]["triggerExecution"] / 1_000 for report in reports]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize(
+    ("trigger", "knows"),
+    [
+        ("0 seconds", "checkpointLocation"),
+        ("0 seconds", "triggerInterval"),
+        ("5 seconds", "checkpointLocation"),
+        ("5 seconds", "triggerInterval"),
+        ("60 seconds", "checkpointLocation"),
+    ],
+)
+def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
+    spark: SparkSession, tmp_path: Path, trigger: str, knows: str
+) -> None:
+    """A huge backlog; the sink becomes half as fast after ten batches, and the query is restarted then."""
+    checkpoint = str(tmp_path / "checkpoint")
+    nothing = threading.Event()
+    slow = 1
+
+    def write(frame: DataFrame, batch: int) -> None:
+        # A slow sink.
+        nothing.wait(frame.count() * slow / ROWS_PER_S)
+
+    options = {"source": "demo", "rows": "100000000", "rowsPerSecond": "1", "splits": "2"}
+    options["targetBatchDuration"] = f"{TARGET_S}s"
+    options[knows] = checkpoint if knows == "checkpointLocation" else trigger.replace(" seconds", "s")
+    batches = 9 if trigger != "60 seconds" else 7
+
+    def run() -> list[float]:
+        query = (
+            spark.readStream.format("headwater")
+            .options(**options)
+            .load()
+            .writeStream.foreachBatch(write)
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime=trigger)
+            .start()
+        )
+        try:
+            until(lambda: len(durations_s(query)) >= batches or not query.isActive, "batches", 60 * batches)
+            assert query.exception() is None
+            return durations_s(query)
+        finally:
+            query.stop()
+
+    for slow in (1, 4):
+        took = run()
+        print(f"trigger {trigger}, by {knows}, sink {slow}: {took}", flush=True)
+        assert took[0] < 3 * TARGET_S, "the first batch is cautious"
+        assert all(0.7 * TARGET_S < each < 1.3 * TARGET_S for each in took[6:]), took
+
+
+def test_batches_grow_to_what_the_query_manages(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = str(tmp_path / "checkpoint")
+    query = (
+        spark.readStream.format("headwater")
+        .options(source="demo", rows="600000", rowsPerSecond="1", splits="2", maxRowsPerTrigger="400000")
+        .options(targetBatchDuration="1h", checkpointLocation=checkpoint)
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    first, *more = [report["numInputRows"] for report in query.recentProgress]
+    assert first < 200_000, "the first batch is cautious"
+    assert more[0] == 400_000, "hard limits stay hard"
+    assert sum([first, *more]) >= 600_000
