@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.events import Fetched, PendingFetch, SplitsDone
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
+from headwater.readers.runtime.fetchers.turns import SplitTurns
+from headwater.readers.runtime.fetchers.wake_ups import WakeUps
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionEvent
 
@@ -78,45 +79,34 @@ class SplitFetcher:
         self._take_split = take
         self._reader: Reader | None = None
         self._unsent_events = work.events
-        # Each assigned split is in one of three places: it has its turn, waits for the next, or is held.
-        self._assigned: dict[SplitPath, None] = {}
-        self._turn: SplitPath | None = None
-        self._row: deque[SplitPath] = deque()
-        # Until when: the clock's time, or None for as long as nobody resumes it.
-        self._held: dict[SplitPath, int | None] = {}
+        self._turns = SplitTurns(work.trigger, work.clock)
         # The one split that is not paused in the reader.
         self._unpaused: SplitPath | None = None
         self._tasks: deque[FetcherTask] = deque()
         self._pending = PendingFetch()
         self._is_cut = False
         self._is_stopped = False
-        # Guards what follows, and is where an idle fetcher waits.
-        self._changed = threading.Condition()
-        self._is_fetching = False
-        self._has_changed = False
-        self._wakes_begun = 0
-        self._wakes_ended = 0
-        self._ended_before_fetch = 0
+        self._wake_ups = WakeUps()
 
     @property
     def assigned(self) -> tuple[SplitPath, ...]:
         """The splits that its reader has."""
-        return tuple(self._assigned)
+        return self._turns.assigned
 
     @property
     def open(self) -> int:
         """How many they are."""
-        return len(self._assigned)
+        return self._turns.open
 
     @property
     def has_room(self) -> bool:
         """Whether it has nothing to read: no split but held ones."""
-        return self._turn is None and not self._row
+        return self._turns.has_room
 
     @property
     def is_at_first_turn(self) -> bool:
         """Whether its fetch is a split's first in this epoch, and is to be let finish."""
-        turn = self._turn
+        turn = self._turns.turn
         return turn is not None and self._work.trigger.is_first_turn(turn)
 
     def remove_splits(self, paths: Sequence[SplitPath]) -> None:
@@ -129,20 +119,10 @@ class SplitFetcher:
 
     def wake_up(self) -> None:
         """Let it look at tasks, splits and the trigger again, wherever it waits."""
-        # A fetcher waits in one of three places: idle in `run`, for room in the pool, or in its reader's
+        # A fetcher waits in one of three places: for room in the pool, idle in `run`, or in its reader's
         # fetch. All three are woken, since it may be on its way from one to the other.
-        with self._changed:
-            self._has_changed = True
-            reader = self._reader if self._is_fetching else None
-            self._wakes_begun += reader is not None
-            self._changed.notify_all()
         self._work.partition.pool.wake_up()
-        # Not under the lock: a reader's wake_up may take locks of its own. If the fetch has returned by now,
-        # the wake-up may cost the next fetch an empty answer: `_fetch` knows of it.
-        if reader is not None:
-            reader.wake_up()
-            with self._changed:
-                self._wakes_ended += 1
+        self._wake_ups.wake_up()
 
     def stop(self) -> None:
         """Let `run` return soon."""
@@ -153,10 +133,7 @@ class SplitFetcher:
         """Step until stopped: the body of the fetcher's thread."""
         while not self._is_stopped:
             if not self.step():
-                # A wake-up between the step and this wait has set the flag, so it is not slept through.
-                with self._changed:
-                    self._changed.wait_for(lambda: self._has_changed or self._is_stopped, self._held_s())
-                    self._has_changed = False
+                self._wake_ups.wait(lambda: self._is_stopped, self._held_s())
 
     def finish(self) -> None:
         """Close the reader, if there is one. Called once, after `run` has returned or raised."""
@@ -178,10 +155,11 @@ class SplitFetcher:
         self._count()
         if self._work.trigger.is_due or self._is_cut:
             return self._put_barrier()
-        self._resume_due()
-        if self._turn is None:
+        self._turns.resume_due()
+        turn = self._turns.turn
+        if turn is None:
             return self._begin_turn()
-        return self._work.trigger.begin_turn(self._turn) and self._fetch(self._turn)
+        return self._work.trigger.begin_turn(turn) and self._fetch(turn)
 
     def _enqueue(self, task: FetcherTask) -> None:
         # First the task, then the wake-up: `_fetch` looks for tasks after the moment from which on it can be
@@ -195,24 +173,22 @@ class SplitFetcher:
         return self._reader
 
     def _begin_turn(self) -> bool:
-        """Choose the split whose turn it is; return whether there is one."""
-        if self._work.trigger.may_begin_turn:
-            self._turn = self._choose()
-        return self._turn is not None
-
-    def _choose(self) -> SplitPath | None:
-        """Return the split whose turn is next, None if there is none; the reader may fetch from it alone."""
-        goes_on = self._row and not self._work.trigger.has_limit
-        taken = None if goes_on else self._take_split(bool(self._row))
+        """Let a split have its turn; return whether there is one. The reader may fetch from it alone."""
+        if not self._work.trigger.may_begin_turn:
+            return False
+        goes_on = self._turns.has_row and not self._work.trigger.has_limit
+        taken = None if goes_on else self._take_split(self._turns.has_row)
         if taken is not None:
             added: SplitPath = taken.split.path
+            # First: whoever looks at the splits of a reader sees it before the reader hears of it.
+            self._turns.begin(added)
             self._let_fetch(added, taken)
-            return added
-        if not self._row:
-            return None
-        path = self._row.popleft()
+            return True
+        path = self._turns.next()
+        if path is None:
+            return False
         self._let_fetch(path)
-        return path
+        return True
 
     def _let_fetch(self, path: SplitPath, added: SplitRange[Any, Any] | None = None) -> None:
         """Let the reader fetch from one split alone, which is added to it or was paused."""
@@ -226,7 +202,6 @@ class SplitFetcher:
         if paused or resumed:
             reader.pause_or_resume_splits(paused, resumed)
         if added is not None:
-            self._assigned[path] = None
             reader.handle_splits_changes([added])
             self._send_events(reader)
 
@@ -237,10 +212,10 @@ class SplitFetcher:
             reader.handle_source_event(event)
 
     def _remove(self, reader: Reader, paths: Iterable[SplitPath]) -> None:
-        removed = [path for path in paths if path in self._assigned]
+        removed = [path for path in paths if path in self._turns]
         if removed:
             reader.handle_splits_removal(removed)
-            self._leave_row(removed)
+            self._turns.remove(removed)
             self._forget(removed)
             self._pending.elements.append(SplitsDone(removed=frozenset(removed)))
             self._work.trigger.give_up(removed)
@@ -248,64 +223,41 @@ class SplitFetcher:
     def _pause_or_resume(
         self, reader: Reader, paused: Sequence[SplitPath], resumed: Sequence[SplitPath]
     ) -> None:
-        to_pause = [path for path in paused if path in self._assigned and path not in self._held]
+        to_pause = self._turns.not_held(paused)
         if to_pause:
             self._hold(reader, dict.fromkeys(to_pause))
             self._work.trigger.give_up(to_pause)
-        self._line_up([path for path in resumed if path in self._held])
-
-    def _resume_due(self) -> None:
-        """Resume the splits whose time is over."""
-        if self._held:
-            now_ms = self._work.clock.monotonic_ms()
-            self._line_up([path for path, at in self._held.items() if at is not None and at <= now_ms])
+        self._turns.resume(resumed)
 
     def _held_s(self) -> float | None:
         """Return the time until a held split is resumed by itself; None if none is."""
         # Behind the barrier nothing is fetched any more, however long it was to be held.
-        times = [at_ms for at_ms in self._held.values() if at_ms is not None and not self._is_cut]
-        return max(0, min(times) - self._work.clock.monotonic_ms()) / 1000 if times else None
-
-    def _line_up(self, paths: Sequence[SplitPath]) -> None:
-        for path in paths:
-            del self._held[path]
-            # What had no turn yet comes before what had one; what had one, behind the others.
-            line_up = self._row.append if self._work.trigger.had_turn(path) else self._row.appendleft
-            line_up(path)
+        left_ms = None if self._is_cut else self._turns.left_ms()
+        return None if left_ms is None else left_ms / 1000
 
     def _hold(self, reader: Reader, until_ms: Mapping[SplitPath, int | None]) -> None:
         """Take splits out of their row, and from the reader what it may still fetch from."""
-        paths = tuple(until_ms)
-        self._leave_row(paths)
-        self._held.update(until_ms)
-        unpaused = [path for path in paths if path == self._unpaused]
-        if unpaused:
-            reader.pause_or_resume_splits(unpaused, [])
+        self._turns.hold(until_ms)
+        if self._unpaused is not None and self._unpaused in until_ms:
+            reader.pause_or_resume_splits([self._unpaused], [])
             self._unpaused = None
 
     def _fetch(self, path: SplitPath) -> bool:
         reader = self._open()
-        trigger = self._work.trigger
-        with self._changed:
-            # A wake-up before this moment found no fetch to wake up. So what it was about is looked for here.
-            # A wake-up after this moment finds ``_is_fetching`` set, and wakes up the reader.
-            is_limited = trigger.is_reached and not trigger.is_first_turn(path)
-            if self._tasks or self._is_stopped or is_limited:
-                return True
-            self._is_fetching = True
-            settled = self._ended_before_fetch
-            self._ended_before_fetch = self._wakes_ended
+        if not self._wake_ups.begin_fetch(reader, lambda: self._may_fetch(path)):
+            return True
         try:
             fetched = reader.fetch()
         finally:
-            with self._changed:
-                self._is_fetching = False
-                # A wake-up that came late may end the fetch after the one that it was meant for. So one that
-                # had not ended before the fetch before this one may be what this answer is about.
-                may_be_woken = self._wakes_begun > settled
+            may_be_woken = self._wake_ups.end_fetch()
         self.fetches += 1
         self._accept(fetched, may_be_woken=may_be_woken)
         return True
+
+    def _may_fetch(self, path: SplitPath) -> bool:
+        trigger = self._work.trigger
+        is_limited = trigger.is_reached and not trigger.is_first_turn(path)
+        return not (self._tasks or self._is_stopped or is_limited)
 
     def _accept(self, fetched: EpochRecords, *, may_be_woken: bool) -> None:
         named = {
@@ -317,20 +269,18 @@ class SplitFetcher:
         }
         self._check(named, fetched)
         # After a wake-up an empty answer says nothing: the turn goes on.
-        served = self._turn if named or not may_be_woken else None
+        served = self._turns.turn if named or not may_be_woken else None
         self._forget([*fetched.finished, *fetched.caught_up])
         if served is not None:
-            self._turn = None
-            if served in self._assigned:
-                self._row.append(served)
+            self._turns.end()
         if fetched.paused:
             now_ms = self._work.clock.monotonic_ms()
             self._hold(self._open(), {path: now_ms + pause_ms for path, pause_ms in fetched.paused.items()})
         self._pending = PendingFetch.of(fetched, served)
 
     def _check(self, named: set[SplitPath], fetched: EpochRecords) -> None:
-        for path in sorted(named - {self._turn}):
-            what = "is paused" if path in self._assigned else "it was not given or has finished"
+        for path in sorted(named - {self._turns.turn}):
+            what = "is paused" if path in self._turns else "it was not given or has finished"
             raise ContractError(f"SplitReader.fetch spoke of split {'-'.join(path)}, which {what}")
         if both := fetched.finished & fetched.caught_up.keys():
             raise ContractError(
@@ -368,19 +318,9 @@ class SplitFetcher:
             self._work.trigger.fetched(pending.served, pending.rows, pending.row_bytes)
 
     def _forget(self, paths: Sequence[SplitPath]) -> None:
-        for path in paths:
-            self._assigned.pop(path, None)
-            self._held.pop(path, None)
-            if path == self._unpaused:
-                self._unpaused = None
-
-    def _leave_row(self, paths: Sequence[SplitPath]) -> None:
-        """Let splits have no turn, and wait for none."""
-        for path in paths:
-            if path == self._turn:
-                self._turn = None
-            elif path in self._row:
-                self._row.remove(path)
+        self._turns.forget(paths)
+        if self._unpaused in paths:
+            self._unpaused = None
 
     def _put_barrier(self) -> bool:
         if not self._is_cut:
