@@ -6,18 +6,19 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
-from headwater.connector.barrier.event_time import EpochAlignment, task_alignment
+from headwater.connector.barrier.event_time import EpochAlignment
+from headwater.connector.barrier.merging import merged
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.barrier.options import EpochSettings
 from headwater.connector.barrier.releasing import release_staged
 from headwater.connector.barrier.settlement import Settlement, settle
+from headwater.connector.barrier.tasks import deal, deal_waiting, epoch_tasks
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.coordination.coordinator_loop import CoordinatorLoop
 from headwater.connector.coordination.enumerator_driver import EnumeratorDriver
@@ -27,27 +28,15 @@ from headwater.connector.coordination.round_context import BarrierRoundContext
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.enumerator import BarrierSplitEnumerator
-from headwater.core.epoch import Barrier, EpochState, WaitingSplits
+from headwater.core.epoch import Barrier, WaitingSplits
 from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
-from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_location import check_state_store
-from headwater.readers.runtime.epoch.event_time import TaskAlignment
-from headwater.readers.runtime.epoch.state_parts import SplitSegments, StateParts
 from headwater.readers.runtime.epoch.task import EpochTask
 
 log = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 8
-_LEAST_READY: Final = 100
-"""So many splits are ready in an epoch, as far as there are found ones that wait. Those that are begun and
-not finished are in the next offset, with their positions: more would make it large."""
-_SMALL_PIECE: Final = 1_000
-_MOST_SMALL_PIECES: Final = 64
-"""Of pieces with fewer splits than the one, no more than the other are named by an offset."""
-_MERGED: Final = 99_999
-"""Stands for the driver in the names of segments, where others have the number of their task."""
-_READERS: Final = 8
 
 
 class BarrierCoordinator(SourceCoordinator[EpochTask]):
@@ -183,7 +172,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             running_ms = self._clock.monotonic_ms() - self._opened_ms if before.epoch == self._opened else 0
             settled = settle(self._source, before, completed, self._wall_ms(), running_ms)
             self._report(before.epoch, settled)
-            settled = replace(settled, waiting=self._merged(before.epoch, settled.waiting))
+            settled = replace(settled, waiting=self._merge(before.epoch, settled.waiting))
             self._due.take_up(settled, opened_here=before.epoch == self._opened)
             self._driver.notify_complete(
                 before.epoch, settled.checkpoint(), lambda enumerator: _give_back(enumerator, settled)
@@ -210,23 +199,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._retry_deadline_ms // 1000,
         )
 
-    def _merged(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
-        """Return the found splits that wait, those of many small pieces in a new segment.
-
-        Each task leaves a piece in each epoch: they are merged before the offset has too many names. A crash
-        changes nothing: the same splits are the same segment.
-        """
-        small = [piece for piece in waiting if len(piece) < _SMALL_PIECE]
-        if len(small) <= max(_MOST_SMALL_PIECES, 2 * self._epochs.parallelism):
-            return waiting
+    def _merge(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
         assert self._epochs.store is not None
-        segments = SplitSegments(self._source, epoch.query, self._epochs.store)
-        # Several at once: object stores answer late.
-        with ThreadPoolExecutor(_READERS, "headwater-segments") as pool:
-            found = [split for splits in pool.map(segments.read, small) for split in splits]
-        parts = StateParts(self._source, epoch.folder, _MERGED)
-        merged = parts.put_aside(EpochState(found=tuple(found)), self._epochs.store)
-        return (*(piece for piece in waiting if len(piece) >= _SMALL_PIECE), *merged.waiting)
+        return merged(self._source, self._epochs.store, epoch, waiting, 2 * self._epochs.parallelism)
 
     def _prune(self, checkpoints: CheckpointCoordinator, before: EpochOffset, settled: Settlement) -> None:
         """Delete old epochs, and what the source staged for them only."""
@@ -322,63 +297,3 @@ def _give_back(enumerator: BarrierSplitEnumerator[Any, Any], settled: Settlement
         enumerator.add_splits_back(settled.not_run)
     for event in settled.events:
         enumerator.handle_source_event(event)
-
-
-def _alignment_of(
-    offset: EpochOffset, settings: EpochSettings, paths: Collection[SplitPath]
-) -> TaskAlignment | None:
-    # An epoch without a limit ends when all is read: there is nothing to align.
-    if settings.event_time is None or offset.fronts is None or offset.barrier == Barrier():
-        return None
-    return task_alignment(settings.event_time, offset.fronts, paths)
-
-
-def deal(due: Sequence[SplitPath], tasks: int) -> list[tuple[SplitPath, ...]]:
-    """Deal splits, in order, to tasks, as evenly as may be: their numbers differ by one at the most."""
-    return [tuple(due[number::tasks]) for number in range(tasks)]
-
-
-def deal_waiting(pieces: Sequence[WaitingSplits], tasks: int) -> list[tuple[WaitingSplits, ...]]:
-    """Deal found splits that wait to tasks: whole pieces, cut only if there are fewer than tasks.
-
-    So pieces do not get more and smaller from epoch to epoch.
-    """
-    dealt: list[list[WaitingSplits]] = [[] for _ in range(tasks)]
-    if not pieces:
-        return [() for _ in dealt]
-    whole = sorted(pieces, key=len, reverse=True)
-    while len(whole) < tasks and len(whole[0]) > 1:
-        largest = whole.pop(0)
-        middle = (largest.first + largest.stop) // 2
-        whole += [replace(largest, stop=middle), replace(largest, first=middle)]
-        whole.sort(key=len, reverse=True)
-    for piece in whole:
-        # The largest first, each to the task that has the least.
-        min(dealt, key=lambda has: sum(map(len, has))).append(piece)
-    # What was found first comes first.
-    return [tuple(sorted(has, key=lambda piece: (piece.segment, piece.first))) for has in dealt]
-
-
-def epoch_tasks(offset: EpochOffset, settings: EpochSettings, retry_deadline_ms: int) -> list[EpochTask]:
-    """Return the tasks of an epoch: a pure function of its offset and the options. No I/O."""
-    return [
-        EpochTask(
-            folder=offset.epoch.folder,
-            number=number,
-            ranges=tuple(SplitRange(offset.splits[path], offset.starts[path], None) for path in paths),
-            barrier=offset.barrier,
-            mode=settings.mode,
-            alignment_timeout_ms=settings.alignment_timeout_ms,
-            budget_bytes=settings.budget_bytes,
-            restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
-            waiting=tuple(offset.waiting[number]),
-            least_ready=max(1, _LEAST_READY // len(offset.tasks)),
-            failing={path: offset.failing[path] for path in paths if path in offset.failing},
-            retry_deadline_ms=retry_deadline_ms,
-            events=offset.events[number],
-            share_scans=settings.share_scans,
-            tasks=len(offset.tasks),
-            alignment=_alignment_of(offset, settings, paths),
-        )
-        for number, paths in enumerate(offset.tasks)
-    ]

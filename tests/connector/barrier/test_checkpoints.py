@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
-from headwater.connector.barrier.coordinator import deal, deal_waiting
 from headwater.connector.barrier.offsets import EpochId
+from headwater.connector.barrier.tasks import deal, deal_waiting
 from headwater.core.epoch import EpochState, WaitingSplits
 from headwater.core.errors import StateLocationError
 from headwater.core.state_store import MemoryStateStore

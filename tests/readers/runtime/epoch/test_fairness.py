@@ -11,10 +11,10 @@ import hypothesis.strategies as st
 import pyarrow as pa
 
 from headwater.connector.barrier.checkpoints import CompletedCheckpoint
-from headwater.connector.barrier.coordinator import deal
 from headwater.connector.barrier.due import DueSplits
 from headwater.connector.barrier.offsets import EpochId, EpochOffset
 from headwater.connector.barrier.settlement import Settlement, settle
+from headwater.connector.barrier.tasks import deal
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, EpochState

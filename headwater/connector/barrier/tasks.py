@@ -1,0 +1,79 @@
+"""The tasks of an epoch: how splits are dealt to them, and what each is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+from headwater.connector.barrier.event_time import task_alignment
+from headwater.connector.barrier.offsets import EpochOffset
+from headwater.connector.barrier.options import EpochSettings
+from headwater.core.epoch import Barrier, WaitingSplits
+from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
+from headwater.readers.runtime.epoch.task import EpochTask
+
+_LEAST_READY: Final = 100
+"""So many splits are ready in an epoch, as far as there are found ones that wait. Those that are begun and
+not finished are in the next offset, with their positions: more would make it large."""
+
+
+def deal(due: Sequence[SplitPath], tasks: int) -> list[tuple[SplitPath, ...]]:
+    """Deal splits, in order, to tasks, as evenly as may be: their numbers differ by one at the most."""
+    return [tuple(due[number::tasks]) for number in range(tasks)]
+
+
+def deal_waiting(pieces: Sequence[WaitingSplits], tasks: int) -> list[tuple[WaitingSplits, ...]]:
+    """Deal found splits that wait to tasks: whole pieces, cut only if there are fewer than tasks.
+
+    So pieces do not get more and smaller from epoch to epoch.
+    """
+    dealt: list[list[WaitingSplits]] = [[] for _ in range(tasks)]
+    if not pieces:
+        return [() for _ in dealt]
+    whole = sorted(pieces, key=len, reverse=True)
+    while len(whole) < tasks and len(whole[0]) > 1:
+        largest = whole.pop(0)
+        middle = (largest.first + largest.stop) // 2
+        whole += [replace(largest, stop=middle), replace(largest, first=middle)]
+        whole.sort(key=len, reverse=True)
+    for piece in whole:
+        # The largest first, each to the task that has the least.
+        min(dealt, key=lambda has: sum(map(len, has))).append(piece)
+    # What was found first comes first.
+    return [tuple(sorted(has, key=lambda piece: (piece.segment, piece.first))) for has in dealt]
+
+
+def epoch_tasks(offset: EpochOffset, settings: EpochSettings, retry_deadline_ms: int) -> list[EpochTask]:
+    """Return the tasks of an epoch: a pure function of its offset and the options. No I/O."""
+    return [
+        EpochTask(
+            folder=offset.epoch.folder,
+            number=number,
+            ranges=tuple(SplitRange(offset.splits[path], offset.starts[path], None) for path in paths),
+            barrier=offset.barrier,
+            mode=settings.mode,
+            alignment_timeout_ms=settings.alignment_timeout_ms,
+            budget_bytes=settings.budget_bytes,
+            restored=tuple((ref.folder, ref.task) for ref in offset.restored[number]),
+            waiting=tuple(offset.waiting[number]),
+            least_ready=max(1, _LEAST_READY // len(offset.tasks)),
+            failing={path: offset.failing[path] for path in paths if path in offset.failing},
+            retry_deadline_ms=retry_deadline_ms,
+            events=offset.events[number],
+            share_scans=settings.share_scans,
+            tasks=len(offset.tasks),
+            alignment=_alignment_of(offset, settings, paths),
+        )
+        for number, paths in enumerate(offset.tasks)
+    ]
+
+
+def _alignment_of(
+    offset: EpochOffset, settings: EpochSettings, paths: Collection[SplitPath]
+) -> TaskAlignment | None:
+    # An epoch without a limit ends when all is read: there is nothing to align.
+    if settings.event_time is None or offset.fronts is None or offset.barrier == Barrier():
+        return None
+    return task_alignment(settings.event_time, offset.fronts, paths)
