@@ -29,6 +29,8 @@ class BadRecords:
     def __init__(self, settings: RecordSettings, quarantine: Quarantine | None) -> None:
         self._mode = settings.mode
         self._quarantine = quarantine
+        # The file whose records are left out, the position of the first of them, and how many there are.
+        self._dropped: tuple[FileStatus, int, int] | None = None
 
     @property
     def are_dropped(self) -> bool:
@@ -67,10 +69,26 @@ class BadRecords:
                 position=start + int(spans.starts[row]),
             )
         elif self._mode == "dropmalformed":
-            first = start + int(spans.starts[bad.rows[0]])
-            log.warning(
-                "%s: %d records that cannot be read are left out from position %d on (mode)",
-                file.url,
-                len(bad.rows),
-                first,
-            )
+            self._drop(file, start + int(spans.starts[bad.rows[0]]), len(bad.rows))
+
+    def finish(self) -> None:
+        """Say what was left out of the last file: the task has read everything."""
+        if self._dropped is None:
+            return
+        file, first, count = self._dropped
+        log.warning(
+            "%s: %d records that cannot be read are left out from position %d on (mode)",
+            file.url,
+            count,
+            first,
+        )
+        self._dropped = None
+
+    def _drop(self, file: FileStatus, first: int, count: int) -> None:
+        """Count records that are left out: one message a file, not one a block."""
+        if self._dropped is not None and self._dropped[0] != file:
+            self.finish()
+        if self._dropped is not None:
+            first = self._dropped[1]
+            count += self._dropped[2]
+        self._dropped = (file, first, count)

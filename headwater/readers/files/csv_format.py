@@ -68,6 +68,9 @@ class CsvFormat(LineFormat):
         if batch is not None:
             yield batch
 
+    def finish(self) -> None:
+        self._bad.finish()
+
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return csv_schema([status], lambda _: nullcontext(file), self.settings)
 

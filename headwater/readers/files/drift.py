@@ -115,7 +115,7 @@ class DriftGuard:
         what = f"the file has columns that the schema does not have ({len(new)}): {shown}"
         if self._drift.mode == "addNewColumns":
             assert self._drift.history is not None, "the options see to it"
-            self._drift.history.widen(found)
+            self._drift.history.widen(self._without_corrupt(found, new))
             way_out = (
                 f"The schema {self._drift.name!r} (option schemaName) has them now, at its end: call load() "
                 "again and start the query, and it goes on with them where it is"
@@ -127,6 +127,11 @@ class DriftGuard:
                 "(and schemaName) they are added, with none they are left out"
             )
         return SourceError(f"{what}. {way_out}", source="files", split=file.url)
+
+    def _without_corrupt(self, found: pa.Schema, new: list[str]) -> pa.Schema:
+        """Return columns without the one for corrupt records: inference adds it where a file has such."""
+        name = self._settings.records.corrupt_column
+        return found if name in new else pa.schema([field for field in found if field.name != name])
 
 
 def _unknown_fields(column: Any, known: Any) -> pa.Array[Any] | None:

@@ -111,6 +111,13 @@ class FileFormat(ABC):
             CorruptRecordError: a record cannot be read, and the mode is to fail.
         """
 
+    def finish(self) -> None:
+        """Take notice that `decode` has been called for the last time, of a task that has read everything.
+
+        For messages that sum up; the default has none.
+        """
+        return
+
     @abstractmethod
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         """Return the columns that a file seems to have, after a look at its beginning or at its footer.

@@ -71,6 +71,9 @@ class JsonFormat(LineFormat):
         rows = self._take_bad(found, bad, decoder, file, start)
         yield from _without(batches, rows) if self._bad.are_dropped else self._kept(batches, rows, found)
 
+    def finish(self) -> None:
+        self._bad.finish()
+
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
         return inferred_json(lambda: self._texts(file, status), self.settings)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import CorruptRecordError, DataLossError, UnknownSplitError
-from headwater.core.reader import RecordsWithSplitIds, SplitReader
+from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
 from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit
 from headwater.readers.files.drift import DriftGuard
@@ -21,8 +20,7 @@ from headwater.readers.files.pruning import drop_failing
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.rows import RowAssembler
 from headwater.readers.files.settings import ReadSettings
-
-log = logging.getLogger(__name__)
+from headwater.readers.runtime.loss_reports import LossReports
 
 
 class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
@@ -38,8 +36,13 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         self._assembler = RowAssembler(settings)
         self._guard = DriftGuard(settings)
         self._pending: deque[SplitRange[FileSplit, int]] = deque()
-        # The blocks of the first pending range, None until it is begun.
+        # The blocks of the first pending range, None until it is begun, and how far they have come.
         self._blocks: Generator[FileBlock] | None = None
+        self._reached = 0
+        self._report: LossReporter = LossReports(None)
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._report = report
 
     def handle_splits_changes(self, added: Sequence[SplitRange[FileSplit, int]]) -> None:
         self._pending += added
@@ -55,8 +58,10 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
         piece = self._pending[0]
         if self._blocks is None:
             self._blocks = self._read(piece)
+            self._reached = piece.start
         block = next(self._blocks, None)
         if block is not None:
+            self._reached = max(self._reached, block.stop)
             return RecordsWithSplitIds({piece.split.path: [block]})
         self._blocks = None
         self._pending.popleft()
@@ -82,11 +87,15 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
                     "Set ignoreMissingFiles=true to go on without such files" if is_gone else AFTER_A_CHANGE
                 )
                 raise DataLossError(f"{what}. {way_out}", source="files", split=file.url) from error
-            log.warning("%s: %s; it is skipped (ignoreMissingFiles)", file.url, what)
+            self._skipped(piece, f"are skipped: {what} (ignoreMissingFiles)")
         except CorruptRecordError as error:
             if not self._settings.ignore_corrupt:
                 raise
-            log.warning("%s; the rest of the file is skipped (ignoreCorruptFiles)", error)
+            self._skipped(piece, f"are skipped (ignoreCorruptFiles): {error}")
+
+    def _skipped(self, piece: SplitRange[FileSplit, int], reason: str) -> None:
+        """Tell that the rest of a range is not read."""
+        self._report(piece.split, min(self._reached, piece.stop), piece.stop, reason)
 
 
 class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
@@ -131,11 +140,12 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         state.position = max(state.position, min(record.stop, state.stop))
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """Write the bad records that are not written yet; there are no more rows.
+        """Write the bad records that are not written yet, and sum up; there are no more rows.
 
         Raises:
             SourceError: they cannot be written.
         """
+        self._format.finish()
         if self._quarantine is not None:
             self._quarantine.finish()
         return iter(())

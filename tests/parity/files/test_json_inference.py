@@ -125,6 +125,12 @@ def test_deep_json_is_an_error_and_no_more(parity: FilesParity) -> None:
     assert parity.both(reading("json"), [content], one_by_one=True)[1] == [Failed()]
 
 
+def test_corrupt_records_alone_differ(parity: FilesParity) -> None:
+    spark, ours = parity.differs("corrupt records alone", reading("json"), b'{"_corrupt_record":"x"}\n{')
+    assert isinstance(spark, Failed)
+    assert ours == [("x",), ("{",)]
+
+
 def test_names_that_differ_in_case_differ(parity: FilesParity) -> None:
     spark, ours = parity.differs(
         "names that differ in case", reading("json"), b'{"n":{"a":1}}\n{"n":{"A":2}}'
@@ -144,8 +150,7 @@ def random_lines(rng: random.Random) -> list[str]:
     if rng.random() < 0.2:
         at = rng.randrange(len(lines))
         lines[at] = lines[at][: rng.randrange(len(lines[at]))]
-    # Spark reads no column for corrupt records if there is no other.
-    return ['{"z":1}', *lines]
+    return lines
 
 
 def random_object(rng: random.Random, depth: int) -> dict[str, object]:

@@ -62,6 +62,7 @@ def read_batches(path: Path, how: ReadSettings, borders: Sequence[int] = ()) -> 
                 blocks = [block for records in fetched.records.values() for block in records]
                 found += [batch for block in blocks for batch in emitter.emit(block, state)]
                 finished = fetched.finished
+        found += emitter.flush()
     return found
 
 

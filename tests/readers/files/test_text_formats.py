@@ -155,6 +155,19 @@ def test_json_is_its_lines_whatever_the_borders(rows: list[Any], borders: list[i
     assert [row["_corrupt_record"] for row in found if row["_corrupt_record"]] == bad
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_dropped_records_are_told_once_a_file_however_many_blocks_it_has(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, bad = {"csv": (b"1,a\n", b"x,b\n"), "json": (b'{"n":1,"s":"a"}\n', b'{"n":"x","s":"b"}\n')}[kind]
+    (tmp_path / "f").write_bytes(good + (bad + good) * 50)
+    rows = read(tmp_path / "f", settings(kind, PAIR, records=RecordSettings(mode="dropmalformed")))
+    assert len(rows) == 51
+    (said,) = caplog.messages
+    assert f"50 records that cannot be read are left out from position {len(good)} on" in said
+
+
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_modes(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     good, bad = {"csv": (b"1,a\n", b"x,b\n"), "json": (b'{"n":1,"s":"a"}\n', b'{"n":"x","s":"b"}\n')}[kind]
@@ -163,7 +176,7 @@ def test_modes(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
     assert rows[3] == {"n": None, "s": "b", "_corrupt_record": bad.decode().strip()}
     assert [row["n"] for row in read(tmp_path / "f", settings(kind, PAIR))] == [1, 1, 1, None, 1]
     assert len(read(tmp_path / "f", settings(kind, PAIR, records=RecordSettings(mode="dropmalformed")))) == 4
-    assert "1 records that cannot be read" in caplog.text
+    assert "1 records that cannot be read are left out from position" in caplog.text
     with pytest.raises(CorruptRecordError, match=r"(?s)FAILFAST.*split file://.*/f"):
         read(tmp_path / "f", settings(kind, PAIR, records=RecordSettings(mode="failfast")))
 

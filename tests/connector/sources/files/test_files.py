@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headwater.core.errors import DataLossError, OffsetError, OptionError, SourceError
@@ -297,6 +299,27 @@ def test_the_message_about_a_file_that_was_appended_to_names_the_whole_way_out(
         drop("a", NOW_S + 3, "one\ntwo\nthree\nfour\n")
         assert values(query.replay()) == []
         assert values(query.step()) == ["one", "two", "three", "four"]
+
+
+def test_skipped_files_are_counted_and_named_in_the_progress(inbox: Path, tmp_path: Path) -> None:
+    column = pa.schema([pa.field("c", pa.int64())])
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"c": [1]}), inbox / f"{name}.parquet")
+    (inbox / "damaged.parquet").write_bytes(b"no parquet file")
+    how = {"ignoreCorruptFiles": "true", "ignoreMissingFiles": "true"}
+    with Query(column, format="parquet", path=str(inbox), **how) as query:
+        found = query.step()
+        assert found is not None
+        assert found.num_rows == 2
+        (inbox / "a.parquet").unlink()
+        assert query.replay().num_rows == 1
+        assert query.replay().num_rows == 1
+        pq.write_table(pa.table({"c": [2]}), inbox / "c.parquet")
+        query.step()
+        lost: Any = query.log[-1]["losses"]
+        sizes = {each["split"].rpartition("/")[2]: each["until"] for each in lost["ranges"]}
+        assert (sizes.keys(), sizes["damaged.parquet"]) == ({"a.parquet", "damaged.parquet"}, 15)
+        assert (lost["rows"], lost["at_least_rows"]) == (0, sum(sizes.values()))
 
 
 def test_a_file_that_vanished_or_changed_under_a_planned_batch(

@@ -134,6 +134,20 @@ def test_in_text_a_value_that_does_not_fit_is_rescued_and_only_new_names_stop_th
         }
 
 
+def test_a_broken_record_beside_new_columns_adds_no_column_for_broken_ones(
+    inbox: Path, tmp_path: Path
+) -> None:
+    folder = Folder(inbox, "json")
+    folder.drop({"id": 1})
+    with folder.query(schemaName="s", stateLocation=str(tmp_path / "state")) as query:
+        query.step()
+        (inbox / "broken.json").write_text('{"id":2,"more":1.5}\n{"id":\n')
+        with pytest.raises(SourceError, match=r"columns .*\(1\): more\."):
+            query.step()
+        query.restart()
+        assert [set(row) for row in rows(query.replay())] == [{"id", "more", "_rescued_data"}] * 2
+
+
 def test_fail_stops_until_the_schema_has_them_and_none_leaves_them_out(folder: Folder) -> None:
     given = pa.schema([pa.field("id", pa.int64())])
     folder.drop({"id": 1})

@@ -26,6 +26,12 @@ DIFFERENCES: dict[str, Difference] = {
         "null for that column, and the record is bad",
         Reason.BUG,
     ),
+    "corrupt records alone": Difference(
+        "No other column is read than the one for corrupt records, given or inferred.",
+        "fails: without the other columns its parser would find no record corrupt",
+        "the text of the corrupt records, and null for the others",
+        Reason.BUG,
+    ),
     "values of files in UTF-16 as text": Difference(
         "A file with `multiLine` is in UTF-16, without `encoding`, and a `string` has a number or an object.",
         "looks for the value's text at a wrong place: null, and the record is bad",
