@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark import TaskContext
-
+from headwater.connector.formats.session_settings import session_setting
 from headwater.core.errors import OptionError
 from headwater.readers.formats.decoded_part import DecodedPart
 
@@ -26,8 +25,8 @@ def with_session_zone(part: DecodedPart) -> DecodedPart:
 def session_zone(option: str) -> str:
     """Return the session's time zone. In a task.
 
-    Spark tells tasks the settings that a session was given, and not its defaults. So the zone is known only
-    if somebody has set it. The default, the zone of the driver's host, is not for a task to guess.
+    It is known only if somebody has set it. The default, the zone of the driver's host, is not for a task to
+    guess.
 
     Args:
         option: in which the user may name a zone instead.
@@ -35,9 +34,8 @@ def session_zone(option: str) -> str:
     Raises:
         OptionError: nobody has set it.
     """
-    context = TaskContext.get()
-    zone = context.getLocalProperty(_SESSION_ZONE) if context is not None else None
-    if not zone:
+    zone = session_setting(_SESSION_ZONE)
+    if zone is None:
         raise OptionError(
             "is required: there are columns of type timestamp, a time may be written without its zone, and "
             f"nobody has set {_SESSION_ZONE}; set one of the two",

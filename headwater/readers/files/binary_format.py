@@ -11,9 +11,6 @@ from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.file_format import FileBlock, FileFormat
 
-MOST_BYTES: Final = (1 << 31) - 1
-"""The longest content that a value of Spark can be."""
-
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("path", pa.string()),
     ("modificationTime", pa.timestamp("us", "UTC")),
@@ -33,9 +30,12 @@ class BinaryFileFormat(FileFormat):
     ) -> Iterator[FileBlock]:
         _check(columns, status)
         wants_content = "content" in columns.names
-        if wants_content and status.size_bytes > MOST_BYTES:
+        most = self.settings.most_content_bytes
+        if wants_content and status.size_bytes > most:
             raise CorruptRecordError(
-                f"the file has {status.size_bytes} bytes, and a value at most {MOST_BYTES}",
+                f"the file has {status.size_bytes} bytes, and a content at most {most} "
+                "(spark.sql.sources.binaryFile.maxLength); leave out the column content, or the file "
+                "(pathGlobFilter)",
                 source="files",
                 split=status.url,
             )

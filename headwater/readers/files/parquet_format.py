@@ -13,6 +13,7 @@ from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, L
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors
 from headwater.readers.files.file_format import FileBlock
 from headwater.readers.files.parquet_types import inferred_schema, leaf_conversion, leaves_of
+from headwater.readers.files.parquet_variants import check_no_variant
 from headwater.readers.files.pruning import may_match
 from headwater.readers.files.rebase import Rebase
 
@@ -57,6 +58,7 @@ def _open(file: Any) -> Any:
 
 def _plan(parquet: Any, columns: pa.Schema, rebase: Rebase) -> ColumnPlan:
     """Return what becomes of the columns of an open file."""
+    check_no_variant(parquet, columns)
     leaves = leaves_of(parquet)
     counts = [leaf_count(field.type) for field in parquet.schema_arrow]
     firsts = dict(zip(parquet.schema_arrow.names, accumulate(counts, initial=0), strict=False))

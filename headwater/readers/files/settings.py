@@ -53,6 +53,8 @@ class ReadSettings:
         csv: how CSV is written.
         drift: what becomes of columns that files have and the schema has not.
         storage_options: for the file system.
+        most_content_bytes: how long a file of the format binaryFile may be whose content is wanted; by
+            default as long as a value of Spark.
         filters: rows that fail one of these (column, operator, value) need not come out.
     """
 
@@ -71,6 +73,7 @@ class ReadSettings:
     csv: CsvSettings = field(default_factory=CsvSettings)
     drift: DriftSettings = field(default_factory=DriftSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
+    most_content_bytes: int = (1 << 31) - 1
     filters: tuple[tuple[str, str, object], ...] = ()
 
     @property

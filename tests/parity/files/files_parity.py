@@ -118,12 +118,36 @@ class FilesParity:
                 raise AssertionError(_difference(how, content, one, other))
         return ours
 
-    def differs(self, difference: str, how: Reading, content: bytes) -> tuple[Outcome, Outcome]:
-        """Return what Spark and what we make of a file, where the list says that this differs."""
+    def differs(
+        self, difference: str, how: Reading, content: bytes, *, at: str = "", paths: Sequence[str] = ("",)
+    ) -> tuple[Outcome, Outcome]:
+        """Return what Spark and what we make of a file, where the list says that this differs.
+
+        Args:
+            difference: its name in the list.
+            how: both read.
+            content: of the file.
+            at: its path in a folder where there are other files too; empty for a file alone.
+            paths: in that folder, which are read.
+        """
         assert difference in FILES_DIFFERENCES
-        sparks, ours = self.both(how, [content])
+        if at:
+            sparks, ours = self._both_at(how, content, at, paths)
+        else:
+            sparks, ours = self.both(how, [content])
         assert sparks != ours, f"the difference {difference!r} is no more: take it off the list"
         return sparks[0], ours[0]
+
+    def _both_at(
+        self, how: Reading, content: bytes, at: str, paths: Sequence[str]
+    ) -> tuple[list[Outcome], list[Outcome]]:
+        folder = self._folder / f"{next(self._numbers):04}"
+        others = [f"k=1/other.{how.kind}"] if "/" not in at else []
+        for name in (at, *others):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        urls = [str(folder / path) for path in paths]
+        return self.both_of([folder / at, *(folder / name for name in others)], urls, how, streaming=False)
 
     def both(
         self, how: Reading, files: Sequence[bytes], *, one_by_one: bool = False, streaming: bool = False
@@ -135,13 +159,14 @@ class FilesParity:
         for path, content in zip(paths, files, strict=True):
             path.write_bytes(content)
         if one_by_one:
-            reads = [self._both_of([path], str(path), how, streaming=streaming) for path in paths]
+            reads = [self.both_of([path], str(path), how, streaming=streaming) for path in paths]
             return [sparks[0] for sparks, _ in reads], [ours[0] for _, ours in reads]
-        return self._both_of(paths, str(folder), how, streaming=streaming)
+        return self.both_of(paths, str(folder), how, streaming=streaming)
 
-    def _both_of(
-        self, paths: Sequence[Path], url: str, how: Reading, *, streaming: bool
+    def both_of(
+        self, paths: Sequence[Path], url: str | list[str], how: Reading, *, streaming: bool
     ) -> tuple[list[Outcome], list[Outcome]]:
+        """Return what each reader makes of files that lie below one or several paths: Spark's, then ours."""
         names = [path.name for path in paths]
         kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
         with_metadata = how.schema and f"{how.schema}, {_METADATA}"
@@ -203,9 +228,9 @@ def _reads_corrupt_records_alone(spark: Outcome) -> bool:
     return isinstance(spark, Failed) and "QUERY_ONLY_CORRUPT_RECORD_COLUMN" in spark.said
 
 
-def _load(reader: _Reader, url: str, how: Reading, schema: str | None) -> DataFrame:
+def _load(reader: _Reader, url: str | list[str], how: Reading, schema: str | None) -> DataFrame:
     reader = reader.options(**how.options)
-    return (reader if schema is None else reader.schema(schema)).load(url)
+    return (reader if schema is None else reader.schema(schema)).load(url)  # type: ignore[arg-type]
 
 
 def _first_lines(error: BaseException) -> str:

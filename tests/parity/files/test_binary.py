@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.parity.files.files_parity import FilesParity, reading
+from tests.parity.files.files_parity import Failed, FilesParity, reading
 
 SCHEMA = "path string, modificationTime timestamp, length bigint, content binary"
 
@@ -17,6 +17,16 @@ def test_files_are_rows(parity: FilesParity, rng: random.Random, *, streaming: b
     found = parity.same(reading("binaryFile", SCHEMA), [*files, b""], streaming=streaming)
     assert [rows[0][3] for rows in found[:20] if isinstance(rows, list)] == files
     assert found[20] == [], "an empty file is no row"
+
+
+def test_the_longest_content_is_that_of_the_session(parity: FilesParity) -> None:
+    name = "spark.sql.sources.binaryFile.maxLength"
+    parity.spark.conf.set(name, "3")
+    try:
+        found = parity.same(reading("binaryFile", SCHEMA), [b"one", b"four"], one_by_one=True)
+        assert [isinstance(each, Failed) for each in found] == [False, True]
+    finally:
+        parity.spark.conf.unset(name)
 
 
 def test_the_schema_is_that_of_spark_and_names_are_matched(parity: FilesParity) -> None:

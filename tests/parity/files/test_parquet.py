@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -167,6 +168,60 @@ def test_old_dates_are_rebased_as_the_option_says(parity: FilesParity, mode: str
         parity.same(how, [one(**columns)])
         return
     parity.same(reading("parquet", "d date", datetimeRebaseMode=mode), [one(d=columns["d"])])
+
+
+# The end of the description of a column c: string, as pyarrow writes it, and others of the same length.
+STRING = b"\x18\x01c\x25\x00\x4c\x1c\x00\x00\x00"
+ANNOTATED = {
+    "enum": b"\x18\x01c\x25\x08\x4c\x4c\x00\x00\x00",
+    "json": b"\x18\x01c\x25\x26\x4c\xcc\x00\x00\x00",
+    "bson": b"\x18\x01c\x25\x28\x4c\xdc\x00\x00\x00",
+}
+
+
+@pytest.mark.parametrize("kind", ANNOTATED)
+def test_annotations_that_arrow_does_not_write(parity: FilesParity, kind: str) -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"c": pa.array(["a", None, "b"])}), out, store_schema=False)
+    content = out.getvalue().replace(STRING, ANNOTATED[kind])
+    assert kind in str(pq.ParquetFile(io.BytesIO(content)).schema).lower()
+    for read in (None, "c string", "c binary"):
+        parity.same(reading("parquet", read), [content])
+
+
+def written_by_spark(parity: FilesParity, folder: Path, query: str) -> bytes:
+    parity.spark.sql(query).coalesce(1).write.parquet(str(folder))
+    (file,) = folder.glob("*.parquet")
+    return file.read_bytes()
+
+
+def test_lists_of_two_levels(parity: FilesParity, tmp_path: Path) -> None:
+    legacy = "spark.sql.parquet.writeLegacyFormat"
+    parity.spark.conf.set(legacy, "true")
+    query = (
+        "select array(1, 2) a, array(struct(1 x, 'b' y)) s, array(array(1), array(2, 3)) n, "
+        "map('k', array(1)) m, array(cast(null as int), 3) o, array(struct('z' y)) one"
+    )
+    content = written_by_spark(parity, tmp_path / "old", query)
+    parity.spark.conf.unset(legacy)
+    parity.same(reading("parquet"), [content])
+    wanted = (
+        "a array<bigint>, s array<struct<x:int,y:string>>, n array<array<int>>, one array<struct<y:string>>"
+    )
+    parity.same(reading("parquet", wanted), [content])
+    parity.same(reading("parquet", "one array<string>"), [content])
+
+
+def test_variants_differ(parity: FilesParity, tmp_path: Path) -> None:
+    content = written_by_spark(parity, tmp_path / "v", "select 1 b, parse_json('{\"a\":1}') v")
+    parity.same(reading("parquet", "b int"), [content])
+    parity.same(reading("parquet", "v struct<value:binary,metadata:binary>"), [content])
+    _, ours = parity.differs("variants", reading("parquet", "b int, v variant"), content)
+    assert isinstance(ours, Failed)
+    assert "'v' has the type variant" in ours.said
+    (inferred,) = parity.both(reading("parquet"), [content])[1]
+    assert isinstance(inferred, Failed)
+    assert "column 'v' is of the type variant" in inferred.said
 
 
 def test_what_is_refused_differs(parity: FilesParity) -> None:

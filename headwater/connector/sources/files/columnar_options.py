@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean, one_of
+from headwater.connector.sources.files.refused_options import only, refused
 from headwater.core.errors import FormatSchemaError
 from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
 from headwater.readers.formats.avro.schema import parse_schema
@@ -49,7 +50,32 @@ MERGE_SCHEMA: Final = Option(
     "Parquet, ORC, Avro, Arrow: whether the inferred schema has the columns of all files, and not of one.",
 )
 
-COLUMNAR_OPTIONS: Final = (MERGE_SCHEMA, AVRO_SCHEMA, _DATETIME_REBASE_MODE, _INT96_REBASE_MODE)
+
+_OF_SPARK_AVRO: Final[tuple[Option[Any], ...]] = (
+    refused("avroSchemaUrl", "read the schema yourself, and give its text as avroSchema"),
+    only("ignoreExtension", "true", "pathGlobFilter=*.avro leaves out files of other names"),
+    only("positionalFieldMatching", "false", "fields are found by their names; rename columns after load()"),
+    only(
+        "enableStableIdentifiersForUnionType",
+        "false",
+        "the values of a union are called member0, member1 and so on; rename them after load()",
+    ),
+    refused("stableIdentifierPrefixForUnionType", "it is for enableStableIdentifiersForUnionType"),
+    only(
+        "recursiveFieldMaxDepth",
+        "-1",
+        "a schema that contains itself has no columns; give a part of it with .schema(...) and avroSchema",
+    ),
+)
+"""Those that change what is read; options of the writer do not matter here."""
+
+COLUMNAR_OPTIONS: Final[tuple[Option[Any], ...]] = (
+    MERGE_SCHEMA,
+    AVRO_SCHEMA,
+    *_OF_SPARK_AVRO,
+    _DATETIME_REBASE_MODE,
+    _INT96_REBASE_MODE,
+)
 
 
 def rebase_modes(options: ParsedOptions) -> RebaseModes:

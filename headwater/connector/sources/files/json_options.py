@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from headwater.connector.options import Option, ParsedOptions, boolean
+from headwater.connector.sources.files.refused_options import refused
 from headwater.core.errors import OptionError
 from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import UTF_8, LineSettings
@@ -15,13 +16,6 @@ _WITH_LINES: Final = ("UTF-16", "UTF-32")
 
 def _flag(name: str, what: str, *, default: bool = False) -> Option[bool]:
     return Option(name, boolean, default, f"JSON: whether {what}.")
-
-
-def _refused(name: str, why: str) -> Option[None]:
-    def parse(_raw: str) -> NoReturn:
-        raise ValueError(why)
-
-    return Option(name, parse, None, f"Refused: {why}.")
 
 
 _ALLOW_COMMENTS: Final = _flag("allowComments", "`/* */` and `//` are passed over")
@@ -52,9 +46,9 @@ JSON_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _PREFERS_DECIMAL,
     _DROP_ALL_NULL,
     _INFER_TIMESTAMP,
-    _refused("singleVariantColumn", "a column of the type variant cannot be made here"),
-    _refused("explodeEmbeddedArray", "a column of the type variant cannot be made here"),
-    _refused("timeFormat", "a column of the type time cannot be made here"),
+    refused("singleVariantColumn", "a column of the type variant cannot be made here"),
+    refused("explodeEmbeddedArray", "a column of the type variant cannot be made here"),
+    refused("timeFormat", "a column of the type time cannot be made here"),
 )
 """In the order in which the docs list them."""
 

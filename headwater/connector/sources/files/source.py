@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import pyarrow as pa
 
 from headwater.connector.cpus import available_cpus, known_parallelism
-from headwater.connector.formats.ddl import check_types
+from headwater.connector.formats.session_settings import session_setting
 from headwater.connector.formats.time_zones import session_zone
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM, target_duration
@@ -32,16 +32,12 @@ from headwater.connector.sources.files.drift_options import (
 from headwater.connector.sources.files.options import FILES_OPTIONS, base_path, selected_paths
 from headwater.connector.sources.files.read_options import (
     COLUMNS,
-    FORMAT,
     INCLUDE_METADATA,
     PUSH_FILTERS,
     read_settings,
 )
-from headwater.connector.sources.files.record_options import (
-    COLUMN_NAME_OF_CORRUPT_RECORD,
-    RESCUED_DATA_COLUMN,
-    TIME_ZONE,
-)
+from headwater.connector.sources.files.record_options import TIME_ZONE
+from headwater.connector.sources.files.schema_checks import check_schema
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
@@ -70,6 +66,7 @@ _ANY_NUMBER: Final = (1 << 31) - 1
 
 So Once is told apart, under which the other limits do not count either.
 """
+_MOST_CONTENT: Final = "spark.sql.sources.binaryFile.maxLength"
 _BACKOFF: Final = Backoff(deadline_ms=120_000)
 
 
@@ -134,9 +131,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
         if given:
             check_given_schema(self.read)
-        if self.read.format == "csv":
-            self._check_csv(schema)
-        self._check_columns(schema, given=given)
+        check_schema(schema, self.read, columns=self.columns if given else None, needs_metadata=self.metadata)
         text = None
         if not given and self.read.drift.history is None:
             # Kept in the offset: a restart must not infer another schema from the files that are there then.
@@ -149,66 +144,6 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         return replace(
             self, read=replace(self.read, schema=schema, csv=csv), files=replace(self.files, schema=text)
         )
-
-    def _check_csv(self, schema: pa.Schema) -> None:
-        """Refuse columns that CSV cannot hold.
-
-        Raises:
-            OptionError: there is such a column.
-        """
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        from headwater.connector.formats.plain_formats import refused_by_csv
-
-        own = pa.schema([field for field in schema if field.name != METADATA_COLUMN])
-        if refused := refused_by_csv(from_arrow_schema(own)):
-            raise OptionError(refused, option="schema")
-
-    def _check_columns(self, schema: pa.Schema, *, given: bool) -> None:
-        """Compare a schema with the options ``columns`` and ``includeMetadata``.
-
-        Raises:
-            OptionError: they contradict each other.
-        """
-        from pyspark.sql.pandas.types import from_arrow_type
-
-        if given and self.columns is not None and tuple(schema.names) != self.columns:
-            raise OptionError(
-                f"is for an inferred schema; the one given with .schema(...) has {', '.join(schema.names)}",
-                option=COLUMNS.name,
-            )
-        if METADATA_COLUMN in schema.names and schema.field(METADATA_COLUMN).type != METADATA_TYPE:
-            wanted = from_arrow_type(METADATA_TYPE)
-            raise OptionError(
-                f"the column {METADATA_COLUMN} must be {wanted.simpleString()} in the schema",
-                option=INCLUDE_METADATA.name,
-            )
-        if self.metadata and METADATA_COLUMN not in schema.names:
-            raise OptionError(
-                f"needs the column {METADATA_COLUMN} in the schema that is given with .schema(...)",
-                option=INCLUDE_METADATA.name,
-            )
-
-        self._check_special_columns(schema)
-        if self.read.format == "json":
-            _check_json(schema)
-
-    def _check_special_columns(self, schema: pa.Schema) -> None:
-        """Raise an error unless the columns for bad and rescued records are strings, and the latter is there.
-
-        Raises:
-            OptionError: they are not.
-        """
-        rescued = self.read.records.rescued_column
-        for name in self.read.special_columns & set(schema.names):
-            if schema.field(name).type != pa.string():
-                option = RESCUED_DATA_COLUMN if name == rescued else COLUMN_NAME_OF_CORRUPT_RECORD
-                raise OptionError(f"the column {name} must be a string in the schema", option=option.name)
-        if rescued is not None and rescued not in schema.names:
-            raise OptionError(
-                f"needs the column {rescued} string in the schema that is given with .schema(...)",
-                option=RESCUED_DATA_COLUMN.name,
-            )
 
     def with_filters(self, filters: Sequence[Any]) -> FilesSource:
         from headwater.connector.sources.files.filters import understood_filters
@@ -231,7 +166,11 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def create_reader(self) -> FilesSplitReader:
         from headwater.readers.files.split_reader import FilesSplitReader
 
-        return FilesSplitReader(settings_for_tasks(self.read))
+        read = settings_for_tasks(self.read)
+        if read.format == "binaryFile":
+            most = int(session_setting(_MOST_CONTENT) or read.most_content_bytes)
+            read = replace(read, most_content_bytes=most)
+        return FilesSplitReader(read)
 
     def create_emitter(self) -> FilesRecordEmitter:
         from headwater.readers.files.split_reader import FilesRecordEmitter
@@ -290,21 +229,6 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         inner = {part_start(piece.start) for piece in cut}
         borders = sorted({whole.start, whole.stop, *(at for at in inner if at > whole.start)})
         return [SplitRange(whole.split, start, stop) for start, stop in pairwise(borders)]
-
-
-def _check_json(schema: pa.Schema) -> None:
-    """Raise an error for types that no JSON becomes here.
-
-    Raises:
-        OptionError: the schema has such a column.
-    """
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    fields = pa.schema([field for field in schema if field.name != METADATA_COLUMN])
-    try:
-        check_types(from_arrow_schema(fields))
-    except ValueError as error:
-        raise OptionError(f"the schema {error}", option=FORMAT.name) from error
 
 
 def configure_files(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:

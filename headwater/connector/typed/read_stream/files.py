@@ -58,6 +58,10 @@ def files(
     include_metadata: bool | None = None,
     merge_schema: bool | None = None,
     avro_schema: str | Mapping[str, Any] | None = None,
+    ignore_extension: str | None = None,
+    positional_field_matching: str | None = None,
+    enable_stable_identifiers_for_union_type: str | None = None,
+    recursive_field_max_depth: str | None = None,
     datetime_rebase_mode: Literal["CORRECTED", "EXCEPTION", "LEGACY"] | None = None,
     int96_rebase_mode: Literal["CORRECTED", "EXCEPTION", "LEGACY"] | None = None,
     line_sep: str | None = None,
@@ -202,6 +206,15 @@ def files(
             and not of one. Default: `false`. (``mergeSchema``)
         avro_schema: Avro: a schema in JSON to read files with, by Avro's rules of resolution: fields that
             they lack get its defaults. Default: each file's own. (``avroSchema``)
+        ignore_extension: Only `true`: pathGlobFilter=*.avro leaves out files of other names. Default:
+            `true`. (``ignoreExtension``)
+        positional_field_matching: Only `false`: fields are found by their names; rename columns after
+            load(). Default: `false`. (``positionalFieldMatching``)
+        enable_stable_identifiers_for_union_type: Only `false`: the values of a union are called member0,
+            member1 and so on; rename them after load(). Default: `false`.
+            (``enableStableIdentifiersForUnionType``)
+        recursive_field_max_depth: Only `-1`: a schema that contains itself has no columns; give a part of
+            it with .schema(...) and avroSchema. Default: `-1`. (``recursiveFieldMaxDepth``)
         datetime_rebase_mode: Parquet, Avro: how dates before 1582 and times before 1900 are read, where a
             file does not say that Spark wrote it: as they are, not at all, or by the calendar of then.
             Default: `CORRECTED`. (``datetimeRebaseMode``)

@@ -19,6 +19,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names file and column",
         Reason.REFUSED,
     ),
+    "variants": Difference(
+        "A column has the type variant.",
+        "reads it",
+        "fails, and names the column; others of the file are read",
+        Reason.REFUSED,
+    ),
     "unsigned numbers of Parquet as double": Difference(
         "An unsigned number of 32 bits is read as `double`.",
         "takes it for a signed one: 4294967295 is -1.0",

@@ -8,7 +8,7 @@ __all__ = ["DIFFERENCES"]
 
 DIFFERENCES: dict[str, Difference] = {
     "partial rows of what is not JSON": Difference(
-        "A document breaks off, or is not JSON behind its first members.",
+        "A document is not JSON: it breaks off, or has an error behind its first members.",
         "in some cases keeps what it has read, and what it still finds behind the error: that depends on how "
         "deep the error is, and on where its parser happens to stand",
         "a row of nulls",
@@ -43,6 +43,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails: a decimal would have a negative scale",
         "`double`",
         Reason.BUG,
+    ),
+    "a part of the records of JSON": Difference(
+        "A schema is inferred with a `samplingRatio` below 1.",
+        "looks at records that depend on how the files are cut into tasks",
+        "looks at evenly spread ones",
+        Reason.VARIES,
     ),
     "names that differ in case": Difference(
         "A schema is inferred, and names of members differ in case alone, in two records.",
