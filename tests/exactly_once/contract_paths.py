@@ -62,6 +62,16 @@ PATHS = {
         {"connections": "2"}, then={"connections": "2", "barrierMode": "unaligned"}
     ),
     "http twice at once": ContractPath(),
+    "http maxEventTimeSkew": ContractPath(
+        {
+            "maxEventTimeSkew": "2m",
+            "eventTimeColumn": "at",
+            "valueFormat": "json",
+            "valueSchema": "id long, at timestamp",
+            "parallelism": "2",
+        }
+    ),
+    "http incrementalField": ContractPath(),
     "mqtt": ContractPath({"messageKey": "payload:number"}),
 }
 """By the names that the page uses."""

@@ -14,6 +14,8 @@ _BAD_PAGES = "http with bad pages"
 _CLEANED = "http in a cleaned folder"
 _CHANGED = "http aligned, then unaligned"
 _TWO = "http twice at once"
+_EVENT_TIME = "http maxEventTimeSkew"
+_ROUNDS = "http incrementalField"
 _MQTT = "mqtt"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
@@ -48,6 +50,19 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "F14 ": (_HTTP, "SplitFetcher.finish"),
     "Q1 ": (_HTTP, "BufferPool.request", "BufferPool.wake_up"),
     "Q2 ": (_HTTP, "PipelinedSubpartition.add"),
+    "Alignment by event time": (
+        _EVENT_TIME,
+        "AlignedNode.admitted",
+        "SplitAlignment.admits",
+        "EpochAlignment.admitted",
+    ),
+    "Lists that change": (
+        _ROUNDS,
+        "SegmentLog.take_over",
+        "SegmentLogView.segments",
+        "IncrementalEnumerator._first_position",
+    ),
+    "A listing that is older": (_ROUNDS, "SegmentLog.end", "SegmentLog.begin", "_begin"),
     "Source events": (_HTTP, "EpochProgress.add_events", "OriginWaits.take", "OriginWaits.event"),
     "testReleasingReader": (_HTTP, "PipelinedSubpartitionView.release"),
     "testReleaseIsIdempotent": (_HTTP, "ResultPartition.release"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from datetime import datetime, timedelta
+from typing import cast
 
 from examples.http_server import Api, Handler
 
 __all__ = ["MoodyApi"]
+
+_BEGIN = datetime(2026, 11, 23, 10)  # noqa: DTZ001 - the zone is written behind it
 
 
 class MoodyHandler(Handler):
@@ -25,7 +29,7 @@ class MoodyHandler(Handler):
 
 
 class MoodyApi(Api):
-    """See `Api`.
+    """See `Api`. Items have times, a second apart; a second list, `older_url`, has the same an hour before.
 
     Attributes:
         long_wait_at: the number of the request that is answered with a wait, if not 0.
@@ -40,3 +44,21 @@ class MoodyApi(Api):
         self.long_wait_at = 0
         self.long_wait_s = 6
         self.broken_every = 0
+
+    @property
+    def older_url(self) -> str:
+        """The first page of the other list."""
+        return self.url.replace("/items", "/older")
+
+    def answer(self, path: str, first: int) -> dict[str, object] | None:
+        is_older = path.startswith("/older")
+        page = super().answer("/items" if is_older else path, first)
+        if page is None or "comments" in path:
+            return page
+        begin = _BEGIN - timedelta(hours=1) if is_older else _BEGIN
+        items = cast("list[dict[str, object]]", page["items"])
+        timed = [{**each, "at": f"{begin + timedelta(seconds=cast('int', each['id']))}Z"} for each in items]
+        following = page["next"]
+        if is_older and following is not None:
+            following = str(following).replace("/items", "/older")
+        return {"items": timed, "next": following}

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +28,21 @@ from tests.exactly_once.barrier_job import BarrierJob
 from tests.exactly_once.contract_page import witnesses_of
 from tests.exactly_once.contract_paths import PATHS, functions, write_runs
 from tests.exactly_once.moody_api import MoodyApi
+from tests.exactly_once.test_http_incremental_kills import Query as RoundsQuery
 from tests.exactly_once.test_mqtt_kills import Publisher
 from tests.patience import PATIENCE_S
+from tests.readers.http.changing_list import ChangingList
+from tests.readers.http.scripted import scripted_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RECORDS = bool(os.environ.get("HEADWATER_RECORD_CONTRACTS"))
+WITH_TESTS_OF_THEIR_OWN = ("http twice at once", "http maxEventTimeSkew", "http incrementalField")
 ALONE = [
     name
     for name, path in PATHS.items()
-    if name.startswith("http") and path.then is None and name != "http twice at once"
+    if name.startswith("http") and path.then is None and name not in WITH_TESTS_OF_THEIR_OWN
 ]
 """The paths that one query goes from its begin to its end."""
 
@@ -121,6 +126,27 @@ def test_http_in_two_queries_at_once_on_one_state_location(
     for each in (job, other):
         each.finish()
         check_items(each, api, 1)
+    check_or_record(path, trace)
+
+
+def test_http_aligned_by_event_time(api: MoodyApi, job: BarrierJob, trace: Path) -> None:
+    path = "http maxEventTimeSkew"
+    options = {**job.options, **PATHS[path].options, "url": f"{api.url}, {api.older_url}"}
+    job = replace(job, options=options, columns=["to_json(named_struct('id', id)) AS item"])
+    job.kill_rounds(1, random.Random(path))
+    end(api)
+    job.finish()
+    check_items(job, api, 2)
+    check_or_record(path, trace)
+
+
+def test_http_in_rounds(spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> None:
+    path = "http incrementalField"
+    made = ChangingList(page=40, now=datetime.now(UTC))
+    with scripted_server() as server:
+        server.answer = made.answer
+        query = RoundsQuery(spark, spark_conf, trace.parent, made, f"{server.origin}/a")
+        query.kill(1, random.Random(path), trace=trace)
     check_or_record(path, trace)
 
 
