@@ -131,7 +131,6 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
     name: ClassVar[str] = "pages"
     library: Library = field(default_factory=Library)
     threads: int = 1
-    function: tuple[Any, Any] | None = None
 
     @property
     def boundedness(self) -> Boundedness:
@@ -143,9 +142,6 @@ class PageSource(BarrierSource[NumberSplit, JsonValue]):
 
     def schema(self) -> pa.Schema:
         return NUMBER_SCHEMA
-
-    def create_async_function(self) -> tuple[Any, Any] | None:
-        return self.function
 
     def create_enumerator(
         self, context: BarrierSplitEnumeratorContext[NumberSplit, JsonValue]

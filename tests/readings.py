@@ -9,6 +9,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import AlignmentMode, Barrier, Failing
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
@@ -45,9 +46,12 @@ def epoch_task(
     )
 
 
-def read_task(source: BarrierSource[Any, Any], task: EpochTask, **context: Any) -> EpochReader:
+def read_task(
+    source: BarrierSource[Any, Any], task: EpochTask, create_calls: CreateCalls | None = None, **context: Any
+) -> EpochReader:
     """Read up to the barrier, or to ``stop_at`` if that is given."""
     attempt = ReadingContext(**context)
+    calls = create_calls(source.schema()) if create_calls else None
     if attempt.stop_at is None:
-        return FirstReading(source, task, attempt)
-    return SecondReading(source, task, attempt)
+        return FirstReading(source, task, attempt, calls)
+    return SecondReading(source, task, attempt, calls)

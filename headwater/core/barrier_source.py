@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from typing import Self
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecordEmitter
 from headwater.core.emitter import RecordEmitter
@@ -79,18 +79,6 @@ class BarrierSource(Source[EpochRecord, SplitT, PositionT]):
         On an executor; no I/O. The default takes the rows as the split reader made them.
         """
         return EpochRecordEmitter()
-
-    def create_async_function(self) -> tuple[Any, Any] | None:
-        """Return what all fetched rows go through before they are rows of the source.
-
-        An asynchronous function with its ``AsyncSettings``; or None.
-
-        Called once per task, on an executor; no I/O. What the split reader fetches are then requests, whose
-        columns are the source's own affair; the function gets each as a dict, and returns a row of `schema`
-        as a dict, several as a list, or None. Requests that are under way when an epoch is cut finish first,
-        or are stored with the state and made again, as the barrier's mode has it.
-        """
-        return None
 
     def is_before(self, position: PositionT, other: PositionT) -> bool:
         """Whether a position lies before another one of the same split, where that can be told.

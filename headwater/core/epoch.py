@@ -40,8 +40,9 @@ MOST_STATE_BYTES = 256 << 20
 What is in flight is bounded by the task's buffers, so more than this is a mistake.
 """
 
-_VERSION = 2
-"""Version 1 held found splits and rows in flight itself; it is read as well."""
+_VERSION = 3
+"""Version 1 held found splits and rows in flight itself, version 2 requests of asynchronous calls as JSON.
+Both are read as well, but for such requests."""
 
 
 class AlignmentMode(enum.Enum):
@@ -206,18 +207,17 @@ class InFlight:
     It counts as read in this epoch, and is emitted first in the next one.
 
     Attributes:
-        path: of which split; empty for requests, which belong to none.
+        path: of which split; empty for rows that were with asynchronous calls. They are asked again.
         start: the position before the first of ``rows``: where a second reading of the same epoch stops.
-        rows: Arrow batches of the source's schema, as one IPC stream; empty if there are none, or if they
-            are ``stored``.
-        requests: inputs of asynchronous calls without an answer yet. They are made again.
+            None for rows with calls: they were emitted, and are told apart by their values.
+        rows: Arrow batches of the source's schema, as one IPC stream; empty if they are ``stored``. Rows with
+            calls have more columns, which tell of their calls.
         stored: where the rows are, in a state that is written or was read and not filled in.
     """
 
     path: SplitPath
     start: JsonValue
     rows: bytes = b""
-    requests: tuple[JsonValue, ...] = ()
     stored: StoredRows | None = None
 
 
@@ -271,7 +271,6 @@ class EpochState:
                     "path": list(held.path),
                     "start": held.start,
                     "rows": [held.stored.name, held.stored.first, held.stored.stop] if held.stored else None,
-                    "requests": list(held.requests),
                 }
                 for held in self.in_flight
             ],
@@ -299,14 +298,14 @@ class EpochState:
         with _reading("the state of an epoch"):
             whole = cast("dict[str, Any]", value)
             version = whole["version"]
-            if version not in (1, _VERSION):
+            if version not in range(1, _VERSION + 1):
                 raise OffsetError(
                     f"the state of an epoch has version {version}, and this headwater reads up to "
                     f"{_VERSION}: install a later one"
                 )
 
             def path_of(names: list[str]) -> SplitPath:
-                # Requests in flight belong to no split.
+                # Rows with calls belong to no split.
                 return source.path_of(tuple(names)) if names else ()
 
             logged_found = whole["found"] if version == 1 else []
@@ -348,11 +347,14 @@ def waiting_from_json(value: Any) -> WaitingSplits:
 
 def _in_flight(path: SplitPath, entry: dict[str, Any]) -> InFlight:
     rows = entry["rows"]
-    requests = tuple(entry["requests"])
+    if entry.get("requests"):  # up to version 2
+        raise OffsetError(
+            "the state of an epoch holds requests of asynchronous calls in the form of an earlier headwater: "
+            "go back to the version that wrote it, let the query end with barrierMode=aligned, and come back"
+        )
     if isinstance(rows, str):  # version 1
-        return InFlight(path, entry["start"], base64.b64decode(rows, validate=True), requests)
-    stored = None if rows is None else StoredRows(*rows)
-    return InFlight(path, entry["start"], b"", requests, stored)
+        return InFlight(path, entry["start"], base64.b64decode(rows, validate=True))
+    return InFlight(path, entry["start"], stored=None if rows is None else StoredRows(*rows))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,10 @@ STATE = EpochState(
         SplitProgress(NumberSplit("b", 3), {"page": "x"}, SplitStatus.CAUGHT_UP, 500),
     ),
     (),
-    (InFlight(("a",), 5, stored=StoredRows("rows", 3, 5)), InFlight((), None, b"", ({"id": 1}, "x"))),
+    (
+        InFlight(("a",), 5, stored=StoredRows("rows", 3, 5)),
+        InFlight((), None, stored=StoredRows("rows", 5, 9)),
+    ),
     ({"seen": 1},),
     7,
     (WaitingSplits("0000000001-00000-aa", 2, 9),),
@@ -68,11 +72,21 @@ def test_a_state_that_lacks_something_is_refused(missing: str) -> None:
 
 def test_a_state_of_a_later_version_is_refused() -> None:
     source = PageSource()
-    with pytest.raises(OffsetError, match="version 3"):
-        EpochState.from_json(source, {**STATE.to_json(source), "version": 3})
+    with pytest.raises(OffsetError, match="version 4"):
+        EpochState.from_json(source, {**STATE.to_json(source), "version": 4})
 
 
-def test_a_state_of_the_earlier_version_is_read() -> None:
+def test_requests_of_calls_in_their_earlier_form_are_refused_and_a_state_without_them_is_read() -> None:
+    source = PageSource()
+    rows: JsonValue = {"path": ["a"], "start": 5, "rows": ["rows", 3, 5], "requests": []}
+    whole: Any = {**STATE.to_json(source), "version": 2, "in_flight": [rows]}
+    assert EpochState.from_json(source, whole).in_flight == STATE.in_flight[:1]
+    whole["in_flight"] += [{"path": [], "start": None, "rows": None, "requests": [{"id": 1}]}]
+    with pytest.raises(OffsetError, match="go back to the version that wrote it"):
+        EpochState.from_json(source, whole)
+
+
+def test_a_state_of_the_first_version_is_read() -> None:
     state = EpochState.from_json(PageSource(), EARLIER)
     assert [entry.split.path for entry in state.progress] == [("a",), ("b",)]
     assert state.found == (FoundSplit(NumberSplit("c"), None),)

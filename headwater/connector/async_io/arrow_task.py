@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -16,6 +17,7 @@ from headwater.core.errors import ContractError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.metrics import MetricsSnapshot
+from headwater.readers.async_io.patience import Patience, PatienceOfDriver
 from headwater.readers.async_io.settings import Batching, OnFailure
 
 
@@ -26,8 +28,8 @@ class ArrowWaitTask:
         operator: open while this is used.
         batching: rows, bytes and time of a call.
         form: the result columns.
-        columns: the input columns that the function gets.
         kept: the input columns with which the output begins.
+        most_bytes: of input that is held at most, and one batch more.
     """
 
     def __init__(
@@ -35,14 +37,18 @@ class ArrowWaitTask:
         operator: AsyncWaitOperator,
         batching: Batching,
         form: ResultFormat,
-        columns: Sequence[str],
+        *,
         kept: Sequence[str],
+        most_bytes: int,
     ) -> None:
         self._operator = operator
-        self._batching = batching
+        self._gathering = Gathering(batching)
         self._form = form
         self._kept = list(kept)
+        self._most_bytes = most_bytes
         self._misfits = 0
+        # Answered, and on their way out.
+        self._due: deque[tuple[pa.RecordBatch, Any]] = deque()
 
     @property
     def metrics(self) -> MetricsSnapshot:
@@ -50,23 +56,24 @@ class ArrowWaitTask:
         counted = self._operator.metrics
         return replace(counted, failures=counted.failures + self._misfits)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any row is not out."""
+        return bool(self._batches())
+
     def process(
-        self,
-        batches: Iterable[pa.RecordBatch | None],
-        patience_s: float | None = None,
-        may_wait: Callable[[pa.RecordBatch], bool] = lambda _: True,
+        self, batches: Iterable[pa.RecordBatch | None], patience: Patience | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield an output batch for each call, as in `AsyncWaitTask.process`."""
-
-        def may_leave(left: Sequence[pa.RecordBatch]) -> bool:
-            return not left or may_wait(_joined(left))
-
-        questions = ([batch] if batch is not None else [] for batch in gathered(batches, self._batching))
+        questions = ([batch] if batch is not None else [] for batch in self._gathering.gathered(batches))
+        of_batches = PatienceOfDriver(patience or Patience(), _joined)
         for outputs in self._operator.process(
-            questions, at_least=1, patience_s=patience_s, may_leave=may_leave
+            questions, at_least=1, patience=of_batches, has_room=self._has_room
         ):
             # No watermarks go in: each output is a batch and its answer.
-            for given, answer in cast("list[Any]", outputs):
+            self._due.extend(cast("list[Any]", outputs))
+            while self._due:
+                given, answer = self._due.popleft()
                 if answer is not None:
                     yield from self._output(given, answer)
 
@@ -74,17 +81,21 @@ class ArrowWaitTask:
         """Ask rows again that an earlier task left: before any others, as one call."""
         self._operator.restore([batch], [max(waited_s, default=0.0)])
 
-    def unfinished(self) -> tuple[pa.RecordBatch, list[float]] | None:
-        """Return the input of the rows that are not out and for how long each has waited; None if all are."""
-        left = self._operator.values()
-        if not left:
-            return None
-        waited_s = [
-            waited
-            for batch, waited in zip(left, self._operator.waited_s(), strict=True)
-            for _ in range(batch.num_rows)
-        ]
-        return _joined(left), waited_s
+    def unfinished(self) -> list[tuple[pa.RecordBatch, list[float]]]:
+        """Return the input of the rows that are not out and for how long each has waited.
+
+        As in `AsyncWaitTask.unfinished`.
+        """
+        waited = dict(zip(map(id, self._operator.values()), self._operator.waited_s(), strict=True))
+        return [(batch, [waited.get(id(batch), 0.0)] * batch.num_rows) for batch in self._batches()]
+
+    def _batches(self) -> list[pa.RecordBatch]:
+        """Return all batches that are not out."""
+        due = [given for given, _ in self._due]
+        return [*due, *self._operator.values(), *self._gathering.held]
+
+    def _has_room(self) -> bool:
+        return sum(batch.nbytes for batch in self._batches()) < self._most_bytes
 
     def _output(self, given: pa.RecordBatch, answer: Any) -> Iterator[pa.RecordBatch]:
         try:
@@ -147,39 +158,53 @@ def _nulls(rows: int, kind: Any) -> pa.Array[Any]:
     return nulls
 
 
-def gathered(
-    batches: Iterable[pa.RecordBatch | None], batching: Batching, now: Callable[[], float] = time.monotonic
-) -> Iterator[pa.RecordBatch | None]:
-    """Yield batches for calls: no larger than it is said, and no smaller if more rows come in time.
+class Gathering:
+    """Gathers batches for calls: no larger than it is said, and no smaller if more rows come in time.
+
+    Attributes:
+        held: rows that were taken and are in no call yet.
 
     Args:
-        batches: the input; None where there is no further batch yet, which is yielded too.
-        batching: rows and bytes at most, and how long a batch that is not full waits for more.
+        batching: rows and bytes of a call at most, and how long a call that is not full waits for more.
         now: the time in seconds.
     """
-    small: list[pa.RecordBatch] = []
-    rows = 0
-    began = now()
-    for batch in batches:
-        for piece in _cut(batch, batching) if batch is not None else ():
-            if not small:
-                began = now()
-            small.append(piece)
-            rows += piece.num_rows
-            if rows >= batching.size or sum(each.nbytes for each in small) >= batching.most_bytes:
-                yield from _cut(_joined(small), batching)
-                small, rows = [], 0
-        if small and (now() - began) * 1000 >= batching.linger_ms:
-            yield from _cut(_joined(small), batching)
-            small, rows = [], 0
-        if batch is None:
-            yield None
-    if small:
-        yield from _cut(_joined(small), batching)
+
+    def __init__(self, batching: Batching, now: Callable[[], float] = time.monotonic) -> None:
+        self._batching = batching
+        self._now = now
+        self._began = 0.0
+        self.held: list[pa.RecordBatch] = []
+
+    def gathered(self, batches: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch | None]:
+        """Yield batches for calls, of the input; None where there is no further batch yet, in both."""
+        for batch in batches:
+            if batch is not None and batch.num_rows:
+                if not self.held:
+                    self._began = self._now()
+                self.held.append(batch)
+            while self._is_full():
+                yield self._take()
+            if self.held and (self._now() - self._began) * 1000 >= self._batching.linger_ms:
+                yield self._take()
+            if batch is None:
+                yield None
+        while self.held:
+            yield self._take()
+
+    def _is_full(self) -> bool:
+        rows = sum(batch.num_rows for batch in self.held)
+        return rows >= self._batching.size or sum(map(_nbytes, self.held)) >= self._batching.most_bytes
+
+    def _take(self) -> pa.RecordBatch:
+        """Remove and return the first rows that are held, as many as a call may have."""
+        joined = _joined(self.held)
+        first = next(cut(joined, self._batching.most_bytes, self._batching.size))
+        self.held = [joined.slice(first.num_rows)] if first.num_rows < joined.num_rows else []
+        return first
 
 
-def _cut(batch: pa.RecordBatch, batching: Batching) -> Iterator[pa.RecordBatch]:
-    return cut(batch, batching.most_bytes, batching.size)
+def _nbytes(batch: pa.RecordBatch) -> int:
+    return batch.nbytes
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import keyword
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Row
 
+T = TypeVar("T")
 _SHIFT = 10
-_PIECE = 1 << _SHIFT
-"""Rows of a piece. A row that waits keeps its piece in memory, not its whole batch."""
+MOST_ROWS = 1 << _SHIFT
+"""Of a piece."""
 
 
 class InputRows:
@@ -26,7 +27,12 @@ class InputRows:
     Arrow. So input columns that the function does not ask for are never made into Python objects, and those
     that it gets come out exactly as they went in.
 
+    Rows come in *pieces*. A row that waits keeps its piece in memory, not its whole batch.
+
     A *place* is a number: the number of the piece, shifted, and the index in the piece.
+
+    Attributes:
+        nbytes: of the pieces that are kept, in Arrow.
 
     Owned by the task's thread. `describe` is called on the loop's thread too, without a lock: for a row whose
     call runs, which is forgotten only after it came out.
@@ -45,24 +51,39 @@ class InputRows:
         self._waiting: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self._next = 0
+        self.nbytes = 0
 
-    def admit(self, batch: pa.RecordBatch) -> Iterator[list[Any]]:
-        """Yield the rows of a batch, piece by piece."""
-        for start in range(0, batch.num_rows, _PIECE):
-            piece = batch.slice(start, _PIECE)
-            columns = [python_values(piece.column(name)) for name in self._columns]
-            rows: list[Any] = list(map(self._make, zip(*columns, strict=True)))
-            number = self._next
-            self._next += 1
-            self._pieces[number] = piece
-            self._waiting[number] = len(rows)
-            first = number << _SHIFT
-            self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
-            yield rows
+    def __len__(self) -> int:
+        """Return how many rows wait."""
+        return len(self._places)
+
+    def admit(self, piece: pa.RecordBatch) -> list[Any]:
+        """Return the rows of a piece, which has one at least, and `MOST_ROWS` at most."""
+        columns = [python_values(piece.column(name)) for name in self._columns]
+        rows: list[Any] = list(map(self._make, zip(*columns, strict=True)))
+        number = self._next
+        self._next += 1
+        self._pieces[number] = piece
+        self.nbytes += piece.nbytes
+        self._waiting[number] = len(rows)
+        first = number << _SHIFT
+        self._places.update(zip(map(id, rows), range(first, first + len(rows)), strict=True))
+        return rows
+
+    def left(self, moments: Mapping[int, T], otherwise: T) -> tuple[pa.RecordBatch, list[T]]:
+        """Return all input columns of the rows that wait, one at least, in the order of their admission.
+
+        Args:
+            moments: something about rows, by their identities.
+            otherwise: the same of rows that are not among them.
+        """
+        return self._taken(list(self._places.values())), [moments.get(row, otherwise) for row in self._places]
 
     def gather(self, rows: Sequence[Any]) -> pa.RecordBatch:
         """Return all input columns of some rows, in their order. A row may come more than once."""
-        places = [self._places[id(row)] for row in rows]
+        return self._taken([self._places[id(row)] for row in rows])
+
+    def _taken(self, places: list[int]) -> pa.RecordBatch:
         pieces: list[pa.RecordBatch] = []
         # What turns a place in a piece into an index in all pieces together.
         offsets: dict[int, int] = {}
@@ -77,14 +98,14 @@ class InputRows:
         return gathered
 
     def ends(self, rows: Sequence[Any], most_bytes: int, times: int) -> Iterator[int]:
-        """Yield where to cut rows so that no part has more bytes of input; a part has one row at least.
+        """Yield where to cut rows so that no part has more bytes of input; a row is not cut.
 
         Args:
             rows: a row may come more than once.
             most_bytes: of a part.
             times: how often a row comes at most.
         """
-        if times * sum(piece.nbytes for piece in self._pieces.values()) <= most_bytes:
+        if times * self.nbytes <= most_bytes:
             # All that waits is small: so it is mostly, and no row needs a look of its own.
             if rows:
                 yield len(rows)
@@ -95,8 +116,8 @@ class InputRows:
             place = self._places[id(row)]
             size = sizes.get(place)
             if size is None:
-                size = sizes[place] = self._pieces[place >> _SHIFT].slice(place & (_PIECE - 1), 1).nbytes
-            if total and total + size > most_bytes:
+                size = sizes[place] = self._pieces[place >> _SHIFT].slice(place & (MOST_ROWS - 1), 1).nbytes
+            if total and total + size > most_bytes and row is not rows[index - 1]:
                 yield index
                 total = 0
             total += size
@@ -108,14 +129,41 @@ class InputRows:
         for number, count in out.items():
             self._waiting[number] -= count
             if not self._waiting[number]:
-                del self._pieces[number], self._waiting[number]
+                self.nbytes -= self._pieces.pop(number).nbytes
+                del self._waiting[number]
 
     def describe(self, row: Any) -> str:
         """Return what names a row: ``id=7, region='eu'``; without key columns nothing."""
         place = self._places[id(row)]
         piece = self._pieces[place >> _SHIFT]
-        index = place & (_PIECE - 1)
+        index = place & (MOST_ROWS - 1)
         return ", ".join(f"{name}={piece.column(name)[index].as_py()!r}" for name in self._key_columns)
+
+
+class OutRows:
+    """Rows that come out, in their order, and are forgotten as they do.
+
+    Args:
+        rows: where they are forgotten.
+        outputs: each once.
+    """
+
+    def __init__(self, rows: InputRows, outputs: Sequence[Any]) -> None:
+        self._rows = rows
+        self._outputs = outputs
+        self._start = 0
+
+    def up_to(self, last: Any) -> None:
+        """Forget the rows up to and with this one, those without a result too; all if it is None."""
+        stop = self._start
+        if last is None:
+            stop = len(self._outputs)
+        else:
+            while self._outputs[stop] is not last:
+                stop += 1
+            stop += 1
+        self._rows.forget(self._outputs[self._start : stop])
+        self._start = stop
 
 
 def python_values(column: pa.Array[Any]) -> list[Any]:

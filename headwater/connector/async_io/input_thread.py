@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_WAIT_S = 0.005
 
 
 class InputThread(Generic[T]):
@@ -26,15 +27,15 @@ class InputThread(Generic[T]):
         self._queue: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(maxsize=1)
         threading.Thread(target=self._pull, name="headwater-input", daemon=True).start()
 
-    def items(self, wait_s: float) -> Iterator[T | None]:
-        """Yield the items as they come, and None each time that none came within ``wait_s``.
+    def items(self) -> Iterator[T | None]:
+        """Yield the items as they come, and None each time that none came for 5 ms.
 
         Raises:
             BaseException: what pulling raised.
         """
         while True:
             try:
-                found = self._queue.get(timeout=wait_s)
+                found = self._queue.get(timeout=_WAIT_S)
             except queue.Empty:
                 yield None
                 continue

@@ -42,6 +42,8 @@ class AsyncOptions(TypedDict, total=False):
         cache: which results to remember, and for how long, in each Python process.
         metrics: where to count.
         queue_size: input rows that a task holds at most, and carries over at most. See `AsyncSettings`.
+        queue_bytes: bytes of Arrow of these rows at most, 64 MiB by default; where there is no room, the
+            input waits.
         carried_bytes: bytes of input rows that a task carries over at most, 64 MiB by default; a batch waits
             until there are not more.
         share_id: names what the tasks of a process share: an opened function, and a cache. The default is
@@ -67,6 +69,7 @@ class AsyncOptions(TypedDict, total=False):
     cache: CacheSettings
     metrics: AsyncMetrics
     queue_size: int
+    queue_bytes: int
     carried_bytes: int
     share_id: str
     close_timeout: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -13,6 +12,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, MapType, StructType
 
+from headwater.connector.async_io.derived_id import derived_id
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.options import AsyncOptions
 from headwater.connector.async_io.results import ResultFields, ResultFormat
@@ -22,11 +22,10 @@ from headwater.connector.async_io.schemas import (
     output_schema,
     result_schema,
 )
-from headwater.connector.async_io.task import AsyncWait
+from headwater.connector.async_io.task import QUEUE_BYTES, AsyncWait
 from headwater.connector.options import duration_ms
 from headwater.core.errors import OptionError, nearest
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.function import Function
 from headwater.readers.async_io.function_calls import as_function, function_name
 from headwater.readers.async_io.settings import (
     AsyncSettings,
@@ -89,6 +88,8 @@ def plan(
     result = result_schema(schema, extra)
     keep_input = options.get("keep_input", True)
     limits = _task_limits(df, capacity, options)
+    queue_bytes = options.get("queue_bytes", QUEUE_BYTES)
+    _check_positive(queue_bytes, "queue_bytes")
     settings = AsyncSettings(
         mode=mode,
         key=itemgetter(*map(columns.index, key_columns)) if mode is OutputMode.KEYED else None,
@@ -109,7 +110,7 @@ def plan(
     wait = AsyncWait(
         function=function,
         settings=settings,
-        share_id=options.get("share_id") or _derived_id(function, settings, columns),
+        share_id=options.get("share_id") or derived_id(function, settings, columns),
         columns=columns,
         key_columns=key_columns,
         kept=df.columns if keep_input else (),
@@ -121,6 +122,7 @@ def plan(
             on_failure=on_failure,
             time_zone=str(df.sparkSession.conf.get("spark.sql.session.timeZone")),
         ),
+        queue_bytes=queue_bytes,
         metrics=options.get("metrics"),
     )
     # Proves that function and settings fit together; opens nothing.
@@ -129,15 +131,6 @@ def plan(
     carried_bytes = options.get("carried_bytes", _CARRIED_BYTES)
     _check_positive(carried_bytes, "carried_bytes")
     return Planned(wait=wait, output=output, tasks=limits.tasks, carried_bytes=carried_bytes)
-
-
-def _derived_id(function: Function, settings: AsyncSettings, columns: Sequence[str]) -> str:
-    """Return an id that is the same for the same function, in each plan that is made of it.
-
-    A function that holds other values is another one. Two that are equal may share a client and a cache.
-    """
-    pickled = cloudpickle.dumps((function, settings.cache, list(columns)))  # type: ignore[no-untyped-call]
-    return hashlib.sha256(pickled).hexdigest()
 
 
 def milliseconds(value: str, option: str) -> int:
@@ -193,6 +186,7 @@ def check_types(capacity: int, options: AsyncOptions) -> None:
         "max_concurrent_requests": int,
         "parallelism": int,
         "queue_size": int,
+        "queue_bytes": int,
         "carried_bytes": int,
         "keep_input": bool,
         "error_column": str,

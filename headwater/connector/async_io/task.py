@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from headwater.connector.async_io.arrow_task import ArrowWaitTask
 from headwater.connector.async_io.batches import cut
-from headwater.connector.async_io.input_rows import InputRows
+from headwater.connector.async_io.input_rows import MOST_ROWS, InputRows, OutRows
 from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.output_stream import check_reader, flush_output
@@ -24,11 +24,13 @@ from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction
 from headwater.readers.async_io.function_calls import arrow_batching
 from headwater.readers.async_io.metrics import MetricsSnapshot
+from headwater.readers.async_io.patience import Patience, PatienceOfDriver
 from headwater.readers.async_io.settings import AsyncSettings
 
 log = logging.getLogger(__name__)
 _MOST_BYTES = 8 << 20
-_INPUT_WAIT_S = 0.005
+_PIECE_BYTES = 1 << 20
+QUEUE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class AsyncWait:
         key_columns: those that name a row in errors.
         kept: the input columns with which the output begins.
         results: the result columns, and how results become them.
+        queue_bytes: input rows that a task holds at most, in bytes of Arrow, and one piece more.
         metrics: where counts go.
     """
 
@@ -53,7 +56,8 @@ class AsyncWait:
     key_columns: Sequence[str]
     kept: Sequence[str]
     results: ResultFormat
-    metrics: AsyncMetrics | None
+    queue_bytes: int = QUEUE_BYTES
+    metrics: AsyncMetrics | None = None
 
     @contextmanager
     def opened(self) -> Iterator[AsyncWaitTask | ArrowWaitTask]:
@@ -73,7 +77,9 @@ class AsyncWait:
         )
         task: AsyncWaitTask | ArrowWaitTask = AsyncWaitTask(self, operator, rows)
         if is_arrow:
-            task = ArrowWaitTask(operator, arrow_batching(settings), self.results, self.columns, self.kept)
+            task = ArrowWaitTask(
+                operator, arrow_batching(settings), self.results, kept=self.kept, most_bytes=self.queue_bytes
+            )
         try:
             with operator:
                 yield task
@@ -92,8 +98,9 @@ class AsyncWait:
             ContractError: the function broke its contract.
         """
         with self.opened() as task:
-            for batch in task.process(InputThread(batches).items(_INPUT_WAIT_S)):
-                yield batch
+            for batch in task.process(InputThread(batches).items()):
+                # One row may have so many results that they are large by themselves.
+                yield from cut(batch, _MOST_BYTES, batch.num_rows)
                 flush_output()
 
 
@@ -105,6 +112,7 @@ class AsyncWaitTask:
         self._operator = operator
         self._rows = rows
         self._results = ResultColumns(wait.results, operator.name, rows.describe)
+        self._not_admitted: deque[pa.RecordBatch] = deque()
 
     @property
     def metrics(self) -> MetricsSnapshot:
@@ -112,26 +120,26 @@ class AsyncWaitTask:
         counted = self._operator.metrics
         return replace(counted, failures=counted.failures + self._results.misfits)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any row is not out."""
+        return bool(self._rows or self._not_admitted)
+
     def process(
-        self,
-        batches: Iterable[pa.RecordBatch | None],
-        patience_s: float | None = None,
-        may_wait: Callable[[pa.RecordBatch], bool] = lambda _: True,
+        self, batches: Iterable[pa.RecordBatch | None], patience: Patience | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield output batches: rows that are done together, none of them held back for long by a slow call.
+
+        All results of a row are in one batch: when that is yielded, the row is out.
 
         Args:
             batches: pulled one by one, as there is room. None: there is no further batch yet; what is done
                 comes out meanwhile.
-            patience_s: as in `AsyncWaitOperator.process`.
-            may_wait: as ``may_leave`` there; gets the input of the rows that are not out.
+            patience: as in `AsyncWaitOperator.process`; it is asked about the input of rows.
         """
-
-        def may_leave(rows: Sequence[Any]) -> bool:
-            return not rows or may_wait(self._rows.gather(rows))
-
         rows = chain.from_iterable(map(self._admitted, batches))
-        for outputs in self._operator.process(rows, patience_s=patience_s, may_leave=may_leave):
+        of_rows = PatienceOfDriver(patience or Patience(), self._rows.gather)
+        for outputs in self._operator.process(rows, patience=of_rows, has_room=self._has_room):
             yield from self._output(outputs)
 
     def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
@@ -142,40 +150,89 @@ class AsyncWaitTask:
             waited_s: how much of its timeout each has used up.
         """
         start = 0
-        for rows in self._rows.admit(batch):
+        for piece in _pieces(batch):
+            rows = self._rows.admit(piece)
             self._operator.restore(rows, waited_s[start : start + len(rows)])
             start += len(rows)
 
-    def unfinished(self) -> tuple[pa.RecordBatch, list[float]] | None:
-        """Return the input of the rows that are not out and for how long each has waited; None if all are."""
-        values = self._operator.values()
-        return (self._rows.gather(values), self._operator.waited_s()) if values else None
+    def unfinished(self) -> list[tuple[pa.RecordBatch, list[float]]]:
+        """Return the input of the rows that are not out, and for how long each has waited.
 
-    def _admitted(self, batch: pa.RecordBatch | None) -> Iterable[list[Any]]:
-        return [[]] if batch is None else self._rows.admit(batch)
+        At any time while the operator is open; exact whenever `process` yields, or was closed.
+        """
+        left = [(piece, [0.0] * piece.num_rows) for piece in self._not_admitted]
+        if self._rows:
+            waited = zip(map(id, self._operator.values()), self._operator.waited_s(), strict=True)
+            left.insert(0, self._rows.left(dict(waited), 0.0))
+        return left
+
+    def _has_room(self) -> bool:
+        return self._rows.nbytes < self._wait.queue_bytes
+
+    def _admitted(self, batch: pa.RecordBatch | None) -> Iterator[list[Any]]:
+        if batch is None:
+            yield []
+            return
+        self._not_admitted.extend(_pieces(batch))
+        while self._not_admitted:
+            yield self._rows.admit(self._not_admitted.popleft())
 
     def _output(self, outputs: Sequence[Any]) -> Iterator[pa.RecordBatch]:
-        """Yield what is out, in batches of `_MOST_BYTES`; one row with one result may be larger."""
+        """Yield what is out, in batches of `_MOST_BYTES`; one row with its results may be larger."""
         rows, results = flatten(outputs)
+        out = OutRows(self._rows, [row for row, _ in outputs])
         start = 0
         # A row may come once for each of its results.
         times = max(Counter(map(id, rows)).values(), default=1)
         for end in self._rows.ends(rows, _MOST_BYTES, times):
-            joined = self._joined(rows[start:end], results[start:end])
+            kept, joined = self._joined(rows[start:end], results[start:end])
             # The results may be large too.
-            yield from cut(joined, _MOST_BYTES, joined.num_rows) if joined.num_rows else ()
+            for first, stop in _parts(joined, kept, _MOST_BYTES):
+                # Before the yield, which may be the last thing that happens here.
+                out.up_to(None if (end, stop) == (len(rows), len(kept)) else kept[stop - 1])
+                yield joined.slice(first, stop - first)
             start = end
-        # All of them, those without a result too; and last, since `gather` and errors need their places.
-        self._rows.forget([row for row, _ in outputs])
+        out.up_to(None)
 
-    def _joined(self, rows: Sequence[Any], results: Sequence[Any]) -> pa.RecordBatch:
+    def _joined(self, rows: Sequence[Any], results: Sequence[Any]) -> tuple[Sequence[Any], pa.RecordBatch]:
+        """Return the rows that come out, one for each result, and their batch."""
         rows, columns = self._results.build(rows, results)
         schema = self._results.schema
         if self._wait.kept:
             given = self._rows.gather(rows).select(list(self._wait.kept))
             columns = [*given.columns, *columns]
             schema = pa.schema([*given.schema, *schema])
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return rows, pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    return cut(batch, _PIECE_BYTES, MOST_ROWS) if batch.num_rows else iter(())
+
+
+def _parts(batch: pa.RecordBatch, rows: Sequence[Any], most_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield where a batch is cut so that its parts have no more bytes, and no row is cut.
+
+    Args:
+        batch: one line for each of ``rows``.
+        rows: a row comes as often as it has results.
+        most_bytes: of a part; one row with its results may be larger.
+    """
+    todo = [(0, len(rows))] if rows else []
+    while todo:
+        first, stop = todo.pop()
+        middle = _border(rows, first, stop)
+        if middle is None or batch.slice(first, stop - first).nbytes <= most_bytes:
+            yield first, stop
+        else:
+            todo += [(middle, stop), (first, middle)]
+
+
+def _border(rows: Sequence[Any], first: int, stop: int) -> int | None:
+    """Return where a row ends, near the middle; None if all are the same row."""
+    middle = (first + stop) // 2
+    behind = (place for place in range(middle + 1, stop) if rows[place] is not rows[place - 1])
+    before = (place for place in range(middle, first, -1) if rows[place] is not rows[place - 1])
+    return next(before, None) or next(behind, None)
 
 
 def _task_name() -> str:

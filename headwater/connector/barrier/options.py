@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from headwater.connector.async_io.source_options import ASYNC_FUNCTION, ASYNC_OPTIONS, check_async_options
 from headwater.connector.barrier.event_time_options import (
     EVENT_TIME_OPTIONS,
     EventTimeSettings,
@@ -26,6 +27,9 @@ from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 
+if TYPE_CHECKING:
+    from headwater.connector.async_io.source_calls import SourceCalls
+
 
 @dataclass(frozen=True, kw_only=True)
 class EpochSettings:
@@ -43,6 +47,7 @@ class EpochSettings:
         retained_epochs: how many epochs before the last one the state location keeps.
         share_scans: keep what is read on its host until the next epoch, for other scans of the same epoch.
         event_time: how splits are aligned by event time; None if they are not.
+        calls: the asynchronous calls through which all rows go; None if there are none.
     """
 
     store: StateStore | None
@@ -56,6 +61,7 @@ class EpochSettings:
     retained_epochs: int = 100
     share_scans: bool = False
     event_time: EventTimeSettings | None = None
+    calls: SourceCalls | None = None
 
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
@@ -179,6 +185,7 @@ BARRIER_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _MAX_BUFFERED_BYTES,
     _PARALLELISM,
     *EVENT_TIME_OPTIONS,
+    *ASYNC_OPTIONS,
 )
 """In the order in which the docs list them."""
 
@@ -192,7 +199,8 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         source: the source's name, for messages.
 
     Raises:
-        OptionError: a stream without ``stateLocation``; alignment by event time that lacks something.
+        OptionError: a stream without ``stateLocation``; alignment by event time that lacks something; an
+            asynchronous function that cannot be called.
         StateLocationError: a location without an atomic put-if-absent.
     """
     barrier = Barrier(
@@ -222,4 +230,16 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         retained_epochs=options[_STATE_RETAINED_EPOCHS],
         share_scans=options[_SHARE_SCANS],
         event_time=event_time_settings(options, barrier),
+        calls=_calls(options),
     )
+
+
+def _calls(options: ParsedOptions) -> SourceCalls | None:
+    check_async_options(options)
+    name = options[ASYNC_FUNCTION]
+    if name is None:
+        return None
+    # Loaded for queries that make calls only.
+    from headwater.connector.async_io.source_calls import source_calls
+
+    return source_calls(options, name)

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,7 +86,7 @@ def peek(source: str, options: Mapping[str, str], rows: int, seconds: float) -> 
     """
     configured = configured_for_batch(source, options)
     yield "schema:"
-    yield from (f"  {field.name} {field.type}" for field in configured.source.schema())
+    yield from (f"  {field.name} {field.type}" for field in configured.schema())
     with closing(configured.create_coordinator()) as coordinator:
         tasks = coordinator.plan_all()
         ranges = [each for task in tasks for each in task.ranges]
@@ -108,10 +107,10 @@ def configured_for_batch(source: str, options: Mapping[str, str]) -> ConfiguredS
     factory = source_factory(source)
     # Spark asks for the schema first and tells the source what it was: the same here.
     asked = factory(lowered, None)
-    schema = asked.source.schema()
+    schema = asked.schema()
     inferred = {key.lower(): value for key, value in asked.inferred.items()}
     configured = factory({**lowered, **inferred}, Boundedness.BOUNDED)
-    return replace(configured, source=configured.source.with_schema(schema, given=False))
+    return configured.with_schema(schema, given=False)
 
 
 class _Tally:
@@ -147,7 +146,7 @@ def _rows(configured: ConfiguredSource, tasks: Sequence[Any], rows: int, seconds
                 break
     took = time.monotonic() - began
     yield "first rows:"
-    yield from (f"  {line}" for line in text_table(configured.source.schema().names, tally.first))
+    yield from (f"  {line}" for line in text_table(configured.schema().names, tally.first))
     more = "all there are" if is_whole else "there are more"
     yield f"rows: {tally.count:,} in {took:.2f} s, {tally.count / took:,.0f} rows/s; {more}"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from headwater.core.errors import ContractError
 from headwater.core.retry import Backoff
@@ -53,6 +54,19 @@ class ConfiguredSource(ABC):
     push_filters: bool = False
     spark_schema: StructType | None = None
     inferred: Mapping[str, str] = field(default_factory=dict)
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of the query."""
+        return self.source.schema()
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
+        """Tell the source what Spark plans with (`Source.with_schema`).
+
+        Args:
+            schema: the columns of the query.
+            given: by the user, or `schema` returned it before.
+        """
+        return replace(self, source=self.source.with_schema(schema, given=given))
 
     @abstractmethod
     def create_coordinator(self) -> SourceCoordinator[Any]:
@@ -130,6 +144,14 @@ class ConfiguredBarrierSource(ConfiguredSource):
     source: BarrierSource[Any, Any]
     epochs: EpochSettings
 
+    def schema(self) -> pa.Schema:
+        calls = self.epochs.calls
+        return self.source.schema() if calls is None else calls.output_schema(self.source.schema())
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
+        calls = self.epochs.calls
+        return super().with_schema(schema if calls is None else calls.source_schema(schema), given=given)
+
     def create_coordinator(self) -> SourceCoordinator[Any]:
         from headwater.connector.barrier.coordinator import BarrierCoordinator
 
@@ -142,7 +164,9 @@ class ConfiguredBarrierSource(ConfiguredSource):
 
         if not isinstance(task, EpochTask):
             raise ContractError(f"a task that was not planned in barrier mode: {task!r}")
-        return read_epoch(self.source, task, self.epochs.store, open_epoch_reader)
+        calls = self.epochs.calls
+        open_reader = partial(open_epoch_reader, create_calls=None if calls is None else calls.create)
+        return read_epoch(self.source, task, self.epochs.store, open_reader)
 
     def read_limit(self) -> ReadLimit:
         from pyspark.sql.streaming.datasource import ReadMaxRows

@@ -64,7 +64,7 @@ class HeadwaterDataSource(DataSource):
             return configured.spark_schema
         from headwater.connector.spark.schemas import spark_schema
 
-        return spark_schema(configured.source.schema())
+        return spark_schema(configured.schema())
 
     @readable
     def reader(self, schema: StructType) -> BatchReader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -31,9 +30,9 @@ def bind_schema(configured: ConfiguredT, schema: StructType, *, given: bool) -> 
     Raises:
         OptionError: the source cannot yield it.
     """
-    source = configured.source.with_schema(to_arrow_schema(schema, timezone="UTC"), given=given)
-    check_schema(schema, source.schema(), source.name, given=given)
-    return replace(configured, source=source)
+    bound = configured.with_schema(to_arrow_schema(schema, timezone="UTC"), given=given)
+    check_schema(schema, bound.schema(), bound.source.name, given=given)
+    return bound
 
 
 def check_schema(planned: StructType, source: pa.Schema, source_name: str, *, given: bool) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.completions import Completions
@@ -17,6 +17,7 @@ from headwater.readers.async_io.function_calls import as_function, fitted_settin
 from headwater.readers.async_io.intake import Intake
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
 from headwater.readers.async_io.opened_calls import opened_calls
+from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
 from headwater.readers.async_io.stream_element_queue import (
     OrderedStreamElementQueue,
@@ -30,8 +31,6 @@ from headwater.readers.async_io.stream_element_queue import (
 )
 from headwater.readers.async_io.watchdog import Watchdog
 
-MayLeave: TypeAlias = Callable[[list[Any]], bool]
-"""Tells whether the rows that are not out may be left for another time."""
 _EMITTING_SHARE = 10
 _LEAST_LINGER_S = 0.002
 
@@ -56,10 +55,6 @@ class _Linger:
         yield outputs
         took_s = time.perf_counter() - began
         self.seconds = min(self._most_s, max(_LEAST_LINGER_S, _EMITTING_SHARE * took_s))
-
-
-def _anything(_values: list[Any]) -> bool:
-    return True
 
 
 class AsyncWaitOperator:
@@ -110,6 +105,8 @@ class AsyncWaitOperator:
         self._queue = new_queue(self._settings.queue_capacity)
         self._completions = Completions()
         self._unanswered = 0
+        # Rows of `process` that are not in the queue: for want of room, or of the wish to wait for it.
+        self._not_fed: list[Any] = []
         # When rows that were restored were first asked, by the identity of the row, until they are submitted.
         self._asked_before: dict[int, float] = {}
         self._resources = ExitStack()
@@ -209,18 +206,15 @@ class AsyncWaitOperator:
 
     def drain(
         self,
-        timeout_s: float | None = None,
+        patience: Patience | None = None,
         *,
         linger_s: float = 0.05,
         at_least: int = 1000,
-        may_leave: MayLeave = _anything,
     ) -> Generator[list[Output], None, None]:
         """Yield outputs until all are out, or the time is over; what is then left is in `values`.
 
         Args:
-            timeout_s: None: as long as it takes.
-            may_leave: told `values` when the time is over. While it returns False, this goes on as if there
-                were more time.
+            patience: None: as long as it takes.
             linger_s: no output that is due waits longer than this; less, where batches are cheap.
             at_least: outputs at a time, if they come within ``linger_s``.
 
@@ -229,11 +223,13 @@ class AsyncWaitOperator:
         """
         now = self._host.loop.time
         linger = _Linger(linger_s)
+        patience = patience or Patience()
+        timeout_s = patience.seconds()
         deadline = math.inf if timeout_s is None else now() + timeout_s
         self._intake.flush()
         while len(self._queue) > 0 or self._intake.holds:
             left_s = deadline - now()
-            if left_s <= 0 and may_leave(self.values()):
+            if left_s <= 0 and patience.may_leave(self.values()):
                 break
             found = self.poll(min(linger.seconds, left_s) if left_s > 0 else linger.seconds, at_least)
             if found:
@@ -248,35 +244,49 @@ class AsyncWaitOperator:
         *,
         linger_s: float = 0.05,
         at_least: int = 1000,
-        patience_s: float | None = None,
-        may_leave: MayLeave = _anything,
+        patience: Patience | None = None,
+        has_room: Callable[[], bool] = lambda: True,
     ) -> Generator[list[Output], None, None]:
-        """Feed all batches and yield outputs as in `drain`, until all are out.
+        """Feed all batches and yield outputs as in `drain`, until all are out, or patience ends.
+
+        What is then not out is in `values`; so it is when the generator is closed.
 
         Args:
-            batches: rows in their order. Each batch is taken from the iterable only when there is room, which
-                is waited for as long as it takes: so `values` never holds more than ``queue_size`` rows.
+            batches: rows in their order. A batch is taken from the iterable only when the one before has
+                found room: so `values` never holds more than ``queue_size`` rows and one batch. Where room is
+                not waited for, all are taken, and those without room are not asked.
                 An empty batch lets outputs that are due come out while no rows come in.
             linger_s: as in `drain`.
             at_least: as in `drain`.
-            patience_s: how long to wait for results once all rows are in; what is then not out is in
-                `values`. None: as long as it takes.
-            may_leave: as in `drain`.
+            patience: how long to wait for room, and for results once all rows are in. None: as long as it
+                takes.
+            has_room: whether the driver has room for a batch beside those that are not out; a limit of its
+                own, as in bytes. Asked before a batch is taken, and never while nothing is in.
         """
         # A part of the room: if outputs filled all of it, the calls would have no row left to ask about.
         enough = max(1, min(at_least, self._settings.most_rows // 4))
         linger = _Linger(linger_s)
+        patience = patience or Patience()
         for batch in batches:
-            fed = self.feed(batch[: self.free])
-            while fed < len(batch):
+            self._not_fed += batch
+            self._feed_more()
+            while (self._not_fed or self._is_full(has_room)) and patience.waits_for_room():
                 found = self.poll(linger.seconds, enough)
                 if found:
                     yield from linger.hand_on(found)
-                fed += self.feed(batch[fed : fed + self.free])
+                self._feed_more()
             found = self.poll()
             if found:
                 yield from linger.hand_on(found)
-        yield from self.drain(patience_s, linger_s=linger_s, at_least=at_least, may_leave=may_leave)
+        yield from self.drain(patience, linger_s=linger_s, at_least=at_least)
+
+    def _feed_more(self) -> None:
+        if self._not_fed:
+            del self._not_fed[: self.feed(self._not_fed)]
+
+    def _is_full(self, has_room: Callable[[], bool]) -> bool:
+        """Return whether the driver has no room. It has, once nothing is in."""
+        return not has_room() and (len(self._queue) > 0 or self._intake.holds)
 
     def values(self) -> list[Any]:
         """Return every row and watermark that went in and has not come out, done or not, in their order.
@@ -311,7 +321,8 @@ class AsyncWaitOperator:
         else:
             queued = [(element.value, element.asked_at) for element in elements]
         before = self._asked_before
-        return [*queued, *((value, before.get(id(value))) for value in self._intake.values())]
+        not_queued = [*self._intake.values(), *self._not_fed]
+        return [*queued, *((value, before.get(id(value))) for value in not_queued)]
 
     def _submit(self, elements: list[StreamElement]) -> None:
         if self._asked_before:

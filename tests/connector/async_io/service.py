@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from types import TracebackType
 from typing import Self
@@ -28,12 +29,14 @@ class SlowService:
 
     Attributes:
         calls: requests by behaviour and key.
+        asked: each request's key with the time when it came, in seconds since 1970.
         running: requests that are being answered now.
         peak: how many there were at once, at most, by behaviour.
     """
 
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
+        self.asked: list[tuple[str, float]] = []
         self.running: Counter[str] = Counter()
         self.peak: Counter[str] = Counter()
         self._cache: dict[str, str] = {}
@@ -82,6 +85,7 @@ class SlowService:
         behaviour = request.match_info["behaviour"]
         key = request.match_info["key"]
         self.calls[behaviour, key] += 1
+        self.asked.append((key, time.time()))
         self.running[behaviour] += 1
         self.peak[behaviour] = max(self.peak[behaviour], self.running[behaviour])
         try:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from headwater.connector.async_io.arrow_task import gathered
+from headwater.connector.async_io.arrow_task import Gathering
 from headwater.core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction
@@ -22,7 +22,7 @@ from headwater.readers.async_io.settings import (
     OutputMode,
     RetryPolicy,
 )
-from tests.connector.async_io.test_task import batches, wait_of
+from tests.connector.async_io.test_task import Briefly, batches, wait_of
 
 SCHEMA: dict[str, pa.DataType] = {"doubled": pa.int64()}
 
@@ -62,15 +62,17 @@ def test_calls_are_as_large_as_it_is_said_in_rows_and_bytes() -> None:
     assert sum(function.sizes) == 300
     assert max(function.sizes) <= 150
     [large] = batches(0, size=1000)
-    pieces = [piece for piece in gathered([large], Batching(size=10_000, most_bytes=4000)) if piece]
+    gathering = Gathering(Batching(size=10_000, most_bytes=4000))
+    pieces = [piece for piece in gathering.gathered([large]) if piece]
     assert max(piece.nbytes for piece in pieces) <= 4000
     assert pa.Table.from_batches(pieces).equals(pa.Table.from_batches([large]))
 
 
 def test_rows_wait_for_more_rows_no_longer_than_the_linger() -> None:
-    times = iter([0.0, 0.0, 0.01, 0.02, 0.05])
+    times = iter([0.0, 0.01, 0.02, 0.05])
     [few] = batches(0, size=3)
-    given = gathered([few, None, None, None], Batching(size=10, linger_ms=30), lambda: next(times))
+    gathering = Gathering(Batching(size=10, linger_ms=30), lambda: next(times))
+    given = gathering.gathered([few, None, None, None])
     assert [batch and batch.num_rows for batch in given] == [None, 3, None, None]
 
 
@@ -140,15 +142,13 @@ def test_there_are_no_caches_and_no_keys() -> None:
 def test_unfinished_batches_are_handed_over_and_asked_again() -> None:
     hangs = wait_of(Fails("hangs"), SCHEMA, timeout_ms=None, batching=Batching(size=10))
     with hangs.opened() as task:
-        done = list(task.process(batches(0, size=20), patience_s=0.2))
-        unfinished = task.unfinished()
-    assert unfinished is not None
-    left, waited_s = unfinished
+        done = list(task.process(batches(0, size=20), Briefly()))
+        [(left, waited_s)] = task.unfinished()
     assert [batch["id"].to_numpy().tolist() for batch in done] == [list(range(10, 20))]
     assert left["id"].to_numpy().tolist() == list(range(10))
     assert len(waited_s) == 10
     with wait_of(Doubles(), SCHEMA).opened() as task:
         task.restore(left, waited_s)
-        [again] = task.process([], patience_s=60)
+        [again] = task.process([])
         assert again["doubled"].to_numpy().tolist() == list(range(0, 20, 2))
-        assert task.unfinished() is None
+        assert not task.unfinished()

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ import pytest
 from headwater.connector.async_io.results import ResultFormat
 from headwater.connector.async_io.task import AsyncWait
 from headwater.core.errors import AsyncCallError, ContractError
-from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode
+from headwater.readers.async_io.function import AsyncArrowFunction
+from headwater.readers.async_io.patience import Patience
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode
 from tests.connector.async_io.functions import NoServer, wrong_type
 from tests.patience import PATIENCE_S
 
@@ -28,6 +31,11 @@ async def never_if_zero(row: Any) -> tuple[int, int]:
     if row.id == 0:
         await asyncio.Event().wait()
     return row.id, 0
+
+
+class Briefly(Patience):
+    def seconds(self) -> float:
+        return 0.2
 
 
 def wait_of(
@@ -108,18 +116,16 @@ def test_what_is_wrong_names_function_and_row() -> None:
 def test_unfinished_rows_are_handed_over_and_asked_again() -> None:
     wait = wait_of(never_if_zero, timeout_ms=None)
     with wait.opened() as task:
-        done = [row["id"] for batch in task.process(batches(0), patience_s=0.2) for row in batch.to_pylist()]
-        unfinished = task.unfinished()
-    assert unfinished is not None
-    left, waited_s = unfinished
+        done = [row["id"] for batch in task.process(batches(0), Briefly()) for row in batch.to_pylist()]
+        [(left, waited_s)] = task.unfinished()
     assert waited_s[0] > 0
     # On a busy machine more than the one may be left.
     assert left.to_pylist()[0] == {"id": 0, "text": "t0"}
     assert sorted(done + left["id"].to_pylist()) == list(range(100))
     with wait_of(twice).opened() as task:
         task.restore(pa.RecordBatch.from_pydict({"id": [5], "text": ["t5"]}), [0.0])
-        assert [batch["text"].to_pylist() for batch in task.process([], patience_s=60)] == [["t5"]]
-        assert task.unfinished() is None
+        assert [batch["text"].to_pylist() for batch in task.process([])] == [["t5"]]
+        assert not task.unfinished()
 
 
 def test_output_is_cut_by_bytes_also_where_a_row_has_many_results() -> None:
@@ -131,6 +137,36 @@ def test_output_is_cut_by_bytes_also_where_a_row_has_many_results() -> None:
     sizes = [batch.nbytes for batch in wait_of(function_of_many).run([rows])]
     assert max(sizes) <= 8 << 20
     assert sum(sizes) >= 20 * 200 * 100_000
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_what_a_task_holds_is_bounded_in_bytes(in_bulk: bool) -> None:
+    held: list[int] = []
+    running = 0
+
+    async def counts(row: Any) -> tuple[int, int]:
+        nonlocal running
+        running += 1
+        held.append(running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return row.id, 0
+
+    class CountsInBulk(AsyncArrowFunction):
+        async def async_invoke_arrow(self, rows: pa.RecordBatch) -> Any:
+            nonlocal running
+            running += rows.num_rows
+            held.append(running)
+            await asyncio.sleep(0.001)
+            running -= rows.num_rows
+            return pa.table({"number": rows["id"], "which": rows["id"]})
+
+    wait = wait_of(CountsInBulk() if in_bulk else counts, batching=Batching(size=3) if in_bulk else None)
+    text = "x" * 100_000
+    rows = pa.RecordBatch.from_pydict({"id": list(range(200)), "text": [text] * 200})
+    out = list(replace(wait, queue_bytes=1_000_000).run([rows]))
+    assert sum(batch.num_rows for batch in out) == 200
+    assert max(held) <= 20, "2 MB: the bound, and a piece of 1 MB that was admitted below it"
 
 
 def test_large_results_are_cut_too() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,11 +11,26 @@ import pytest
 from headwater.core.errors import AsyncCallError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncBatchFunction, AsyncFunction
+from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
 from tests.readers.async_io.outputs import inputs_of, pairs
 
 ORDERED = OutputMode.ORDERED
+
+
+class Until(Patience):
+    """Waits for so many seconds, and for what may not be left."""
+
+    def __init__(self, seconds: float, may_leave: Callable[[Any], bool] = lambda _: True) -> None:
+        self._seconds = seconds
+        self._may_leave = may_leave
+
+    def seconds(self) -> float:
+        return self._seconds
+
+    def may_leave(self, left: Any) -> bool:
+        return self._may_leave(left)
 
 
 class TestBackPressureAndEnds:
@@ -81,12 +96,12 @@ class TestBackPressureAndEnds:
         with operator_of(service, host) as operator:
             operator.feed([1, 2, 3])
             host.loop.call_later(1, service.answer, 2)
-            out = [output for outputs in operator.drain(2.0) for output in outputs]
+            out = [output for outputs in operator.drain(Until(2.0)) for output in outputs]
             assert out == [(2, "2!")]
             assert operator.values() == [1, 3]
 
     def test_a_hung_service_stops_the_intake_at_capacity(self, host: ManualHost) -> None:
-        """Patience or not: what is left for the snapshot is never more than the queue holds."""
+        """Patience for results is none for room: what is left for the snapshot is bounded."""
         service = Service()
         taken: list[int] = []
 
@@ -99,9 +114,9 @@ class TestBackPressureAndEnds:
             host.loop.call_later(60, lambda: service.answer(*range(2)))
             host.loop.call_later(61, lambda: service.answer(*range(2, 4)))
             host.loop.call_later(120, service.fail, 4, ValueError())
-            outs = operator.process(rows(), patience_s=2.0)
+            outs = operator.process(rows(), patience=Until(2.0))
             out = [*next(outs), *next(outs)]
-            assert len(operator.values()) <= 4
+            assert len(operator.values()) <= 4 + 2, "what the queue holds, and the batch that waits"
             with pytest.raises(AsyncCallError):
                 next(outs)
             assert sorted(inputs_of(out)) == [0, 1, 2, 3]
@@ -123,7 +138,7 @@ class TestBackPressureAndEnds:
         with operator_of(service, host) as operator:
             host.loop.call_later(30, service.answer, 1)
             began = host.loop.now
-            outs = operator.process([[1, 2, 3]], patience_s=2.0, may_leave=lambda rows: 1 not in rows)
+            outs = operator.process([[1, 2, 3]], patience=Until(2.0, lambda rows: 1 not in rows))
             assert [output for outputs in outs for output in outputs] == [(1, "1!")]
             assert host.loop.now - began == pytest.approx(30, abs=0.1)
             assert operator.values() == [2, 3]

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from headwater.connector.async_io.carry_over.carried_rows import pack, unpack
+from headwater.connector.async_io.carried_rows import pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.core.errors import OptionError
 

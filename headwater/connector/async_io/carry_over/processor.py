@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,10 +21,12 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from headwater.connector.async_io.carry_over.carried_rows import CarriedRows, pack, unpack
+from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.queries import check_query, drains
+from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.task import AsyncWait
+from headwater.readers.async_io.patience import Patience
 
 _MOST_DOUBLINGS = 20
 
@@ -96,19 +99,14 @@ class CarryOver(StatefulProcessor):
     def _ask(self, rows: Iterable[Row], batch_ms: int) -> Iterator[Row]:
         check_query()
         fresh = _Fresh(rows, self._rows, self._latest_ms())
-        carried = [self._rows.read(bytes(packed)) for (packed,) in self._unfinished.get()]
-        patience_s = self._patience(carried)
-
-        def may_wait(left: pa.RecordBatch) -> bool:
-            # Asked when all rows are in: the latest time of the batch is known.
-            in_time = self._event_time is None or self._event_time.may_wait(left, fresh.latest_ms)
-            return in_time and left.nbytes <= self._most_bytes
-
+        carried = [self._rows.taken_up(unpack(bytes(packed))) for (packed,) in self._unfinished.get()]
+        patience = _OfBatch(self._patience(carried), fresh, self._event_time, self._most_bytes)
         with self._wait.opened() as task:
             # Before the new rows: they have waited longest.
             for batch in carried:
                 task.restore(batch, self._waited_s(batch))
-            for batch in task.process(fresh, patience_s, may_wait):
+            # On a thread of its own: a failure is heard also while the input is slow.
+            for batch in task.process(InputThread(fresh).items(), patience):
                 for packed_rows in pack(batch):
                     yield Row(**{self._column: packed_rows})
             # While the operator is open: closing cancels what is unfinished.
@@ -136,17 +134,45 @@ class CarryOver(StatefulProcessor):
         most_s = max(0.0, timeout_ms / 1000 - self._patience_s)
         return [min(waited, most_s) for waited in waited_s]
 
-    def _store(self, unfinished: tuple[pa.RecordBatch, list[float]] | None, batch_ms: int) -> None:
-        if unfinished is None:
+    def _store(self, unfinished: list[tuple[pa.RecordBatch, list[float]]], batch_ms: int) -> None:
+        if not unfinished:
             self._unfinished.clear()
             return
-        self._unfinished.put([(rows,) for rows in self._rows.write(*unfinished, _now_ms())])
+        stored = [self._rows.carried(rows, waited_s, _now_ms()) for rows, waited_s in unfinished]
+        self._unfinished.put([(packed_rows,) for rows in stored for packed_rows in pack(rows)])
         # The earliest time there is: the next batch asks again, whether there are new rows or not.
         self._handle.registerTimer(batch_ms + 1)
 
 
+@dataclass(frozen=True)
+class _OfBatch(Patience):
+    """How long a batch waits for the rows of a key.
+
+    Attributes:
+        patience_s: None: until all is out.
+        fresh: the new rows.
+        event_time: as in `CarryOver`.
+        most_bytes: as in `CarryOver`.
+    """
+
+    patience_s: float | None
+    fresh: _Fresh
+    event_time: EventTime | None
+    most_bytes: int
+
+    def seconds(self) -> float | None:
+        return self.patience_s
+
+    def may_leave(self, left: pa.RecordBatch) -> bool:
+        # Asked when all rows are in: the latest time of the batch is known.
+        in_time = self.event_time is None or self.event_time.may_wait(left, self.fresh.latest_ms)
+        return in_time and left.nbytes <= self.most_bytes
+
+
 class _Fresh:
     """The new rows of a key, and the latest time of all keys' rows, once all are taken.
+
+    Iterated by the thread of the input; `latest_ms` is read by the task's when the rows are at their end.
 
     Attributes:
         latest_ms: the latest time of all rows ever, as far as it is known.

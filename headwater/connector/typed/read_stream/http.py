@@ -82,6 +82,18 @@ def http(
     max_event_time_skew: str | None = None,
     event_time_column: str | None = None,
     event_time_idle_timeout: str | None = None,
+    async_function: str | None = None,
+    async_arguments: str | Mapping[str, Any] | None = None,
+    async_schema: str | None = None,
+    async_order: Literal["unordered", "ordered"] | None = None,
+    async_capacity: int | None = None,
+    async_timeout: str | int | timedelta | None = None,
+    async_attempts: int | None = None,
+    async_retry_delay: str | int | timedelta | None = None,
+    async_on_failure: Literal["fail", "null", "drop", "error_column"] | None = None,
+    async_batch_size: int | None = None,
+    async_queue_size: int | None = None,
+    async_queue_bytes: int | None = None,
     headers: Mapping[str, str] | None = None,
     schema: str | StructType | None = None,
 ) -> DataFrame:
@@ -219,6 +231,31 @@ def http(
         event_time_idle_timeout: A split of which nothing has come for this long holds nobody back.
             Without it nobody waits for a split that has nothing more, and any other one is waited for as
             long as it takes. (``eventTimeIdleTimeout``)
+        async_function: A class `package.module:Class`, or an `async def` function, that is asked about
+            every row: see `docs/async-io.md`. Its results are columns behind those of the source.
+            (``asyncFunction``)
+        async_arguments: JSON: what the class of `asyncFunction` is made with, by name.
+            (``asyncArguments``)
+        async_schema: The result columns, as DDL such as `name string, tier int`. Default: the class's own
+            `schema`. (``asyncSchema``)
+        async_order: Rows come as their calls end, or in the order in which they were read. Default:
+            `unordered`. (``asyncOrder``)
+        async_capacity: Calls that a task makes at the same time. Default: `100`. (``asyncCapacity``)
+        async_timeout: From the start of a row's first attempt, over all attempts, waits and epochs.
+            Default: `5m`. (``asyncTimeout``)
+        async_attempts: Calls for a row in all, before it counts as failed. Default: `1`.
+            (``asyncAttempts``)
+        async_retry_delay: The wait before the second attempt; each further one is twice as long, up to a
+            minute. Default: `1s`. (``asyncRetryDelay``)
+        async_on_failure: A row whose call failed for good: `fail` the query, `null`, `drop` it, or
+            `error_column`: null, and the column `error` with class, message and attempts. Default:
+            `fail`. (``asyncOnFailure``)
+        async_batch_size: Rows of a call, for an `AsyncBatchFunction` or `AsyncArrowFunction`. Default:
+            100, of Arrow 10000. (``asyncBatchSize``)
+        async_queue_size: Rows that a task holds at most: waiting, asked, or done behind others. Default:
+            8 x `asyncCapacity`, at least 1024. (``asyncQueueSize``)
+        async_queue_bytes: Bytes of Arrow of these rows at most; where there is no room, fetching waits.
+            Default: `67108864`. (``asyncQueueBytes``)
         headers: Headers of each request, by name. (``header.``)
         schema: the whole frame's, where the source takes one (``.schema(...)``).
 

@@ -70,7 +70,7 @@ class AlignedNode(EmitterNode):
         starts: Sequence[SplitRange[Any, Any]],
         loop: FeedbackLoop,
         clock: Clock,
-        schema: pa.Schema | None,
+        schema: pa.Schema,
         failures: SplitFailures,
         pause_or_resume: Callable[[Sequence[SplitPath], Sequence[SplitPath]], None],
         on_stuck: Callable[[], None],

@@ -22,6 +22,8 @@ from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartit
 from headwater.readers.runtime.partitions.result_partition import PROCESS_PARTITIONS, ResultPartitionId
 from headwater.readers.runtime.partitions.subpartition import Element, ResultSubpartitionView
 
+_MOMENT_S = 0.005
+
 
 class Dataflow:
     """Fetchers -> channels -> the emitter, and the loop from the emitter back to the fetchers.
@@ -110,6 +112,10 @@ class Dataflow:
             self._available.wait()
         else:
             self._clock.wait(self._available, timeout_ms)
+
+    def wait_a_moment(self) -> None:
+        """Wait for the same, for 5 ms of real time: calls are answered meanwhile, and nothing tells of it."""
+        self._available.wait(_MOMENT_S)
 
     def close(self) -> None:
         """End the fetchers, give up what lies in the channels. Idempotent."""

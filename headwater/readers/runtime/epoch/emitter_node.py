@@ -44,7 +44,7 @@ class EmitterNode:
         starts: the splits that the task reads.
         loop: takes what is found.
         clock: time.
-        schema: of what the emitter yields; None if that is requests of asynchronous calls.
+        schema: of what the emitter yields.
         failures: of the splits, those of earlier epochs included.
     """
 
@@ -55,7 +55,7 @@ class EmitterNode:
         starts: Sequence[SplitRange[Any, Any]],
         loop: FeedbackLoop,
         clock: Clock,
-        schema: pa.Schema | None,
+        schema: pa.Schema,
         failures: SplitFailures,
     ) -> None:
         self.failures = failures
@@ -112,9 +112,8 @@ class EmitterNode:
             for batch in (*self._emitter.emit(fetched.record, after), *self._emitter.flush())
             if batch.num_rows
         ]
-        if self._schema is not None:
-            for batch in batches:
-                check_schema(self._source, self._schema, batch, fetched.path)
+        for batch in batches:
+            check_schema(self._source, self._schema, batch, fetched.path)
         return batches, after.position
 
     def _advance(
@@ -188,7 +187,7 @@ class ReplayNode(EmitterNode):
         *,
         loop: FeedbackLoop,
         clock: Clock,
-        schema: pa.Schema | None,
+        schema: pa.Schema,
         failures: SplitFailures,
     ) -> None:
         super().__init__(

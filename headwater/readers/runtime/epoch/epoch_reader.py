@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -13,19 +13,15 @@ import pyarrow as pa
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
 from headwater.core.errors import ContractError
-from headwater.core.jsons import JsonValue
-from headwater.readers.runtime.epoch.calls import AsyncCalls
+from headwater.readers.runtime.epoch.calls import AsyncCalls, CallPace
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.task import ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
 
-_CALLS_S = 0.05
-"""How long the task's thread waits for an answer before it looks at the channels again."""
 
-
-class EpochReader(ABC):
+class EpochReader(CallPace, ABC):
     """Reads one epoch of one task: fetchers -> channels -> emitter -> (asynchronous calls) -> rows.
 
     Keeps the promises of `EpochReading`.
@@ -38,7 +34,7 @@ class EpochReader(ABC):
         context: the attempt.
         flow: everything before the emitter.
         node: the emitter.
-        calls: through which all rows go, if the source has an asynchronous function.
+        calls: through which all rows go, if there are such.
     """
 
     def __init__(
@@ -85,8 +81,11 @@ class EpochReader(ABC):
         return self._state
 
     @abstractmethod
-    def _rows(self) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the rows of the epoch: those of a split in its order, the splits in any."""
+    def _rows(self) -> Generator[pa.RecordBatch | None, None, None]:
+        """Yield the rows of the epoch: those of a split in its order, the splits in any.
+
+        None, only where there are calls: there are no rows yet, and calls may have been answered.
+        """
 
     @abstractmethod
     def _snapshot(self) -> EpochState:
@@ -96,13 +95,9 @@ class EpochReader(ABC):
     def _after_record(self) -> None:
         """Tell the fetchers what follows from the record that was just emitted."""
 
-    @abstractmethod
-    def _to_ask(self, requests: Sequence[JsonValue]) -> Iterable[JsonValue]:
-        """Return which of some requests are to be made."""
-
     def _run(self) -> Generator[pa.RecordBatch, None, None]:
         try:
-            with closing(self._rows()) as rows:
+            with closing(self._rows()) as emitted, closing(self._answered(emitted)) as rows:
                 for batch in rows:
                     self.metrics.rows += batch.num_rows
                     yield batch
@@ -115,6 +110,25 @@ class EpochReader(ABC):
             raise
         self._end()
 
+    def _restore_calls(self, unanswered: Sequence[pa.RecordBatch]) -> None:
+        """Hand the calls what an earlier epoch left unanswered."""
+        if self._calls is not None:
+            self._calls.restore(unanswered)
+        elif unanswered:
+            raise ContractError(
+                f"rows of source {self._source.name} wait for asynchronous calls, and the query has no "
+                "asyncFunction any more: give the option back, until a run with availableNow=True has ended"
+            )
+
+    def _answered(
+        self, emitted: Generator[pa.RecordBatch | None, None, None]
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Yield what the calls make of the rows; without calls the rows."""
+        batches = emitted if self._calls is None else self._calls.process(emitted, self)
+        for batch in batches:
+            if batch is not None:
+                yield batch
+
     def _emit(self, buffer: PartitionBuffer[Fetched]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one record."""
         found_before = len(self._flow.loop)
@@ -123,32 +137,16 @@ class EpochReader(ABC):
         if len(self._flow.loop) > found_before:
             self._flow.manager.notify_found()
         self._after_record()
-        if batch is None:
-            pass
-        elif self._calls is None:
+        if batch is not None:
             yield batch
-        else:
-            yield from self._ask(batch.to_pylist())
         # After the rows were consumed: until then they are in memory, and count.
         buffer.recycle()
 
-    def _ask(self, requests: Sequence[JsonValue]) -> Iterator[pa.RecordBatch]:
-        """Make requests; yield answers until every request has been made."""
-        if not requests:
-            return
-        if self._calls is None:
-            raise ContractError(
-                f"there are requests in flight, and source {self._source.name} has no asynchronous function, "
-                "which makes them"
-            )
-        self._calls.put(self._to_ask(requests))
-        yield from self._calls.make_room()
-        yield from self._calls.poll()
-
-    def _wait(self, timeout_ms: int | None) -> Iterator[pa.RecordBatch]:
-        """Wait for what is fetched, or yield the answers that come meanwhile."""
+    def _wait(self, timeout_ms: int | None) -> Iterator[None]:
+        """Wait for what is fetched; only a moment while calls are under way."""
         if self._calls is not None and self._calls.is_busy:
-            yield from self._calls.poll(_CALLS_S)
+            self._flow.wait_a_moment()
+            yield None
         else:
             self._flow.wait(timeout_ms)
 

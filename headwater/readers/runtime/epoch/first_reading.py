@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,11 +14,12 @@ from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.epoch.aligned_node import AlignedNode
 from headwater.readers.runtime.epoch.barrier_handler import BarrierHandler, Cut
-from headwater.readers.runtime.epoch.calls import calls_of
+from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.failures import SplitFailures
+from headwater.readers.runtime.epoch.in_flight import batches_with_calls, rows_of_splits
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.partitions.ipc import read_batches, write_batches
@@ -42,22 +43,27 @@ class FirstReading(EpochReader):
         source: what to read.
         task: where to begin, and where the epoch is cut.
         context: the attempt; without ``stop_at``.
+        calls: through which all rows go, if there are such.
     """
 
-    def __init__(self, source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext) -> None:
+    def __init__(
+        self,
+        source: BarrierSource[Any, Any],
+        task: EpochTask,
+        context: ReadingContext,
+        calls: AsyncCalls | None = None,
+    ) -> None:
         starts = [SplitRange(piece.split, piece.start, None) for piece in task.ranges]
         waited = context.waiting.take(max(0, task.least_ready - len(starts)))
         ready = [SplitRange(found.split, found.start, None) for found in waited]
         flow = Dataflow(source, task, ranges=[*starts, *ready], barrier=task.barrier, clock=context.clock)
-        calls = calls_of(source)
-        schema = source.schema() if calls is None else None
-        node = _node_of(source, task, flow=flow, starts=starts, clock=context.clock, schema=schema)
+        node = _node_of(source, task, flow=flow, starts=starts, clock=context.clock)
         for found in waited:
             node.progress.add_found(found)
         super().__init__(source, context, flow=flow, node=node, calls=calls)
         self._clock = context.clock
         self._waiting = context.waiting
-        self._has_limit = task.barrier != Barrier()
+        self._barrier = task.barrier
         self._alignment_timeout_ms = task.alignment_timeout_ms
         self._handler = BarrierHandler(
             len(flow.partition),
@@ -66,31 +72,41 @@ class FirstReading(EpochReader):
             clock=context.clock,
             metrics=context.metrics,
         )
-        self._restored = _RestoredRows(context.restored)
-        self._restored_requests = [request for held in context.restored for request in held.requests]
+        self._restored = _RestoredRows(rows_of_splits(context.restored))
+        self._restore_calls(batches_with_calls(context.restored))
         self._overtaken: dict[SplitPath, tuple[JsonValue, list[pa.RecordBatch]]] = {}
+        self._began_ms = 0
+        self._cut = Cut.NOTHING
 
-    def _rows(self) -> Generator[pa.RecordBatch, None, None]:
+    def waits_for_room(self) -> bool:
+        """See `CallPace`: not past a barrier that overtakes."""
+        self._flow.manager.check_errors()
+        self._look()
+        return self._cut is not Cut.OVERTAKE or self.patience_ms() != 0
+
+    def patience_ms(self) -> int | None:
+        """See `CallPace`: aligned calls finish, others are overtaken."""
+        if self._cut is Cut.COMPLETE:
+            return self._aligning_ms()
+        if self._flow.trigger.is_end:
+            # There is nothing to read: no barrier came, and the epoch has its time, as any other.
+            return self._interval_left_ms()
+        return 0
+
+    def _rows(self) -> Generator[pa.RecordBatch | None, None, None]:
+        self._began_ms = self._clock.monotonic_ms()
         yield from self._restored.batches()
-        # From here on the calls know them. A reader that is left earlier stores them as they were.
-        requests = self._restored_requests
-        self._restored_requests = []
-        yield from self._ask(requests)
         self._flow.start()
-        cut = Cut.NOTHING
-        while cut is not Cut.COMPLETE and cut is not Cut.OVERTAKE:
+        while self._cut is Cut.NOTHING:
             # Between `prepare` and `poll`: a trigger that fires after this look ends the next wait at once.
             self._flow.prepare()
             self._let_in()
             yield from self._admitted()
-            cut = self._look()
-            if cut is Cut.NOTHING:
-                cut = yield from self._step()
-        if cut is Cut.OVERTAKE:
+            self._look()
+            if self._cut is Cut.NOTHING:
+                yield from self._step()
+        if self._cut is Cut.OVERTAKE:
             self._overtake()
-        elif self._calls is not None:
-            yield from self._calls.drain(self._aligning_ms())
-        self._state = self._snapshot()
 
     def _let_in(self) -> None:
         """Send some of the splits that wait to the fetchers, if these have taken all that was sent before.
@@ -106,22 +122,21 @@ class FirstReading(EpochReader):
         if let_in:
             self._flow.manager.notify_found()
 
-    def _step(self) -> Generator[pa.RecordBatch, None, Cut]:
-        """Take one element, or wait for one. Returns what a barrier makes of the epoch."""
+    def _step(self) -> Iterator[pa.RecordBatch | None]:
+        """Take one element, or wait for one. A barrier may cut the epoch."""
         found = self._flow.poll()
         if found is None:
             yield from self._wait(self._left_ms())
-            return Cut.NOTHING
+            return
         channel, element = found
         if isinstance(element, PartitionBuffer):
             yield from self._emit(element)
         elif isinstance(element, CheckpointBarrier):
-            return self._handler.on_barrier(channel, element.triggered_ms)
+            self._note(self._handler.on_barrier(channel, element.triggered_ms))
         elif isinstance(element, EndOfPartition):
-            return self._handler.on_end_of_partition(channel)
+            self._note(self._handler.on_end_of_partition(channel))
         else:
             self._node.take(element)
-        return Cut.NOTHING
 
     def _admitted(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of records that waited for other splits, and need to wait no longer."""
@@ -130,16 +145,20 @@ class FirstReading(EpochReader):
         if len(self._flow.loop) > found_before:
             self._flow.manager.notify_found()
 
-    def _look(self) -> Cut:
-        """Look whether all splits are done, and at the clock."""
+    def _look(self) -> None:
+        """Look whether all splits are done, and at the clock: the epoch may be cut."""
         trigger = self._flow.trigger
         if not self._node.progress.open:
             trigger.end()
         trigger.check_time()
-        if not trigger.is_due:
-            return Cut.NOTHING
-        cut = self._handler.on_trigger()
-        return self._handler.on_time(trigger.triggered_ms) if cut is Cut.NOTHING else cut
+        if trigger.is_due:
+            self._note(self._handler.on_trigger())
+            self._note(self._handler.on_time(trigger.triggered_ms))
+
+    def _note(self, cut: Cut) -> None:
+        # The handler says it once; calls that wait for room may be the first to hear it.
+        if cut is not Cut.NOTHING:
+            self._cut = cut
 
     def _left_ms(self) -> int | None:
         """Return how long to wait for the next element; None for as long as it takes."""
@@ -153,18 +172,21 @@ class FirstReading(EpochReader):
         triggered_ms = self._flow.trigger.triggered_ms
         return max(0, triggered_ms + self._alignment_timeout_ms - self._clock.monotonic_ms())
 
-    def _after_record(self) -> None:
-        if self._has_limit and len(self._flow.loop) >= MOST_FOUND:
-            self._flow.trigger.fire()
+    def _interval_left_ms(self) -> int | None:
+        """Return what is left of the epoch's time; None if it has no end."""
+        if self._barrier.duration_ms is None:
+            return None
+        return max(0, self._began_ms + self._barrier.duration_ms - self._clock.monotonic_ms())
 
-    def _to_ask(self, requests: Sequence[JsonValue]) -> Iterable[JsonValue]:
-        return requests
+    def _after_record(self) -> None:
+        if self._barrier != Barrier() and len(self._flow.loop) >= MOST_FOUND:
+            self._flow.trigger.fire()
 
     def _overtake(self) -> None:
         """Let the barrier overtake where it is missing.
 
-        What it overtook goes through the emitter, so that the position is behind it, but its rows or requests
-        go into the snapshot.
+        What it overtook goes through the emitter, so that the position is behind it, but its rows go into the
+        snapshot. Where there are calls, these rows have not come to them.
         """
         barrier = CheckpointBarrier(self._flow.trigger.triggered_ms)
         for channel in sorted(self._handler.pending):
@@ -175,7 +197,7 @@ class FirstReading(EpochReader):
                     self._node.take(element)
 
     def _capture(self, fetched: Fetched) -> None:
-        """Take the rows or requests of a record that was overtaken."""
+        """Take the rows of a record that was overtaken."""
         state = self._node.progress.state(fetched.path)
         if state is None:
             return
@@ -183,11 +205,8 @@ class FirstReading(EpochReader):
         batch = self._node.emit(fetched)
         if batch is None:
             return
-        if self._calls is not None:
-            self._calls.hold(batch.to_pylist())
-        else:
-            self._overtaken.setdefault(fetched.path, (start, []))[1].append(batch)
-            self.metrics.in_flight_bytes += batch.nbytes
+        self._overtaken.setdefault(fetched.path, (start, []))[1].append(batch)
+        self.metrics.in_flight_bytes += batch.nbytes
 
     def _snapshot(self) -> EpochState:
         # The loop's log comes after all barriers: no split can be found any more.
@@ -201,11 +220,9 @@ class FirstReading(EpochReader):
         yield from self._restored.left()
         for path, (start, batches) in self._overtaken.items():
             yield InFlight(path, start, write_batches(batches))
-        requests = list(self._restored_requests)
-        if self._calls is not None:
-            requests += self._calls.unanswered()
-        if requests:
-            yield InFlight((), None, b"", tuple(requests))
+        unanswered = self._calls.unanswered() if self._calls is not None else []
+        if unanswered:
+            yield InFlight((), None, write_batches(unanswered))
 
 
 def _node_of(
@@ -215,8 +232,8 @@ def _node_of(
     flow: Dataflow,
     starts: Sequence[SplitRange[Any, Any]],
     clock: Clock,
-    schema: pa.Schema | None,
 ) -> EmitterNode:
+    schema = source.schema()
     failures = SplitFailures(task.failing, task.retry_deadline_ms, clock)
     if task.alignment is None:
         return EmitterNode(

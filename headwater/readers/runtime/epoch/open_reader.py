@@ -23,6 +23,7 @@ from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
 from headwater.core.jsons import dumps
 from headwater.core.source import Source
+from headwater.readers.runtime.epoch.calls import AsyncCalls, CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.first_reading import FirstReading
 from headwater.readers.runtime.epoch.second_reading import SecondReading
@@ -41,18 +42,32 @@ _FORGOTTEN_S = 24 * 3600
 
 
 def open_epoch_reader(
-    source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext
+    source: BarrierSource[Any, Any],
+    task: EpochTask,
+    context: ReadingContext,
+    create_calls: CreateCalls | None = None,
 ) -> EpochReading:
-    """Return a reading of one task. Opens nothing: that comes with the first batch."""
+    """Return a reading of one task. Opens nothing: that comes with the first batch.
+
+    Args:
+        source: what to read.
+        task: of an epoch.
+        context: the attempt.
+        create_calls: makes the asynchronous calls through which all rows go; None if there are none.
+    """
     of_query = source.for_query(task.query).for_task(task.number, task.tasks)
     scans = SharedScans(task.folder, task.number) if task.share_scans else None
     if context.stop_at is None:
-        reading = FirstReading(of_query, task, context)
+        reading = FirstReading(of_query, task, context, _calls(of_query, create_calls))
         return reading if scans is None else SharingReader(reading, source, scans)
     kept = None if scans is None else scans.find(source, context.stop_at)
     if kept is not None:
         return _SharedReading(kept, context.stop_at)
-    return SecondReading(of_query, task, context)
+    return SecondReading(of_query, task, context, _calls(of_query, create_calls))
+
+
+def _calls(source: BarrierSource[Any, Any], create_calls: CreateCalls | None) -> AsyncCalls | None:
+    return None if create_calls is None else create_calls(source.schema())
 
 
 class SharedScans:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,11 +11,12 @@ from headwater.core.epoch import EpochState, FoundSplit, InFlight
 from headwater.core.errors import DataLossError
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.epoch.in_flight import UnansweredRows, batches_with_calls, rows_of_splits
 from headwater.readers.runtime.partitions.ipc import read_batches
 
 
 class Replay:
-    """Knows where each split stops, which restored rows were emitted, and which requests were answered.
+    """Knows where each split stops, which restored rows were emitted, and which calls were answered.
 
     Args:
         source: its name, for errors.
@@ -35,9 +35,9 @@ class Replay:
     ) -> None:
         self._source = source
         self._starts = starts
-        self._restored = restored
-        self._left = {_key(held): held for held in stop_at.in_flight}
-        self._unanswered = Counter(dumps(request) for held in stop_at.in_flight for request in held.requests)
+        self._restored = rows_of_splits(restored)
+        self._left = {_key(held): held for held in rows_of_splits(stop_at.in_flight)}
+        self._unanswered = UnansweredRows(batches_with_calls(stop_at.in_flight))
         # Later lines overrule earlier ones. A split of which the state says nothing was not read; one that
         # has rows in flight was emitted up to the first of them, though its position is behind the last.
         self._stops: dict[SplitPath, JsonValue] = {piece.split.path: piece.start for piece in starts}
@@ -46,9 +46,9 @@ class Replay:
         carried = {_key(held) for held in restored}
         self._stops.update(
             (held.path, held.start)
-            for held in stop_at.in_flight
+            for held in rows_of_splits(stop_at.in_flight)
             # Rows that were restored and not emitted say nothing of what was read in this epoch.
-            if held.rows and _key(held) not in carried
+            if _key(held) not in carried
         )
 
     def ranges(self) -> list[SplitRange[Any, Any]]:
@@ -114,16 +114,12 @@ class Replay:
                 position=position,
             )
 
-    def was_answered(self, request: JsonValue) -> bool:
-        """Whether a request is to be made again.
+    def answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch about which calls are to be asked again.
 
-        Each request that the first reading left open is skipped once. Equal requests are the same.
+        Each row that the first reading left unanswered is left out, once. Equal rows are the same.
         """
-        key = dumps(request)
-        if self._unanswered[key] > 0:
-            self._unanswered[key] -= 1
-            return False
-        return True
+        return self._unanswered.left_out(batch)
 
 
 def _key(held: InFlight) -> tuple[SplitPath, str]:

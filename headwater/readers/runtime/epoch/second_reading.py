@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator
 from typing import Any
 
 import pyarrow as pa
@@ -10,12 +10,12 @@ import pyarrow as pa
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import Barrier, EpochState
 from headwater.core.errors import ContractError
-from headwater.core.jsons import JsonValue
-from headwater.readers.runtime.epoch.calls import calls_of
+from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import ReplayNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.failures import SplitFailures
+from headwater.readers.runtime.epoch.in_flight import batches_with_calls
 from headwater.readers.runtime.epoch.replay import Replay
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
 from headwater.readers.runtime.partitions.subpartition import PartitionBuffer
@@ -33,9 +33,17 @@ class SecondReading(EpochReader):
         source: what to read.
         task: where to begin.
         context: the attempt; its ``stop_at`` is a state to which the same task was read before.
+        calls: through which all rows go, if there are such. Rows that the first reading left unanswered are
+            not asked about.
     """
 
-    def __init__(self, source: BarrierSource[Any, Any], task: EpochTask, context: ReadingContext) -> None:
+    def __init__(
+        self,
+        source: BarrierSource[Any, Any],
+        task: EpochTask,
+        context: ReadingContext,
+        calls: AsyncCalls | None = None,
+    ) -> None:
         if context.stop_at is None:
             raise ContractError("a second reading needs the state to which the first one came")
         self._stop_at = context.stop_at
@@ -44,23 +52,31 @@ class SecondReading(EpochReader):
         )
         ranges = self._replay.ranges()
         flow = Dataflow(source, task, ranges=ranges, barrier=Barrier(), clock=context.clock)
-        calls = calls_of(source)
-        schema = source.schema() if calls is None else None
         self._replay_node = ReplayNode(
             source,
             self._replay,
             loop=flow.loop,
             clock=context.clock,
-            schema=schema,
+            schema=source.schema(),
             failures=SplitFailures({}, task.retry_deadline_ms, context.clock),
         )
         super().__init__(source, context, flow=flow, node=self._replay_node, calls=calls)
-        self._requests = [request for held in context.restored for request in held.requests]
+        with_calls = batches_with_calls(context.restored)
+        self._restore_calls([self._replay.answered(batch) for batch in with_calls])
         self._waiting = context.waiting
 
-    def _rows(self) -> Generator[pa.RecordBatch, None, None]:
-        yield from self._replay.restored_batches()
-        yield from self._ask(self._requests)
+    def waits_for_room(self) -> bool:
+        """See `CallPace`: as long as it takes."""
+        self._flow.manager.check_errors()
+        return True
+
+    def patience_ms(self) -> int | None:
+        """See `CallPace`: the first reading had all these answers."""
+        return None
+
+    def _rows(self) -> Generator[pa.RecordBatch | None, None, None]:
+        for batch in self._replay.restored_batches():
+            yield self._replay.answered(batch)
         # What the first reading took of those that waited; the replay knows which of them it read.
         while waited := self._waiting.take(_TAKEN_AT_ONCE):
             for split in waited:
@@ -74,11 +90,10 @@ class SecondReading(EpochReader):
                 continue
             _, element = found
             if isinstance(element, PartitionBuffer):
-                yield from self._emit(element)
+                for batch in self._emit(element):
+                    yield self._replay.answered(batch)
             else:
                 self._node.take(element)
-        if self._calls is not None:
-            yield from self._calls.drain(None)
 
     def _snapshot(self) -> EpochState:
         return self._stop_at
@@ -87,6 +102,3 @@ class SecondReading(EpochReader):
         if self._replay_node.stopped:
             self._flow.manager.remove_splits(self._replay_node.stopped)
             self._replay_node.stopped.clear()
-
-    def _to_ask(self, requests: Sequence[JsonValue]) -> Iterable[JsonValue]:
-        return [request for request in requests if self._replay.was_answered(request)]

@@ -20,7 +20,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 import headwater as hw
-from headwater.connector.async_io.carry_over.carried_rows import CarriedRows, pack, unpack
+from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.processor import CarryOver
 from headwater.core.errors import OffsetError, OptionError
@@ -371,15 +371,14 @@ def test_carried_rows_are_read_after_columns_were_added_and_from_the_first_layou
 def test_carried_rows_of_another_type_or_a_later_version_are_refused() -> None:
     rows = CarriedRows(SCHEMA.set(1, pa.field("text", pa.int32())))
     with pytest.raises(
-        OffsetError, match="holds rows whose 'text' is string, and now it is int32: leave its"
+        OffsetError, match="there are carried rows whose 'text' is string, and now it is int32: leave its"
     ):
-        rows.read(STATES.joinpath("v1.arrow").read_bytes())
+        rows.taken_up(unpack(STATES.joinpath("v1.arrow").read_bytes()))
     later = pa.RecordBatch.from_pydict({"id": [1]}).replace_schema_metadata({b"headwater.carried_rows": b"9"})
-    [packed] = pack(later)
     with pytest.raises(
         OffsetError, match=r"a later version of headwater \(layout 9, this one reads up to 2\)"
     ):
-        rows.read(packed)
+        rows.taken_up(later)
 
 
 def test_rows_are_packed_in_pieces_that_are_small_in_rows_and_in_bytes() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight
 from headwater.core.jsons import JsonValue
+from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from tests.exactly_once.waiting import until
 from tests.pages import Library, PageReader, PageSource, pages, rows_of, start_of
@@ -28,14 +29,14 @@ def reading(
     barrier: Barrier | None = None,
     *,
     threads: int = 1,
-    function: tuple[Any, Any] | None = None,
+    calls: CreateCalls | None = None,
     position: JsonValue = 0,
     **settings: Any,
 ) -> EpochReader:
     """A reading of these labels. Settings are those of the attempt, or of the task."""
     attempt = {name: settings.pop(name) for name in ("stop_at", "restored", "clock") if name in settings}
     task = epoch_task([start_of(label, position) for label in labels], barrier, **settings)
-    return read_task(PageSource(library, threads, function), task, **attempt)
+    return read_task(PageSource(library, threads), task, calls, **attempt)
 
 
 def backlog(reader: EpochReader) -> int:

@@ -14,7 +14,7 @@ import hypothesis.strategies as st
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus, WaitingSplits
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore, StateStore
-from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.state_parts import (
     SplitSegments,
@@ -22,6 +22,7 @@ from headwater.readers.runtime.epoch.state_parts import (
     WaitingQueue,
     without_taken,
 )
+from tests.asynchronous import calls_of
 from tests.pages import Library, Page, PageSource, as_starts, rows_of, start_of
 from tests.readings import epoch_task, read_task
 
@@ -57,14 +58,15 @@ class Driver:
         barrier: Barrier,
         *,
         threads: int,
-        function: tuple[Any, Any] | None = None,
+        calls: CreateCalls | None = None,
         stop_at: EpochState | None = None,
         **settings: Any,
     ) -> EpochReader:
         segments = SplitSegments(self.source, FOLDER.partition("/")[0], self.store)
         return read_task(
-            replace(self.source, threads=threads, function=function),
+            replace(self.source, threads=threads),
             epoch_task(self.starts, barrier, folder=FOLDER, **settings),
+            calls,
             restored=self.restored,
             waiting=WaitingQueue(self.waiting, segments.read, stop_at.taken if stop_at else None),
             stop_at=stop_at,
@@ -145,12 +147,13 @@ def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_lef
 ) -> None:
     rng = random.Random(seed)
 
-    async def answer(row: dict[str, Any]) -> dict[str, Any]:
+    async def answer(row: Any) -> list[Any]:
         for _ in range(rng.randint(0, 3)):
             await asyncio.sleep(0)
-        return row
+        # Some rows have no result, some many.
+        return [row] * (row.number % 3)
 
-    function = (answer, AsyncSettings(capacity=2, queue_size=3))
+    calls = calls_of(answer, capacity=2, queue_size=3)
     driver = Driver(
         PageSource(library), [start_of("a", library.position(0)), start_of("b", library.position(0))]
     )
@@ -159,10 +162,11 @@ def test_no_request_is_lost_and_no_answer_comes_twice_however_epochs_are_cut_lef
         barrier = a_barrier(rng)
         leave = rng.choice([None, None, 1, 2])
         mode = rng.choice([AlignmentMode.ALIGNED, AlignmentMode.UNALIGNED])
-        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.randint(1, 3), function=function)
-        again, same = driver.read(barrier, threads=rng.randint(1, 3), function=function, stop_at=state)
+        rows, state = driver.read(barrier, leave, mode=mode, threads=rng.randint(1, 3), calls=calls)
+        again, same = driver.read(barrier, threads=rng.randint(1, 3), calls=calls, stop_at=state)
         assert sorted(again) == sorted(rows)
         assert same == state
         emitted += rows
         driver.complete(state)
-    assert sorted(emitted) == everything(library)
+    expected = [(label, number) for label, number in everything(library) for _ in range(number % 3)]
+    assert sorted(emitted) == expected

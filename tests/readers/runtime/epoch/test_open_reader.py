@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 
 from headwater.core.errors import ContractError
-from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.task import ReadingContext
+from tests.asynchronous import calls_of
 from tests.pages import Library, PageSource, pages, rows_of, start_of
 from tests.readings import epoch_task
 
 
-async def ask(row: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"label": row["label"], "number": number} for number in (row["number"], -row["number"])]
+async def ask(row: Any) -> list[tuple[str, int]]:
+    return [(row.label, number) for number in (row.number, -row.number)]
 
 
-def opened(source: PageSource) -> Any:
-    return open_epoch_reader(source, epoch_task([start_of("a")]), ReadingContext())
+def opened(source: PageSource, calls: CreateCalls | None = None) -> Any:
+    return open_epoch_reader(source, epoch_task([start_of("a")]), ReadingContext(), calls)
 
 
-def test_all_rows_go_through_the_sources_asynchronous_function_if_it_has_one() -> None:
-    source = PageSource(Library({"a": pages(3)}), function=(ask, AsyncSettings(capacity=2)))
-    found = rows_of(opened(source))
+def test_all_rows_go_through_the_calls_if_there_are_any() -> None:
+    found = rows_of(opened(PageSource(Library({"a": pages(3)})), calls_of(ask, capacity=2)))
     assert sorted(number for _, number in found) == [-2, -1, 0, 0, 1, 2]
 
 

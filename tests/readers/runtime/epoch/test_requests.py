@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from headwater.core.epoch import Barrier, InFlight
 from headwater.core.errors import ContractError
-from headwater.readers.async_io.settings import AsyncSettings
-from tests.pages import Library, Page, pages, rows_of
+from headwater.readers.runtime.epoch.calls import CreateCalls
+from headwater.readers.runtime.partitions.ipc import read_batches
+from tests.asynchronous import calls_of
+from tests.pages import Library, Page, PageReader, pages, rows_of
+from tests.patience import PATIENCE_S
 from tests.readers.runtime.epoch.rig import (
     UNALIGNED,
     positions,
@@ -25,21 +30,49 @@ class Service:
     def __init__(self) -> None:
         self.asked: list[int] = []
         self.let: set[int] | None = None
+        self.was_asked = threading.Event()
 
-    async def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        self.asked.append(row["number"])
-        while self.let is not None and row["number"] not in self.let:
+    async def __call__(self, row: Any) -> tuple[str, int]:
+        self.asked.append(row.number)
+        self.was_asked.set()
+        while self.let is not None and row.number not in self.let:
             await asyncio.sleep(0.001)
-        return {"label": row["label"], "number": 100 + row["number"]}
+        return row.label, 100 + row.number
 
 
-def asking(service: Service) -> tuple[Any, Any]:
-    return service.__call__, AsyncSettings(capacity=4, queue_size=4)
+def asking(service: Service, queue_size: int = 4) -> CreateCalls:
+    return calls_of(service.__call__, capacity=4, queue_size=queue_size)
+
+
+def unanswered(in_flight: Iterable[InFlight]) -> list[int]:
+    batches = [batch for held in in_flight for batch in read_batches(held.rows)]
+    return [row["number"] for batch in batches for row in batch.to_pylist()]
+
+
+def after_a_call(library: Library, service: Service) -> Callable[[PageReader], None]:
+    """Let the second page be fetched when the service was asked about the first."""
+
+    def wait(_: PageReader) -> None:
+        assert not library.fetched or service.was_asked.wait(PATIENCE_S)
+
+    return wait
+
+
+def left_behind() -> tuple[InFlight, ...]:
+    """Rows 0 to 2, which an unaligned barrier overtook: row 0 had been asked."""
+    service = Service()
+    service.let = set()
+    library = Library({"a": pages(9)})
+    library.before_fetch = after_a_call(library, service)
+    reader = reading(library, "a", Barrier(rows=3), mode=UNALIGNED, calls=asking(service))
+    assert rows_of(reader) == []
+    assert positions(reader.state()) == {"a": 3}
+    return reader.state().in_flight
 
 
 def test_requests_in_flight_finish_before_an_aligned_barrier() -> None:
     service = Service()
-    reader = reading(Library({"a": pages(5)}), "a", function=asking(service))
+    reader = reading(Library({"a": pages(5)}), "a", calls=asking(service))
     assert sorted(rows_of(reader)) == [("a", 100 + number) for number in range(5)]
     assert reader.state().in_flight == ()
 
@@ -48,39 +81,54 @@ def test_requests_in_flight_are_stored_when_a_reader_is_left_and_asked_again_fir
     service = Service()
     service.let = {0, 1}
     library = Library({"a": [Page((0, 1, 2, 3))]})
-    reader = reading(library, "a", function=asking(service))
+    reader = reading(library, "a", calls=asking(service))
     batches = iter(reader)
     rows: list[tuple[str, int]] = []
     while len(rows) < 2:
         rows += rows_of([next(batches)])
     reader.close()
     state = reader.state()
-    [held] = state.in_flight
     assert (sorted(rows), positions(state)) == ([("a", 100), ("a", 101)], {"a": 1})
-    assert [request["number"] for request in held.requests if isinstance(request, dict)] == [2, 3]
+    assert unanswered(state.in_flight) == [2, 3]
 
-    again = reading(library, "a", function=asking(Service()), stop_at=state)
+    again = reading(library, "a", calls=asking(Service()), stop_at=state)
     assert sorted(rows_of(again)) == sorted(rows)
 
-    following = reading(library, "a", position=1, restored=state.in_flight, function=asking(Service()))
+    following = reading(library, "a", position=1, restored=state.in_flight, calls=asking(Service()))
     assert sorted(rows + rows_of(following)) == [("a", 100 + number) for number in range(4)]
 
 
+def test_rows_that_found_no_room_are_stored_too_when_a_reader_is_left() -> None:
+    service = Service()
+    service.let = {0}
+    library = Library({"a": [Page(tuple(range(3000)))]})
+    reader = reading(library, "a", calls=asking(service))
+    assert rows_of([next(iter(reader))]) == [("a", 100)]
+    reader.close()
+    assert unanswered(reader.state().in_flight) == list(range(1, 3000))
+
+
 def test_requests_in_flight_are_overtaken_by_an_unaligned_barrier() -> None:
+    assert sorted(unanswered(left_behind())) == [0, 1, 2]
+
+
+def test_an_unaligned_barrier_does_not_wait_for_room() -> None:
     service = Service()
     service.let = set()
+    library = Library({"a": [Page(tuple(range(2000)))] * 3})
+    library.before_fetch = after_a_call(library, service)
     reader = reading(
-        Library({"a": pages(9)}),
+        library,
         "a",
-        Barrier(rows=3),
+        Barrier(rows=2500),
         mode=UNALIGNED,
-        function=asking(service),
+        calls=asking(service, queue_size=1),
     )
     assert rows_of(reader) == []
     state = reader.state()
-    [held] = state.in_flight
-    assert (positions(state), held.rows) == ({"a": 3}, b"")
-    assert [request["number"] for request in held.requests if isinstance(request, dict)] == [0, 1, 2]
+    assert sorted(unanswered(state.in_flight)) == sorted([*range(2000), *range(2000)])
+    assert positions(state) == {"a": 2}
+    assert () in [held.path for held in state.in_flight], "the calls had begun with a record"
 
 
 def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> None:
@@ -91,26 +139,52 @@ def test_requests_in_flight_are_stored_when_an_aligned_barrier_times_out() -> No
         "a",
         Barrier(rows=3),
         alignment_timeout_ms=100,
-        function=asking(service),
+        calls=asking(service),
     )
     answered = [number - 100 for _, number in rows_of(reader)]
-    [held] = reader.state().in_flight
-    left = [int(str(row["number"])) for row in held.requests if isinstance(row, dict)]
+    left = unanswered(reader.state().in_flight)
     assert sorted(answered + left) == [0, 1, 2]
     assert {1, 2} <= set(left)
 
 
+def test_a_call_that_takes_longer_than_an_epoch_ends_all_the_same() -> None:
+    restored = left_behind()
+    numbers: list[int] = []
+    service = Service()
+
+    async def slow(row: Any) -> tuple[str, int]:
+        await asyncio.sleep(0.05)
+        return await service(row)
+
+    epochs = 0
+    while restored:
+        # A split that always has more: each epoch is cut, unaligned, at once.
+        calls = calls_of(slow, capacity=4)
+        reader = reading(
+            Library({"a": pages(99)}),
+            "a",
+            Barrier(rows=1),
+            position=3 + epochs,
+            mode=UNALIGNED,
+            restored=restored,
+            calls=calls,
+        )
+        numbers += [number for _, number in rows_of(reader)]
+        restored = reader.state().in_flight
+        epochs += 1
+        if {100, 101, 102} <= set(numbers):
+            break
+    assert {100, 101, 102} <= set(numbers)
+    assert len(numbers) == len(set(numbers))
+
+
 def test_restored_requests_of_a_reader_that_is_left_before_it_makes_them_are_in_flight_again() -> None:
-    restored = (*reading_in_flight(), InFlight((), None, b"", ({"label": "a", "number": 8},)))
-    for steps in (0, 1):
-        reader = reading(Library(), "", restored=restored, function=asking(Service()))
-        batches = iter(reader)
-        for _ in range(steps):
-            next(batches)
-        reader.close()
-        assert reader.state().in_flight[-1] == restored[-1]
+    restored = (*reading_in_flight(), *left_behind())
+    reader = reading(Library(), "", restored=restored, calls=asking(Service()))
+    reader.close()
+    assert reader.state().in_flight == restored
 
 
 def test_restored_requests_without_anything_that_makes_them_are_an_error() -> None:
-    with pytest.raises(ContractError, match="source pages has no asynchronous function"):
-        list(reading(Library(), "", restored=(InFlight((), None, b"", (1,)),)))
+    with pytest.raises(ContractError, match="rows of source pages wait for asynchronous calls"):
+        reading(Library(), "", restored=left_behind())

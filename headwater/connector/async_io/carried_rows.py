@@ -1,7 +1,8 @@
-"""Rows as bytes: Arrow's own, in pieces that are not too large; and the rows in the state.
+"""Rows as bytes: Arrow's own, in pieces that are not too large; and rows that are carried over.
 
-The state outlives versions of headwater and changes of a query. A piece of it says by which version it was
-written: what an earlier one wrote is read; what a later one wrote is refused.
+These are stored, in Spark's state or beside a manifest, and outlive versions of headwater and changes of a
+query. A piece says by which version it was written: what an earlier one wrote is read; what a later one wrote
+is refused.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import pyarrow.compute as pc
 
 from headwater.connector.async_io.batches import cut
 from headwater.core.errors import OffsetError
+from headwater.readers.runtime.epoch.calls import BOOKKEEPING
 
 MOST_BYTES = 1 << 20
 _MOST_ROWS = 1024
 _VERSION_KEY = b"headwater.carried_rows"
 _VERSION = 2  # 1 had no time of the first attempt
-_ROUNDS = "_headwater_rounds"
-_ASKED = "_headwater_asked_ms"
+_ROUNDS = BOOKKEEPING + "rounds"
+_ASKED = BOOKKEEPING + "asked_ms"
 
 
 def pack(batch: pa.RecordBatch) -> Iterator[bytes]:
@@ -38,7 +40,7 @@ def unpack(packed_rows: bytes) -> pa.RecordBatch:
 
 
 class CarriedRows:
-    """Writes and reads the rows in the state of one key.
+    """Stores rows that are not out, and takes them up again.
 
     Two columns go with them: how often a row was carried over, and when it was first asked.
 
@@ -54,26 +56,27 @@ class CarriedRows:
         never = pa.array([0] * batch.num_rows, pa.int32())
         return self._joined(batch, never, pa.nulls(batch.num_rows, pa.int64()))
 
-    def write(self, rows: pa.RecordBatch, waited_s: Sequence[float], now_ms: int) -> Iterator[bytes]:
-        """Yield the state: rows that are carried over once more, with the seconds since they were asked."""
+    def carried(self, rows: pa.RecordBatch, waited_s: Sequence[float], now_ms: int) -> pa.RecordBatch:
+        """Return rows as they are stored: carried over once more, with the seconds since they were asked."""
         columns = rows.drop_columns([_ROUNDS, _ASKED])
         rounds = pc.add(rows.column(_ROUNDS), pa.scalar(1, pa.int32()))
         asked_ms = [now_ms - round(waited * 1000) if waited > 0 else None for waited in waited_s]
         carried = columns.append_column(_ROUNDS, rounds).append_column(_ASKED, pa.array(asked_ms, pa.int64()))
-        yield from pack(carried.replace_schema_metadata({_VERSION_KEY: str(_VERSION)}))
+        stored: pa.RecordBatch = carried.replace_schema_metadata({_VERSION_KEY: str(_VERSION)})
+        return stored
 
-    def read(self, packed_rows: bytes) -> pa.RecordBatch:
-        """Return rows of the state in the columns of the input: a column that is new is null.
+    def taken_up(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return stored rows in the columns of the input: a column that is new is null.
 
         Raises:
             OffsetError: a later version wrote them, or a column has a type now that their values do not fit.
         """
-        batch = unpack(packed_rows)
         version = int((batch.schema.metadata or {}).get(_VERSION_KEY, b"1"))
         if version > _VERSION:
             raise OffsetError(
-                f"the state of carry_over was written by a later version of headwater (layout {version}, "
-                f"this one reads up to {_VERSION}): go back to that version, or start with a new checkpoint"
+                "rows that were carried over were written by a later version of headwater (layout "
+                f"{version}, this one reads up to {_VERSION}): go back to that version, or start "
+                "with a new checkpoint"
             )
         asked = batch.column(_ASKED) if version > 1 else pa.nulls(batch.num_rows, pa.int64())
         return self._joined(batch, batch.column(_ROUNDS), asked)
@@ -102,7 +105,7 @@ class CarriedRows:
             cast: pa.Array[Any] = column.cast(field.type)
         except pa.ArrowException as error:
             raise OffsetError(
-                f"the state of carry_over holds rows whose {field.name!r} is {column.type}, and now it is "
+                f"there are carried rows whose {field.name!r} is {column.type}, and now it is "
                 f"{field.type}: leave its type, or let the query finish them first with availableNow=True"
             ) from error
         return cast

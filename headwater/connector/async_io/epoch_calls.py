@@ -1,0 +1,107 @@
+"""The asynchronous calls of one task of an epoch: the operator that DataFrames have, inside barrier mode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+
+import pyarrow as pa
+
+from headwater.connector.async_io.arrow_task import ArrowWaitTask
+from headwater.connector.async_io.carried_rows import CarriedRows
+from headwater.connector.async_io.task import AsyncWait, AsyncWaitTask
+from headwater.readers.async_io.patience import Patience
+from headwater.readers.runtime.epoch.calls import AsyncCalls, CallPace
+
+_MOST_DOUBLINGS = 20
+_LEAST_LEFT_S = 1.0
+"""So much of its timeout a row has left at least: a query that stood still asks about it once more."""
+
+
+class EpochCalls(AsyncCalls):
+    """See `AsyncCalls`.
+
+    Rows that are stored come with the number of epochs in which they were unanswered, and with the time of
+    their first attempt: so a timeout runs over epochs. A row that was stored n times is waited for 2^n times
+    as long as its epoch took: so a call that takes longer than an epoch ends all the same.
+
+    Args:
+        wait: the operator.
+        schema: of the rows that go in.
+    """
+
+    def __init__(self, wait: AsyncWait, schema: pa.Schema) -> None:
+        self._wait = wait
+        self._rows = CarriedRows(schema)
+        self._stored: list[pa.RecordBatch] = []
+        self._task: AsyncWaitTask | ArrowWaitTask | None = None
+        self._resources = ExitStack()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._stored) or (self._task is not None and self._task.is_busy)
+
+    def restore(self, batches: Sequence[pa.RecordBatch]) -> None:
+        # Looked at now, for what does not fit; kept as they are, for a reading that is left at once.
+        for batch in batches:
+            self._rows.taken_up(batch)
+        self._stored = [batch for batch in batches if batch.num_rows]
+
+    def process(self, batches: Iterable[pa.RecordBatch | None], pace: CallPace) -> Iterator[pa.RecordBatch]:
+        restored = [self._rows.taken_up(batch) for batch in self._stored]
+        self._task = self._resources.enter_context(self._wait.opened())
+        for batch in restored:
+            self._task.restore(batch, self._waited_s(batch))
+        self._stored = []
+        rows = (None if batch is None else self._rows.new(batch) for batch in batches)
+        yield from self._task.process(rows, _Pace(pace, self._rows, self._rows.rounds(restored)))
+
+    def unanswered(self) -> list[pa.RecordBatch]:
+        if self._task is None:
+            return self._stored
+        return [self._rows.carried(rows, waited_s, _now_ms()) for rows, waited_s in self._task.unfinished()]
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def _waited_s(self, batch: pa.RecordBatch) -> list[float]:
+        waited_s = self._rows.waited_s(batch, _now_ms())
+        timeout_ms = self._wait.settings.timeout_ms
+        if timeout_ms is None:
+            return waited_s
+        most_s = max(0.0, timeout_ms / 1000 - _LEAST_LEFT_S)
+        return [min(waited, most_s) for waited in waited_s]
+
+
+class _Pace(Patience):
+    """The pace of an epoch, and longer where rows were stored before.
+
+    Args:
+        pace: of the epoch.
+        rows: knows how often a row was stored.
+        rounds: how often the row was that was so most often.
+    """
+
+    def __init__(self, pace: CallPace, rows: CarriedRows, rounds: int) -> None:
+        self._pace = pace
+        self._rows = rows
+        self._factor = 2 ** min(rounds, _MOST_DOUBLINGS) if rounds else 0
+        self._began = time.monotonic()
+        self._until = 0.0
+
+    def waits_for_room(self) -> bool:
+        return self._pace.waits_for_room()
+
+    def seconds(self) -> float | None:
+        patience_ms = self._pace.patience_ms()
+        now = time.monotonic()
+        self._until = now + (now - self._began) * self._factor
+        return None if patience_ms is None else patience_ms / 1000
+
+    def may_leave(self, left: pa.RecordBatch) -> bool:
+        return time.monotonic() >= self._until or not self._rows.rounds([left])
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

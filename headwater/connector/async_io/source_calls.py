@@ -1,0 +1,188 @@
+"""The asynchronous function of a query in barrier mode: found, checked, ready to be called in its tasks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.connector.async_io import source_options as of_source
+from headwater.connector.async_io.derived_id import derived_id
+from headwater.connector.async_io.epoch_calls import EpochCalls
+from headwater.connector.async_io.results import ERROR_TYPE, ResultFormat
+from headwater.connector.async_io.task import AsyncWait
+from headwater.connector.formats.ddl import schema as parsed_schema
+from headwater.connector.options import ParsedOptions
+from headwater.core.errors import OptionError
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
+from headwater.readers.async_io.function import AsyncArrowFunction, AsyncBatchFunction, Function
+from headwater.readers.async_io.function_calls import as_function
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode, RetryPolicy
+
+_ERROR_COLUMN = "error"
+
+
+@dataclass(frozen=True)
+class SourceCalls:
+    """What a query says about its calls. Picklable; opens nothing.
+
+    Attributes:
+        function: the user's.
+        settings: per task.
+        results: the result columns, and how results become them.
+        queue_bytes: input rows that a task holds at most, in bytes of Arrow.
+    """
+
+    function: Function
+    settings: AsyncSettings
+    results: ResultFormat
+    queue_bytes: int
+
+    def output_schema(self, source: pa.Schema) -> pa.Schema:
+        """Return the columns of the query: the source's, then the results'.
+
+        Raises:
+            OptionError: a result has a column that the source has too.
+        """
+        taken = {name.lower() for name in source.names}  # as Spark compares names
+        added = self._added()
+        for field in added:
+            if field.name.lower() in taken:
+                raise OptionError(
+                    f"names the column {field.name!r}, which the source has too: rename the result's",
+                    option=of_source.ASYNC_SCHEMA.name,
+                )
+        return pa.schema([*source, *added])
+
+    def source_schema(self, output: pa.Schema) -> pa.Schema:
+        """Return the columns of the source, of those of the query."""
+        added = {field.name for field in self._added()}
+        return pa.schema([field for field in output if field.name not in added])
+
+    def create(self, source: pa.Schema) -> EpochCalls:
+        """Return the calls of one task (`headwater.readers.runtime.epoch.calls.CreateCalls`)."""
+        wait = AsyncWait(
+            function=self.function,
+            settings=self.settings,
+            share_id=derived_id(self.function, self.settings, source.names),
+            columns=source.names,
+            key_columns=(),
+            kept=source.names,
+            results=self.results,
+            queue_bytes=self.queue_bytes,
+        )
+        return EpochCalls(wait, source)
+
+    def _added(self) -> list[pa.Field[Any]]:
+        added = list(self.results.schema)
+        if self.results.error_column is not None:
+            added.append(pa.field(self.results.error_column, ERROR_TYPE))
+        return added
+
+
+def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
+    """Return what the options of a query say about its calls.
+
+    Args:
+        options: of a table with `ASYNC_OPTIONS`.
+        name: what ``asyncFunction`` says.
+
+    Raises:
+        OptionError: it cannot be imported or made, is no function, has no schema, or an option does not fit.
+    """
+    found = _imported(name)
+    function = _made(found, name, options[of_source.ASYNC_ARGUMENTS])
+    on_failure = OnFailure(options[of_source.ASYNC_ON_FAILURE])
+    size = options[of_source.ASYNC_BATCH_SIZE]
+    attempts = options[of_source.ASYNC_ATTEMPTS]
+    settings = AsyncSettings(
+        mode=OutputMode(options[of_source.ASYNC_ORDER]),
+        capacity=options[of_source.ASYNC_CAPACITY],
+        queue_size=options[of_source.ASYNC_QUEUE_SIZE],
+        timeout_ms=options[of_source.ASYNC_TIMEOUT],
+        retry=RetryPolicy.exponential(attempts, options[of_source.ASYNC_RETRY_DELAY]),
+        on_failure=on_failure,
+        batching=None if size is None else Batching(size=size),
+    )
+    _check_batching(function, size, name)
+    AsyncWaitOperator(function, settings)  # proves that they fit together; opens nothing
+    results = ResultFormat(
+        schema=to_arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], found, name), timezone="UTC"),
+        error_column=_ERROR_COLUMN if on_failure is OnFailure.ERROR_COLUMN else None,
+        on_failure=on_failure,
+    )
+    return SourceCalls(function, settings, results, options[of_source.ASYNC_QUEUE_BYTES])
+
+
+def _imported(name: str) -> Any:
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise OptionError(f"must be package.module:Class, not {name!r}", option=of_source.ASYNC_FUNCTION.name)
+    try:
+        return attrgetter(attribute)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OptionError(
+            f"{name!r} cannot be imported: {error}; the module must be installed where the driver and every "
+            "executor find it",
+            option=of_source.ASYNC_FUNCTION.name,
+        ) from error
+
+
+def _made(found: Any, name: str, arguments: Mapping[str, Any] | None) -> Function:
+    """Return the function: a class made with its arguments, or what was found."""
+    if not isinstance(found, type):
+        if arguments is not None:
+            raise OptionError(f"{name} is no class: it takes none", option=of_source.ASYNC_ARGUMENTS.name)
+        return _as_function(found, name)
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))  # type: ignore[attr-defined]
+        raise OptionError(f"the class {name} lacks {missing}", option=of_source.ASYNC_FUNCTION.name)
+    try:
+        made = found(**(arguments or {}))
+    except Exception as error:
+        raise OptionError(
+            f"the class {name} cannot be made: {type(error).__name__}: {error}; `asyncArguments` has what it "
+            "takes, and clients are made in `open`",
+            option=of_source.ASYNC_FUNCTION.name,
+        ) from error
+    return _as_function(made, name)
+
+
+def _as_function(made: Any, name: str) -> Function:
+    if not callable(made) and not isinstance(made, Function):
+        raise OptionError(
+            f"{name} must be a subclass of hw.async_io.AsyncFunction or of its like, or an async def "
+            f"function of a row, and is a {type(made).__name__}",
+            option=of_source.ASYNC_FUNCTION.name,
+        )
+    return as_function(made)
+
+
+def _check_batching(function: Function, size: int | None, name: str) -> None:
+    if size is not None and not isinstance(function, AsyncBatchFunction | AsyncArrowFunction):
+        raise OptionError(f"{name} takes one row at a time", option=of_source.ASYNC_BATCH_SIZE.name)
+
+
+def _schema(given: StructType | None, found: Any, name: str) -> StructType:
+    """Return the result columns that the option says, or else the class."""
+    own: Any = getattr(found, "schema", None)
+    if given is None and own is None:
+        raise OptionError(
+            f'is required: {name} does not say its results, as schema = "name string, tier int"',
+            option=of_source.ASYNC_SCHEMA.name,
+        )
+    if given is not None:
+        return given
+    try:
+        return own if isinstance(own, StructType) else parsed_schema(own)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise OptionError(
+            f"the schema of {name}, {own!r}, {error}", option=of_source.ASYNC_SCHEMA.name
+        ) from error

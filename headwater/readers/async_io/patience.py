@@ -1,0 +1,56 @@
+"""How long an operator waits: for room, and for results when all rows are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Patience:
+    """How long an operator waits. This one waits for everything; others say when they do not.
+
+    Asked by the driving thread.
+    """
+
+    def waits_for_room(self) -> bool:
+        """Whether rows for which there is no room are waited for. Asked again and again while they wait."""
+        return True
+
+    def seconds(self) -> float | None:
+        """Return how long results are waited for when all rows are in; None for as long as they take.
+
+        Asked once, when the last row is in.
+        """
+        return None
+
+    def may_leave(self, left: Any) -> bool:
+        """Whether what is not out may be left for another time.
+
+        Asked when the time is over; while it is False, the waiting goes on.
+
+        Args:
+            left: the inputs that are not out, in the form in which the driver has them.
+        """
+        return True
+
+
+class PatienceOfDriver(Patience):
+    """The patience of a driver that has its inputs in another form than the operator.
+
+    Args:
+        patience: of the driver.
+        gather: returns the driver's form of the operator's inputs; there is one at least.
+    """
+
+    def __init__(self, patience: Patience, gather: Callable[[list[Any]], Any]) -> None:
+        self._patience = patience
+        self._gather = gather
+
+    def waits_for_room(self) -> bool:
+        return self._patience.waits_for_room()
+
+    def seconds(self) -> float | None:
+        return self._patience.seconds()
+
+    def may_leave(self, left: list[Any]) -> bool:
+        return not left or self._patience.may_leave(self._gather(left))

@@ -1,0 +1,33 @@
+"""An asynchronous function for queries in processes that tests kill: it asks a service about each item."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+
+from headwater.readers.async_io.function import AsyncFunction, OpenContext
+
+__all__ = ["Ask"]
+
+
+class Ask(AsyncFunction):
+    """Every 25th answer takes a second."""
+
+    schema = "answer string"
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def open(self, context: OpenContext) -> None:
+        self.session = aiohttp.ClientSession()
+
+    async def close(self) -> None:
+        await self.session.close()
+
+    async def async_invoke(self, row: Any) -> tuple[str]:
+        number = json.loads(row.item)["id"]
+        behaviour = "late" if number % 25 == 0 else "quick"
+        async with self.session.get(f"{self.url}/{behaviour}/{number}") as answer:
+            return ((await answer.json())["name"],)
