@@ -96,17 +96,6 @@ def check(job: BarrierJob, api: Api, service: SlowService) -> None:
 
 
 @pytest.mark.crash
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-def test_a_query_that_is_killed_with_calls_in_flight_writes_every_answer_once(
-    job_of: Callable[[str], BarrierJob], rng: random.Random, api: Api, service: SlowService
-) -> None:
-    job = job_of("unaligned")
-    assert job.kill_rounds(1, rng).total() == 3
-    check(job, api, service)
-
-
-@pytest.mark.crash
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(240 + 90 * ROUNDS)
