@@ -39,7 +39,7 @@ def durations_s(query: Any) -> list[float]:
 def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
     spark: SparkSession, tmp_path: Path, trigger: str, knows: str
 ) -> None:
-    """A huge backlog; the sink becomes half as fast after ten batches, and the query is restarted then."""
+    """A huge backlog. The query is stopped, and goes on with a sink of a quarter of the speed."""
     checkpoint = str(tmp_path / "checkpoint")
     nothing = threading.Event()
     slow = 1
@@ -51,7 +51,7 @@ def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
     options = {"source": "demo", "rows": "100000000", "rowsPerSecond": "1", "splits": "2"}
     options["targetBatchDuration"] = f"{TARGET_S}s"
     options[knows] = checkpoint if knows == "checkpointLocation" else trigger.replace(" seconds", "s")
-    batches = 9 if trigger != "60 seconds" else 7
+    batches = 9 if trigger != "60 seconds" else 8
 
     def run() -> list[float]:
         query = (
@@ -73,7 +73,8 @@ def test_five_batches_after_the_start_batches_take_as_long_as_wanted(
     for slow in (1, 4):
         took = run()
         print(f"trigger {trigger}, by {knows}, sink {slow}: {took}", flush=True)
-        assert took[0] < 3 * TARGET_S, "the first batch is cautious"
+        # The first batch after the restart is the one that was planned before it.
+        assert took[slow > 1] < 1.5 * TARGET_S, "a run begins cautiously"
         assert all(0.7 * TARGET_S < each < 1.3 * TARGET_S for each in took[6:]), took
 
 
@@ -91,6 +92,7 @@ def test_batches_grow_to_what_the_query_manages(spark: SparkSession, tmp_path: P
     )
     assert query.awaitTermination(120)
     first, *more = [report["numInputRows"] for report in query.recentProgress]
-    assert first < 200_000, "the first batch is cautious"
-    assert more[0] == 400_000, "hard limits stay hard"
+    assert first < 30_000, "the first batch is cautious"
+    assert first < more[0] <= 10 * first
+    assert max(more) == 400_000, "hard limits stay hard"
     assert sum([first, *more]) >= 600_000

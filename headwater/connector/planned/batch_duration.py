@@ -8,7 +8,7 @@ from typing import Final
 
 log = logging.getLogger(__name__)
 
-FIRST_BATCH_BYTES: Final = 8 << 20
+FIRST_BATCH_BYTES: Final = 1 << 20
 """A run begins with so much, by estimate: nothing is known of the query yet."""
 
 _FULL: Final = 0.7
