@@ -18,6 +18,7 @@ from headwater.core.source import Boundedness
 from headwater.enumerators.kafka import lookup
 from headwater.enumerators.kafka.client.metadata import (
     EARLIEST,
+    MAX_TIMESTAMP,
     ClusterMetadata,
     PartitionMetadata,
     TopicMetadata,
@@ -31,23 +32,32 @@ TOPIC = "wide"
 PLAN = "latestOffset"
 TASKS = "partitions"
 BOTH = "both"
+ALIGNED = "latestOffset with maxEventTimeSkew"
+MOST_ALIGNED_MS = 300
 _NEW_ROWS = 100
+_BEGIN_MS = 1_795_000_000_000
+_ROW_MS = 600
+"""Between two records of a partition."""
 
 
 def steps(_: Scale) -> int:
     """Return how often `run` calls ``bench.step``."""
-    return 1
+    return 2
 
 
 def run(bench: Bench) -> Section:
     """Plan some batches, in each of which every partition has new records."""
     partitions = bench.scale.planning_partitions
-    found = list(run_in_child(plan, partitions=partitions, rounds=bench.scale.planning_rounds))
+    rounds = bench.scale.planning_rounds
+    found = list(run_in_child(plan, partitions=partitions, rounds=rounds))
     bench.step(f"{len(found)} batches over {partitions:,} partitions planned")
+    aligned = list(run_in_child(plan, partitions=partitions, rounds=rounds, aligned=True))
+    bench.step(f"{len(aligned)} batches planned by event time")
     samples = {
         PLAN: [plan for plan, _ in found],
         TASKS: [tasks for _, tasks in found],
         BOTH: [sum(both) for both in found],
+        ALIGNED: [plan for plan, _ in aligned],
     }
     figures = [Figure(what, HEADWATER, "ms", tuple(taken)) for what, taken in samples.items()]
     rows = [
@@ -68,17 +78,31 @@ def run(bench: Bench) -> Section:
                 median_of(figures, BOTH, HEADWATER),
                 at_least=False,
                 unit="ms",
-            )
+            ),
+            Target(
+                f"{ALIGNED}, p50",
+                MOST_ALIGNED_MS,
+                median_of(figures, ALIGNED, HEADWATER),
+                at_least=False,
+                unit="ms",
+            ),
         ],
     )
 
 
-def plan(partitions: int, rounds: int) -> Iterator[tuple[float, float]]:
+def plan(partitions: int, rounds: int, *, aligned: bool = False) -> Iterator[tuple[float, float]]:
     """Yield the milliseconds of `StreamReader.latestOffset` and of `partitions`, batch after batch.
 
     In a process of its own.
+
+    Args:
+        partitions: of the topic.
+        rounds: how many batches.
+        aligned: whether a batch takes half of what is new, up to the same event time in all partitions.
     """
     options = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": TOPIC, "startingoffsets": "earliest"}
+    if aligned:
+        options |= {"maxeventtimeskew": "1s", "maxoffsetspertrigger": str(partitions * _NEW_ROWS // 2)}
     configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
     cluster = MemoryCluster(partitions)
     with patch.object(lookup, "Cluster", lambda _: cluster):
@@ -127,6 +151,14 @@ class MemoryCluster:
     ) -> dict[TopicPartition, int | None]:
         end = self._end
         return {tp: 0 if spec == EARLIEST else end for tp, spec in specs.items()}
+
+    def list_times(self, specs: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
+        found = {}
+        for tp, spec in specs.items():
+            at = self._end - 1 if spec == MAX_TIMESTAMP else max(0, -((_BEGIN_MS - spec) // _ROW_MS))
+            if at < self._end:
+                found[tp] = at, _BEGIN_MS + at * _ROW_MS
+        return found
 
     def log_sizes(self, topics: Collection[str]) -> dict[TopicPartition, int]:
         return {

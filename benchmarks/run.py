@@ -31,7 +31,17 @@ from spark_kafka_jars import spark_kafka_jars
 
 __all__ = ["BENCHMARKS", "main", "measure"]
 
-BENCHMARKS = ("throughput", "formats", "latency", "cold", "memory", "planning", "wide", "parallelism")
+BENCHMARKS = (
+    "throughput",
+    "formats",
+    "latency",
+    "cold",
+    "memory",
+    "planning",
+    "wide",
+    "parallelism",
+    "event_time",
+)
 _BROKER_HEAP_MB = 1024
 
 

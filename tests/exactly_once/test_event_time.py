@@ -20,7 +20,7 @@ from tests.exactly_once.pipeline import logged, logged_ids
 from tests.exactly_once.processes import Program
 from tests.exactly_once.watching import FolderWatch
 from tests.patience import PATIENCE_S
-from tests.timed_records import append_at
+from timed_records import append_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,7 @@ from headwater.core.errors import OptionError, SourceError
 from headwater.core.source import Boundedness
 from local_kafka import LocalKafka
 from tests.connector.sources.kafka.kafka_queries import Query, configure, places
-from tests.timed_records import append_at
+from timed_records import append_at
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS

@@ -14,13 +14,23 @@ _MOST_BATCH_BYTES = 40_000
 _CREATE_TIME = 0
 
 
-def append_at(kafka: LocalKafka, topic: str, partition: int, times_ms: Iterable[int]) -> int:
-    """Append a record for each time, in this order; its value is the time. Return how many there are."""
+def append_at(
+    kafka: LocalKafka, topic: str, partition: int, times_ms: Iterable[int], *, value_bytes: int = 0
+) -> int:
+    """Append a record for each time, in this order; return how many there are.
+
+    Args:
+        kafka: the broker.
+        topic: must exist.
+        partition: of the topic.
+        times_ms: since 1970.
+        value_bytes: how long the values are at the least; they are the times, with blanks before them.
+    """
     builder = _builder()
     in_batch = 0
     count = 0
     for time_ms in times_ms:
-        value = b"%d" % time_ms
+        value = b"%*d" % (value_bytes, time_ms)
         if builder.append(in_batch, time_ms, None, value, []) is None:
             kafka.append(topic, partition, bytes(builder.build()))
             builder = _builder()
