@@ -87,8 +87,8 @@ def test_a_worker_that_reads_needs_more_memory_than_one_that_does_not(kafka: Loc
 def test_planning_runs_on_a_broker_of_its_own_behind_a_progress_bar() -> None:
     shown = io.StringIO()
     (section,) = measure(["planning"], TINY, [], Console(file=shown, width=120))
-    assert [len(figure.samples) for figure in section.figures] == [TINY.planning_rounds] * 3
-    assert "1/1" in shown.getvalue()
+    assert [len(figure.samples) for figure in section.figures] == [TINY.planning_rounds] * 4
+    assert "2/2" in shown.getvalue()
 
 
 def test_a_child_that_fails_says_why() -> None:

@@ -99,8 +99,8 @@ class BatchSize:
             return
         elif not took.is_exact:
             factor = _PROBING_GROWTH if self._probes else _CAUTIOUS_GROWTH
-        elif first or off > 2:
-            factor = min(_MOST_GROWTH, off) if not first else _MOST_GROWTH
+        elif off > 2:
+            factor = min(_MOST_GROWTH, off)
         else:
             factor = off**_DAMPING
         self._rows = max(1, round(rows * factor))
