@@ -178,17 +178,21 @@ class EventTimeAlignment:
         self, backlog: Backlog, front_ms: int | None, awaited: Collection[SplitPath]
     ) -> Bound | None:
         """Return where the batch ends; None where it takes all there is. On the worker thread."""
-        held_at_ms = self._silence.reached_ms(self._index, awaited)
-        if held_at_ms is not None:
+        reached_ms = self._silence.reached_ms(self._index, awaited)
+        if not reached_ms:
+            return self._search.search(backlog, front_ms) if backlog.load(backlog.ends) > 1 else None
+        held_at_ms = min(reached_ms.values())
+        if front_ms is not None:
             # What is read already stays read.
-            held_at_ms = max(held_at_ms, front_ms) if front_ms is not None else held_at_ms
-            backlog = self._held_back(backlog, held_at_ms + self._settings.max_skew_ms)
+            held_at_ms = max(held_at_ms, front_ms)
+        until_ms = held_at_ms + self._settings.max_skew_ms
+        backlog = self._held_back(backlog, until_ms)
         if backlog.load(backlog.ends) > 1:
-            return self._search.search(backlog, front_ms)
-        if held_at_ms is None:
-            return None
-        ends = dict(zip(backlog.paths, backlog.ends.tolist(), strict=True))
-        return Bound(held_at_ms, ends, dict.fromkeys(ends, held_at_ms), 0)
+            bound = self._search.search(backlog, front_ms)
+        else:
+            ends = dict(zip(backlog.paths, backlog.ends.tolist(), strict=True))
+            bound = Bound(held_at_ms, ends, dict.fromkeys(ends, until_ms), 0)
+        return replace(bound, fronts_ms={**bound.fronts_ms, **_of_others(reached_ms, bound.ends)})
 
     def _held_back(self, backlog: Backlog, until_ms: int) -> Backlog:
         """Return what is left that is before a time. On the worker thread."""
@@ -223,6 +227,11 @@ class EventTimeAlignment:
         log.warning("%s", what)
         self._counted.add((late.path, late.start))
         self._late_rows += late.rows
+
+
+def _of_others(reached_ms: Mapping[SplitPath, int], ends: Mapping[SplitPath, int]) -> dict[SplitPath, int]:
+    """Return the fronts of splits that have nothing left: they are read as far as they reach."""
+    return {path: at_ms for path, at_ms in reached_ms.items() if path not in ends}
 
 
 def _logged(state: JsonValue, name: str) -> int | None:

@@ -37,11 +37,11 @@ class Silence:
             sorted(path for path, (_, since) in self._moved.items() if now_ms - since < self._timeout_ms)
         )
 
-    def reached_ms(self, index: TimeIndex, awaited: Collection[SplitPath]) -> int | None:
-        """Return the time that all these splits have reached; None if there is none to wait for.
+    def reached_ms(self, index: TimeIndex, awaited: Collection[SplitPath]) -> Mapping[SplitPath, int]:
+        """Return the times that these splits have reached. On the worker thread.
 
-        A split that has no record has no time, and is not waited for. On the worker thread.
+        A split that has no record has no time, and is not waited for.
         """
         if not awaited:
-            return None
-        return min((span.last_ms for span in index.spans(tuple(awaited)).values()), default=None)
+            return {}
+        return {path: span.last_ms for path, span in index.spans(tuple(awaited)).items()}
