@@ -139,9 +139,20 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         return epoch_tasks(offset, self._epochs, self._retry_deadline_ms)
 
     def latest(self) -> JsonObject | None:
-        """Return the statistics of the last completed checkpoint, in the form of an offset."""
+        """Return the statistics of the last completed checkpoint, in the form of an offset.
+
+        With `maxEventTimeSkew` also ``fronts_ms``: up to which event time those splits are read that hold
+        others back.
+        """
         stats = self._checkpoints.stats if self._checkpoints else None
-        return {**self._codec.genesis(), "checkpoint": stats} if stats else None
+        if stats is None:
+            return None
+        report: JsonObject = {**self._codec.genesis(), "checkpoint": stats}
+        fronts = self._settled[1].fronts if self._settled else None
+        known = {path: front_ms for path, front_ms in (fronts or {}).items() if front_ms is not None}
+        if known:
+            report["fronts_ms"] = nest(known)
+        return report
 
     def commit(self, end: JsonObject) -> None:
         """Nothing: `plan_next` takes up a committed epoch, and Spark calls it before this."""

@@ -220,6 +220,18 @@ def test_one_that_is_ahead_is_not_asked_again_until_the_others_have_come_near() 
     assert library.fetched.count(("young",)) <= 2 + 2
 
 
+def test_progress_reports_show_how_far_each_split_has_come() -> None:
+    query = Query(library_of(old=range(100), young=[1_000]), barrier=Barrier(rows=5))
+    query.batch()
+    query.batch()
+    query.batch()
+    latest: Any = query.coordinator.latest()
+    assert latest["fronts_ms"]["young"] == 1_000
+    assert 0 <= latest["fronts_ms"]["old"] < 100
+    query.run()
+    assert {"source", "version", "checkpoint"} <= (query.coordinator.latest() or {}).keys()
+
+
 def test_a_split_that_has_nothing_more_holds_nobody_back() -> None:
     library = library_of(ended=[5], empty=[], other=range(0, 400, 4))
     query = Query(library)
