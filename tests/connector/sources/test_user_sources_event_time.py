@@ -1,0 +1,113 @@
+"""A source in the small form that finds the positions of times is read in the order of event time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import chain
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+import headwater as hw
+from headwater.connector.sources.configured import ConfiguredPlannedSource
+from headwater.connector.sources.user_sources import UserSource
+from headwater.core.errors import ContractError, OptionError
+from headwater.core.source import Boundedness
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+BEGIN_MS = 1_795_000_000_000 - 300 * HOUR_MS
+
+
+class Ledgers(hw.SimpleSource, hw.Heads, hw.FindsTimestamps):
+    """Two ledgers: one has the last hour, one has three."""
+
+    name = "ledgers"
+    schema = pa.schema((("ledger", pa.string()), ("at", pa.int64())))
+    times: ClassVar[dict[str, list[int]]] = {
+        "young": [BEGIN_MS + 2 * HOUR_MS + HOUR_MS * at // 600 for at in range(600)],
+        "old": [BEGIN_MS + 3 * HOUR_MS * at // 600 for at in range(600)],
+    }
+
+    def discover(self) -> list[hw.NamedSplit]:
+        return [hw.NamedSplit(name) for name in self.times]
+
+    def head(self, split: hw.NamedSplit) -> int:
+        return len(self.times[split.name])
+
+    def position_at(self, split: hw.NamedSplit, timestamp_ms: int) -> int:
+        return sum(at < timestamp_ms for at in self.times[split.name])
+
+    def read(self, split: hw.NamedSplit, position: int, stop: int | None = None) -> Iterator[hw.Page]:
+        rows = [(split.name, at) for at in self.times[split.name][position:stop]]
+        yield hw.Page(rows, position + len(rows))
+
+
+class Confused(Ledgers):
+    """Its positions of times are no positions."""
+
+    name = "confused"
+
+    def position_at(self, split: hw.NamedSplit, timestamp_ms: int) -> Any:
+        return str(timestamp_ms)
+
+
+def configured(source: type[hw.SimpleSource], options: Mapping[str, str]) -> ConfiguredPlannedSource:
+    made = UserSource(source)(options, Boundedness.CONTINUOUS_UNBOUNDED)
+    assert isinstance(made, ConfiguredPlannedSource)
+    return made
+
+
+def batches(source: type[hw.SimpleSource], **options: str) -> Iterator[tuple[Any, list[int]]]:
+    """Yield the offset and the times of each batch of a new query; each is planned after a restart."""
+    made = configured(source, options)
+    offset = None
+    while True:
+        with closing(made.create_coordinator()) as coordinator:
+            start = coordinator.initial_offset() if offset is None else offset
+            offset = coordinator.plan_next(start, limited=True)
+            if offset is start:
+                return
+            offset = json.loads(json.dumps(offset))
+            tasks = coordinator.tasks(start, offset)
+        yield (
+            offset,
+            [row["at"] for task in tasks for rows in made.read_task(task) for row in rows.to_pylist()],
+        )
+
+
+def test_splits_of_different_age_are_read_in_the_order_of_time() -> None:
+    read = list(batches(Ledgers, maxRowsPerTrigger="200", maxEventTimeSkew="1m"))
+    assert sorted(at for _, times in read for at in times) == sorted(chain(*Ledgers.times.values()))
+    assert max(len(times) for _, times in read) <= 200
+    seen = 0
+    for offset, times in read:
+        assert min(times) > seen - 2 * MINUTE_MS
+        seen = max([seen, *times])
+        assert offset.get("state") is None or offset["state"]["event_time"]["front_ms"] <= seen + MINUTE_MS
+
+
+def test_by_bytes_too() -> None:
+    read = list(batches(Ledgers, maxBytesPerTrigger="200000", maxEventTimeSkew="1m"))
+    assert len(read) == pytest.approx(6, abs=2)
+    assert sum(len(times) for _, times in read) == 1_200
+
+
+def test_a_position_that_is_no_integer_is_an_error_that_names_the_contract() -> None:
+    with pytest.raises(ContractError, match=r"FindsTimestamps\.position_at: with Heads"):
+        list(batches(Confused, maxRowsPerTrigger="200", maxEventTimeSkew="1m"))
+
+
+def test_a_source_that_finds_no_times_does_not_have_the_option() -> None:
+    class Plain(hw.SimpleSource, hw.Heads):
+        name = "plain"
+        schema = Ledgers.schema
+        discover = Ledgers.discover
+        head = Ledgers.head
+        read = Ledgers.read
+
+    with pytest.raises(OptionError, match="maxEventTimeSkew"):
+        configured(Plain, {"maxEventTimeSkew": "1m", "maxRowsPerTrigger": "5"})
