@@ -232,6 +232,17 @@ def test_progress_reports_show_how_far_each_split_has_come() -> None:
     assert {"source", "version", "checkpoint"} <= (query.coordinator.latest() or {}).keys()
 
 
+def test_of_many_splits_that_are_ahead_few_wait_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.readers.runtime.epoch.aligned_node.MOST_HELD", 3)
+    young = {f"young{number}": [Page((1_000 + number,))] for number in range(20)}
+    library = Library({**young, "old": [Page((time_ms,)) for time_ms in range(0, 50, 5)]})
+    library.goes_on = dict.fromkeys(library.pages)
+    query = Query(library, parallelism=1)
+    epochs = query.run()
+    check_alignment(library, epochs, skew_ms=20)
+    assert sorted(query.rows) == everything(library)
+
+
 def test_a_split_that_has_nothing_more_holds_nobody_back() -> None:
     library = library_of(ended=[5], empty=[], other=range(0, 400, 4))
     query = Query(library)

@@ -26,6 +26,9 @@ from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone, SplitsFailed
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
+MOST_HELD = 1_000
+"""So many splits that wait end an epoch: memory must stay small. The next one is planned without them."""
+
 
 @dataclass(slots=True)
 class _Held:
@@ -59,7 +62,8 @@ class AlignedNode(EmitterNode):
         schema: of what the emitter yields.
         failures: of the splits.
         pause_or_resume: of the fetchers.
-        on_stuck: called when all splits wait: for splits of other tasks, so nothing changes in this epoch.
+        on_enough: called when all splits wait, for splits of other tasks, so nothing changes in this epoch;
+            and when more wait than may be kept in memory.
     """
 
     def __init__(
@@ -73,13 +77,13 @@ class AlignedNode(EmitterNode):
         schema: pa.Schema,
         failures: SplitFailures,
         pause_or_resume: Callable[[Sequence[SplitPath], Sequence[SplitPath]], None],
-        on_stuck: Callable[[], None],
+        on_enough: Callable[[], None],
     ) -> None:
         super().__init__(source, starts=starts, loop=loop, clock=clock, schema=schema, failures=failures)
         self._alignment = SplitAlignment(told)
         self._column = told.column
         self._pause_or_resume = pause_or_resume
-        self._on_stuck = on_stuck
+        self._on_enough = on_enough
         self._held: dict[SplitPath, _Held] = {}
 
     def emit(self, fetched: Fetched) -> pa.RecordBatch | None:
@@ -115,8 +119,8 @@ class AlignedNode(EmitterNode):
             # The one that is behind the others first: it may let these go on.
             for path in sorted(self._held, key=lambda path: self._held[path].span):
                 yield from self._go_on(path)
-        if self._held and len(self._held) >= self.progress.open:
-            self._on_stuck()
+        if self._held and len(self._held) >= min(self.progress.open, MOST_HELD):
+            self._on_enough()
 
     def snapshot(
         self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight], taken: int

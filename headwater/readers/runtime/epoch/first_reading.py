@@ -248,7 +248,7 @@ def _node_of(
         schema=schema,
         failures=failures,
         pause_or_resume=flow.manager.pause_or_resume_splits,
-        on_stuck=flow.trigger.fire,
+        on_enough=flow.trigger.fire,
     )
 
 
