@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -38,17 +37,18 @@ from headwater.connector.sources.files.read_options import (
 )
 from headwater.connector.sources.files.record_options import TIME_ZONE
 from headwater.connector.sources.files.schema_checks import check_schema
+from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
-from headwater.core.errors import OffsetError, OptionError
-from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.errors import OptionError
+from headwater.core.jsons import JsonValue
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.files.enumerator import FileSplitEnumerator
 from headwater.enumerators.files.settings import FilesSettings
-from headwater.enumerators.files.split import FileSplit, FileStatus
+from headwater.enumerators.files.split import FileSplit
 from headwater.readers.files.file_format import FileBlock, make_format
 from headwater.readers.files.quarantine import part_start
 from headwater.readers.files.settings import METADATA_COLUMN, METADATA_TYPE, ReadSettings
@@ -182,32 +182,12 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         return FilesRecordEmitter(read)
 
     def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
-        """Return the folder that all share, once, and a list for each file, in the order of their numbers.
-
-        It holds the rest of the path, size, time, and the etag where there is one.
-        """
-        ordered = sorted(splits, key=lambda split: split.number)
-        # The common prefix of the characters may end inside of a name: it is cut at the last slash.
-        folder = commonprefix([split.file.url for split in ordered]).rpartition("/")[0]  # noqa: RUF071
-        files: list[JsonValue] = [
-            [split.file.url[len(folder) :], *split.file[1 : 4 if split.file.etag is not None else 3]]
-            for split in ordered
-        ]
-        return {"folder": folder, "files": files}
+        return serialized_files(splits)
 
     def deserialize_splits(
         self, paths: Iterable[SplitPath], definitions: JsonValue
     ) -> Mapping[SplitPath, FileSplit]:
-        try:
-            fields = cast("JsonObject", definitions)
-            folder = cast("str", fields["folder"])
-            files = cast("list[list[Any]]", fields["files"])
-            return {
-                path: FileSplit(path[0], FileStatus(folder + name, int(size), *rest))
-                for path, (name, size, *rest) in zip(sorted(paths), files, strict=True)
-            }
-        except (KeyError, ValueError, TypeError) as error:
-            raise OffsetError(f"the checkpoint's offset is not one of the files source: {error!r}") from error
+        return deserialized_files(paths, definitions)
 
     def rows_between(self, start: int, stop: int) -> int:
         """Bytes stand for records: how many lines a file has is known only when it is read."""
