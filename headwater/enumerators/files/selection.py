@@ -123,6 +123,12 @@ class FileSelection:
         return not self.min_age_ms or modified_us <= now_us - self.min_age_ms * 1000
 
 
+def protocol_of(url: str) -> str:
+    """Return the protocol of a path; ``file`` where none is written."""
+    protocol, separator, _ = url.partition("://")
+    return protocol if separator else "file"
+
+
 def alternatives(pattern: str) -> list[str]:
     """Return the paths that slashes in braces stand for: of ``{a/b,c}/d`` they are ``a/b/d`` and ``c/d``.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,6 +16,8 @@ from headwater.connector.options import (
     text,
 )
 from headwater.connector.planned.options import DURATION_OPTIONS
+from headwater.connector.sources.files.cleaning_options import CLEANING_OPTIONS, clean_source
+from headwater.connector.sources.files.notification_options import NOTIFICATION_OPTIONS, queue_settings
 from headwater.connector.sources.files.record_options import TIME_ZONE
 from headwater.core.errors import OptionError
 from headwater.core.retry import Backoff
@@ -25,8 +25,6 @@ from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
 from headwater.enumerators.files.backlog import BatchLimits
-from headwater.enumerators.files.cleaner import CleanSource
-from headwater.enumerators.files.event_queue import QueueSettings
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.settings import FilesSettings, OnChange, OnLateFile
 
@@ -42,13 +40,6 @@ def _time(raw: str) -> datetime:
         return datetime.fromisoformat(raw.strip())
     except ValueError:
         raise ValueError(f"must be a time such as 2024-06-01T13:00:00Z, not {raw!r}") from None
-
-
-def _queue_url(raw: str) -> str:
-    """The name of a queue, or its URL, after ``sqs://``."""
-    if not re.fullmatch(r"sqs://([\w.:-]+/\w+/)?[\w.-]+", raw.strip()):
-        raise ValueError(f"must be sqs://NAME or sqs://HOST/ACCOUNT/NAME, not {raw!r}")
-    return raw.strip().rstrip("/")
 
 
 _MODIFIED_AFTER: Final = Option(
@@ -115,21 +106,6 @@ _ON_CHANGE: Final[Option[OnChange]] = Option(
     "or read the whole file again. A file that is older than what is remembered counts as new.",
     only=_STREAM,
 )
-_CLEAN_SOURCE: Final = Option(
-    "cleanSource",
-    one_of("off", "archive", "delete"),
-    "off",
-    "What becomes of a file whose batch is committed.",
-    only=_STREAM,
-)
-_SOURCE_ARCHIVE_DIR: Final = Option(
-    "sourceArchiveDir",
-    text,
-    None,
-    "Where `cleanSource=archive` moves files, keeping their whole path below it. Nothing there is "
-    "overwritten: another content of a path gets a number into its name (`daily.9f86d081.csv`).",
-    only=_STREAM,
-)
 _STATE_LOCATION: Final = Option(
     "stateLocation",
     text,
@@ -137,32 +113,6 @@ _STATE_LOCATION: Final = Option(
     "A folder that all drivers of this query reach, for names of read files that do not fit into the offset. "
     "Needed if more than 2,000 files come within `maxFileAge`: the query then stops and says so. And for the "
     "schema, with `schemaName`.",
-)
-_NOTIFICATIONS: Final = Option(
-    "notifications",
-    _queue_url,
-    None,
-    "A queue of Amazon SQS with S3's events about the objects that are read: `sqs://NAME`, or its URL with "
-    "`sqs://` for `https://`. New files are then found by events, and everything is listed at the beginning "
-    "and once in `listingInterval`. See [Notifications](#notifications).",
-    only=_STREAM,
-)
-_NOTIFICATIONS_OPTIONS: Final[Option[dict[str, Any]]] = Option(
-    "notificationsOptions",
-    json_object,
-    {},
-    'Settings of botocore\'s client for that queue: `{"region_name":"eu-west-1"}`.',
-    only=_STREAM,
-    shown_default="keys and region of `storageOptions`",
-)
-_LISTING_INTERVAL: Final = Option(
-    "listingInterval",
-    duration_ms,
-    3_600_000,
-    "With `notifications`: how much time passes between the beginnings of two listings, which find what "
-    "events did not tell.",
-    only=_STREAM,
-    shown_default="`1h`",
 )
 STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
     "storageOptions",
@@ -172,7 +122,7 @@ STORAGE_OPTIONS: Final[Option[dict[str, Any]]] = Option(
     shown_default="none",
 )
 
-DISCOVERY_OPTIONS: Final = (
+DISCOVERY_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _MODIFIED_AFTER,
     _MODIFIED_BEFORE,
     _MIN_FILE_AGE,
@@ -183,12 +133,9 @@ DISCOVERY_OPTIONS: Final = (
     _MAX_FILE_AGE,
     _ON_LATE_FILE,
     _ON_CHANGE,
-    _CLEAN_SOURCE,
-    _SOURCE_ARCHIVE_DIR,
+    *CLEANING_OPTIONS,
     _STATE_LOCATION,
-    _NOTIFICATIONS,
-    _NOTIFICATIONS_OPTIONS,
-    _LISTING_INTERVAL,
+    *NOTIFICATION_OPTIONS,
 )
 """In the order in which the docs list them; `STORAGE_OPTIONS` comes last of all."""
 
@@ -229,9 +176,9 @@ def files_settings(
         window_ms=options[_MAX_FILE_AGE],
         on_late_file=options[_ON_LATE_FILE],
         on_change=options[_ON_CHANGE],
-        clean=_clean_source(options, [path.root for path in paths]) if is_stream else None,
+        clean=clean_source(options, paths, options[STORAGE_OPTIONS]) if is_stream else None,
         store=store if is_stream else None,
-        queue=_queue_settings(options, paths) if is_stream else None,
+        queue=queue_settings(options, paths, options[STORAGE_OPTIONS]) if is_stream else None,
         remember=is_stream,
     )
 
@@ -275,55 +222,3 @@ def state_store(options: ParsedOptions) -> StateStore | None:
     """
     location = options[_STATE_LOCATION]
     return None if location is None else open_state_store(location, options[STORAGE_OPTIONS])
-
-
-def _queue_settings(options: ParsedOptions, paths: Sequence[SelectedPath]) -> QueueSettings | None:
-    url = options[_NOTIFICATIONS]
-    if url is None:
-        return None
-    others = [path.url for path in paths if _protocol(path.url) not in ("s3", "s3a")]
-    if others:
-        raise OptionError(
-            f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two",
-            option=_NOTIFICATIONS.name,
-        )
-    storage = options[STORAGE_OPTIONS]
-    client = storage.get("client_kwargs", {})
-    known = {
-        "aws_access_key_id": storage.get("key"),
-        "aws_secret_access_key": storage.get("secret"),
-        "aws_session_token": storage.get("token"),
-        "profile": storage.get("profile"),
-        "region_name": client.get("region_name"),
-    }
-    given = {name: value for name, value in known.items() if value is not None}
-    return QueueSettings(
-        url=url,
-        client_options=given | options[_NOTIFICATIONS_OPTIONS],
-        listing_interval_ms=options[_LISTING_INTERVAL],
-    )
-
-
-def _clean_source(options: ParsedOptions, roots: Sequence[str]) -> CleanSource | None:
-    storage = options[STORAGE_OPTIONS]
-    if options[_CLEAN_SOURCE] == "off":
-        return None
-    if options[_CLEAN_SOURCE] == "delete":
-        return CleanSource(archive_dir=None, storage_options=storage)
-    archive = options.require(_SOURCE_ARCHIVE_DIR, " for cleanSource=archive")
-    if any(f"{archive.rstrip('/')}/".startswith(f"{root.rstrip('/')}/") for root in roots):
-        raise OptionError(
-            f"must not be below what is read ({', '.join(roots)}): archived files would be found again",
-            option=_SOURCE_ARCHIVE_DIR.name,
-        )
-    if {_protocol(archive)} != {_protocol(root) for root in roots}:
-        raise OptionError(
-            "must be on the file system of what is read: files are moved, not copied",
-            option=_SOURCE_ARCHIVE_DIR.name,
-        )
-    return CleanSource(archive_dir=archive, storage_options=storage)
-
-
-def _protocol(url: str) -> str:
-    protocol, separator, _ = url.partition("://")
-    return protocol if separator else "file"

@@ -15,7 +15,7 @@ from headwater.core.split import SplitPath
 from headwater.enumerators.files.split import FileSplit, FileStatus
 
 _FEW_FILES: Final = 100
-"""Up to so many stand in the offset as they are, for people; more are compressed: names are long and alike."""
+"""Up to so many stand in the offset as they are, for people; more are compressed: names are much alike."""
 
 
 def serialized_files(splits: Iterable[FileSplit]) -> JsonValue:

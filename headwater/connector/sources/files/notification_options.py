@@ -1,0 +1,95 @@
+"""The options on finding files by notifications."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from headwater.connector.options import Option, ParsedOptions, duration_ms, json_object
+from headwater.core.errors import OptionError
+from headwater.core.source import Boundedness
+from headwater.enumerators.files.event_queue import QueueSettings
+from headwater.enumerators.files.selection import SelectedPath, protocol_of
+
+_STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+def _queue_url(raw: str) -> str:
+    """The name of a queue, or its URL, after ``sqs://``."""
+    if not re.fullmatch(r"sqs://([\w.:-]+/\w+/)?[\w.-]+", raw.strip()):
+        raise ValueError(f"must be sqs://NAME or sqs://HOST/ACCOUNT/NAME, not {raw!r}")
+    return raw.strip().rstrip("/")
+
+
+_NOTIFICATIONS: Final = Option(
+    "notifications",
+    _queue_url,
+    None,
+    "A queue of Amazon SQS with S3's events about the objects that are read: `sqs://NAME`, or its URL with "
+    "`sqs://` for `https://`. New files are then found by events, and everything is listed at the beginning "
+    "and once in `listingInterval`. See [Notifications](#notifications).",
+    only=_STREAM,
+)
+_NOTIFICATIONS_OPTIONS: Final[Option[dict[str, Any]]] = Option(
+    "notificationsOptions",
+    json_object,
+    {},
+    'Settings of botocore\'s client for that queue: `{"region_name":"eu-west-1"}`.',
+    only=_STREAM,
+    shown_default="keys and region of `storageOptions`",
+)
+_LISTING_INTERVAL: Final = Option(
+    "listingInterval",
+    duration_ms,
+    3_600_000,
+    "With `notifications`: how much time passes between the beginnings of two listings, which find what "
+    "events did not tell.",
+    only=_STREAM,
+    shown_default="`1h`",
+)
+
+NOTIFICATION_OPTIONS: Final[tuple[Option[Any], ...]] = (
+    _NOTIFICATIONS,
+    _NOTIFICATIONS_OPTIONS,
+    _LISTING_INTERVAL,
+)
+"""In the order in which the docs list them."""
+
+
+def queue_settings(
+    options: ParsedOptions, paths: Sequence[SelectedPath], storage: dict[str, Any]
+) -> QueueSettings | None:
+    """Return where notifications come from; None if files are found by listing alone.
+
+    Args:
+        options: of a table with `NOTIFICATION_OPTIONS`.
+        paths: what is read.
+        storage: for the file system, whose keys are the queue's too.
+
+    Raises:
+        OptionError: a path is not in S3.
+    """
+    url = options[_NOTIFICATIONS]
+    if url is None:
+        return None
+    others = [path.url for path in paths if protocol_of(path.url) not in ("s3", "s3a")]
+    if others:
+        raise OptionError(
+            f"tells of objects in S3, and {', '.join(others)} is not there: remove one of the two",
+            option=_NOTIFICATIONS.name,
+        )
+    client = storage.get("client_kwargs", {})
+    known = {
+        "aws_access_key_id": storage.get("key"),
+        "aws_secret_access_key": storage.get("secret"),
+        "aws_session_token": storage.get("token"),
+        "profile": storage.get("profile"),
+        "region_name": client.get("region_name"),
+    }
+    given = {name: value for name, value in known.items() if value is not None}
+    return QueueSettings(
+        url=url,
+        client_options=given | options[_NOTIFICATIONS_OPTIONS],
+        listing_interval_ms=options[_LISTING_INTERVAL],
+    )
