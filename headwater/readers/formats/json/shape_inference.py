@@ -25,7 +25,8 @@ SOURCE: Final = KernelSource(
             f"headwater.readers.formats.json.{name}"
             for name in (
                 *("decimal_shapes", "double_text", "exact_numbers", "layout", "numbers", "scanner"),
-                *("shapes", "shapes_entry", "shapes_layout", "skipping", "text"),
+                *("shape_scalars", "shape_tree", "shapes", "shapes_entry", "shapes_layout", "skipping"),
+                *("text",),
             )
         ),
         "headwater.readers.formats.kernel_columns",
