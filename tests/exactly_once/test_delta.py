@@ -27,7 +27,7 @@ from tests.patience import PATIENCE_S
 JARS = ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 ROUNDS = 8
 PARTITIONS = 3
-LIFE_S = 120
+LIFE_S = 300
 MOST_EVENTS = 40
 """About what five batches write into the folders that are watched."""
 
