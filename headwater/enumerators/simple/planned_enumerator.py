@@ -1,0 +1,170 @@
+"""The enumerator of a simple source that knows its heads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headwater.core.abilities import Heads, Retires
+from headwater.core.clock import Clock, SystemClock
+from headwater.core.enumerator import (
+    Checkpoint,
+    PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
+    SplitRequest,
+)
+from headwater.core.errors import ContractError
+from headwater.core.jsons import JsonValue
+from headwater.core.outside import outside
+from headwater.core.planned_source import DEFAULT_ROW_BYTES
+from headwater.core.rare_warning import RareWarning
+from headwater.core.simple_source import NamedSplit, SimpleSource
+from headwater.core.split import SplitPath
+from headwater.enumerators.event_time.settings import AlignmentSettings
+from headwater.enumerators.simple.enumerator import Look, SimpleSplitEnumerator
+
+if TYPE_CHECKING:
+    # It needs NumPy, which takes a while to load.
+    from headwater.enumerators.event_time.alignment import EventTimeAlignment
+
+log = logging.getLogger(__name__)
+
+
+class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator[NamedSplit, Any]):
+    """Asks for the heads too, and sets splits aside that are out of sight.
+
+    Its state is that of the alignment by event time: splits do not finish in planned mode.
+
+    Args:
+        context: the coordinator.
+        source: of the user.
+        starting_timestamp_ms: where the splits of a new query begin; None for `SimpleSource.start`.
+        alignment: by event time (``maxEventTimeSkew``), if the source finds the positions of times; None for
+            none.
+        row_bytes: about how many bytes a record of a split has; called on the coordinator thread.
+        state: what `snapshot_state` returned when the checkpoint was planned; None for none.
+        clock: time.
+    """
+
+    def __init__(
+        self,
+        context: PlannedSplitEnumeratorContext[NamedSplit, Any],
+        source: SimpleSource,
+        starting_timestamp_ms: int | None,
+        *,
+        alignment: AlignmentSettings | None = None,
+        row_bytes: Callable[[NamedSplit], int] = lambda _: DEFAULT_ROW_BYTES,
+        state: JsonValue = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(context, source, starting_timestamp_ms)
+        self._planned_context = context
+        self._found: Collection[SplitPath] = ()
+        self._row_bytes = row_bytes
+        self._alignment = self._aligned(alignment, state) if alignment is not None else None
+        self._nothing_in_sight = RareWarning(clock or SystemClock())
+        self._said_out_of_sight: set[SplitPath] = set()
+
+    def handle_split_request(self, request: SplitRequest) -> None:
+        if self._alignment is not None:
+            self._alignment.handle_split_request(request, self._seen.heads, self._found)
+
+    def heads(self) -> Mapping[SplitPath, int]:
+        return self._seen.heads
+
+    def bounds(self) -> Mapping[SplitPath, int] | None:
+        return None if self._alignment is None else self._alignment.bounds
+
+    def fronts_ms(self) -> Mapping[SplitPath, int]:
+        return {} if self._alignment is None else self._alignment.fronts_ms
+
+    def snapshot_state(self) -> JsonValue:
+        return None if self._alignment is None else self._alignment.snapshot() or None
+
+    def _aligned(self, settings: AlignmentSettings, state: JsonValue) -> EventTimeAlignment:
+        from headwater.enumerators.event_time.alignment import EventTimeAlignment
+        from headwater.enumerators.simple.time_index import SimpleTimeIndex
+
+        return EventTimeAlignment(
+            self._planned_context,
+            settings,
+            # Rounds follow one another: what the worker thread reads here does not change meanwhile.
+            SimpleTimeIndex(self._source, lambda: (self._seen.splits, self._seen.heads)),
+            lambda path: self._row_bytes(self._seen.splits[path]),
+            source=self._source.name,
+            state=state,
+        )
+
+    def _heads_of(
+        self, splits: Mapping[SplitPath, NamedSplit], positions: Mapping[SplitPath, Any]
+    ) -> Mapping[SplitPath, int]:
+        return {path: self._head(split, positions[path]) for path, split in splits.items()}
+
+    def _start(self, split: NamedSplit, *, is_new_query: bool) -> JsonValue:
+        position = super()._start(split, is_new_query=is_new_query)
+        if type(position) is not int:
+            raise ContractError(
+                f"SimpleSource.start: with Heads positions are integers; split {split.name!r} of source "
+                f"{self._source.name!r}: {position!r}"
+            )
+        return position
+
+    def _retired(
+        self, splits: Mapping[SplitPath, NamedSplit], checkpoint: Checkpoint[NamedSplit, Any]
+    ) -> Sequence[SplitPath]:
+        source = self._source
+        if not isinstance(source, Retires):
+            return ()
+        known = {**checkpoint.splits, **{path: kept.split for path, kept in checkpoint.kept.items()}}
+        call = f"{type(source).__name__}.retire"
+        retired = []
+        for path in sorted(known.keys() - splits.keys()):
+            with outside(call, source=source.name, split=known[path].name):
+                if source.retire(known[path]):
+                    retired.append(path)
+        return retired
+
+    def _settle(self, look: Look, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        super()._settle(look, checkpoint)
+        self._found = tuple(look.starts) if checkpoint is not None and checkpoint.splits else ()
+        self._context.retire_splits(look.retired, "the source says that it is gone for good")
+        known = checkpoint.splits if checkpoint else {}
+        away = [path for path in sorted(known) if path not in look.splits and path not in look.retired]
+        if away and not look.splits:
+            # As if the source had not answered: what stays in the checkpoint is not set aside either.
+            if self._nothing_in_sight.is_due():
+                log.warning(
+                    "source %s: none of the %d splits that this query reads is discovered: nothing is read, "
+                    "and all positions stay",
+                    self._source.name,
+                    len(away),
+                )
+            return
+        self._nothing_in_sight.is_over()
+        self._planned_context.keep_splits(away, "not discovered any more")
+        for path in away:
+            if path not in self._said_out_of_sight:
+                log.warning(
+                    "source %s: split %r is not discovered any more; its position is kept",
+                    self._source.name,
+                    path[0],
+                )
+        self._said_out_of_sight = set(away)
+
+    def _head(self, split: NamedSplit, position: int) -> int:
+        source = self._source
+        assert isinstance(source, Heads)
+        with outside(f"{type(source).__name__}.head", source=source.name, split=split.name):
+            head = source.head(split)
+        if type(head) is not int:
+            raise ContractError(
+                f"Heads.head must return an integer; split {split.name!r} of source {source.name!r}: {head!r}"
+            )
+        if head < position:
+            raise ContractError(
+                f"Heads.head went backwards: split {split.name!r} of source {source.name!r} ends at {head}, "
+                f"and {position} was the next record to read; records were removed and their positions given "
+                "anew, which needs a split of another name or info"
+            )
+        return head
