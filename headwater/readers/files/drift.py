@@ -12,7 +12,7 @@ import pyarrow as pa
 from headwater.core.errors import SourceError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
-from headwater.readers.files.inference import inferred_columns
+from headwater.readers.files.inference import inferred_columns, newest_columns
 from headwater.readers.files.rescue_json import json_objects
 from headwater.readers.files.schema_history import new_names, widened
 from headwater.readers.files.settings import ReadSettings
@@ -115,7 +115,9 @@ class DriftGuard:
         what = f"the file has columns that the schema does not have ({len(new)}): {shown}"
         if self._drift.mode == "addNewColumns":
             assert self._drift.history is not None, "the options see to it"
-            self._drift.history.widen(self._without_corrupt(found, new))
+            # Another file of the batch may have larger values: one alone does not tell a column's type.
+            together = widened(newest_columns(file, self._settings), found)
+            self._drift.history.widen(self._without_corrupt(together, new))
             way_out = (
                 f"The schema {self._drift.name!r} (option schemaName) has them now, at its end: call load() "
                 "again and start the query, and it goes on with them where it is"

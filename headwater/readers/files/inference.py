@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from heapq import nlargest
 from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
 
+from headwater.core.clock import SystemClock
 from headwater.core.errors import CorruptRecordError, SourceError
-from headwater.enumerators.files.listing import FileLister
+from headwater.core.retry import Backoff, retrying
+from headwater.enumerators.files.listing import FileLister, lister_for
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
@@ -25,6 +31,7 @@ STREAM_FILES = 1_000
 """So many files, the oldest of those that are listed first, show the schema of a stream."""
 
 _STREAM_LISTED = 10_000
+_PATIENCE_MS = 120_000
 
 
 def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_stream: bool) -> pa.Schema:
@@ -104,6 +111,39 @@ def inferred_columns(files: Sequence[FileStatus], settings: ReadSettings) -> pa.
         raise CorruptRecordError(
             f"the files do not agree: {error}; give .schema(...). Looked at: {looked}", source="files"
         ) from error
+
+
+def newest_columns(file: FileStatus, settings: ReadSettings) -> pa.Schema:
+    """Return the columns that a file and the newest ones beside it have together. Lists and opens files.
+
+    These are `STREAM_FILES` at most: of a batch of no more files, all of them, whichever of them is given.
+    Where they do not agree, or one cannot be read, these are the columns of the file alone.
+
+    Raises:
+        SourceError: the file itself cannot be read.
+    """
+    ask = partial(
+        retrying, backoff=Backoff(deadline_ms=_PATIENCE_MS), clock=SystemClock(), cancelled=threading.Event()
+    )
+    listers = (lister_for(path, settings.storage_options, ask) for path in settings.paths)
+    listed = chain.from_iterable(page for lister in listers for page in lister.pages())
+    newest = set(nlargest(STREAM_FILES, listed, key=lambda each: (each.modified_us, each.url)))
+    try:
+        if settings.format == "csv":
+            newest = _of_same_columns(file, newest, settings)
+        return inferred_columns(sorted({file, *newest}, key=lambda each: each.url), settings)
+    except SourceError as error:
+        log.warning("the types of new columns are those of %s alone: %s", file.url, error)
+        return inferred_columns([file], settings)
+
+
+def _of_same_columns(
+    file: FileStatus, files: Iterable[FileStatus], settings: ReadSettings
+) -> set[FileStatus]:
+    """Return those of some CSV files that have the columns of a file: their values go by position."""
+    plain = replace(settings, csv=replace(settings.csv, infer_types=False))
+    names = inferred_columns([file], plain).names
+    return {each for each in files if inferred_columns([each], plain).names == names}
 
 
 def _folder_columns(listed: Sequence[FileStatus], settings: ReadSettings) -> list[pa.Field[Any]]:

@@ -134,6 +134,20 @@ def test_in_text_a_value_that_does_not_fit_is_rescued_and_only_new_names_stop_th
         }
 
 
+def test_the_type_of_a_new_column_is_that_of_all_files_of_the_batch(inbox: Path, tmp_path: Path) -> None:
+    folder = Folder(inbox, "json")
+    folder.drop({"id": 1})
+    with folder.query(schemaName="s", stateLocation=str(tmp_path / "state")) as query:
+        query.step()
+        folder.drop({"id": 2, "more": 1})
+        folder.drop({"id": 3, "more": 2.5})
+        with pytest.raises(SourceError, match=r"columns .*\(1\): more\."):
+            query.step()
+        query.restart()
+        found = sorted(rows(query.replay()), key=lambda row: int(row["id"]))
+        assert [row["more"] for row in found] == [1.0, 2.5]
+
+
 def test_a_broken_record_beside_new_columns_adds_no_column_for_broken_ones(
     inbox: Path, tmp_path: Path
 ) -> None:
@@ -253,6 +267,14 @@ def test_of_csv_columns_that_a_header_has_more_stop_the_query_and_are_read_by_na
             query.step()
         query.restart()
         assert rows(query.replay()) == [{"id": 2, "name": "b", "more": 1.5, "_rescued_data": None}]
+        drop("x.csv", "id,name,last\n3,c,1\n", NOW_S + 2)
+        drop("y.csv", "id,name,last\n4,d,9.5\n", NOW_S + 3)
+        with pytest.raises(SourceError, match=r"\(1\): last"):
+            query.step()
+        query.restart()
+        assert sorted(row["last"] for row in rows(query.replay())) == [1.0, 9.5]
+        (inbox / "x.csv").unlink()
+        (inbox / "y.csv").unlink()
     given = columns(number=pa.int64(), text=pa.string())
     with Query(given, format="csv", path=str(inbox), header="true", schemaEvolutionMode="fail") as query:
         with pytest.raises(SourceError, match=r"\(1\): name\. schemaEvolutionMode is fail"):
