@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.failures import split_failures
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
     from headwater.connector.formats.row_decoding import decode
+    from headwater.connector.monitoring.board import Board
     from headwater.connector.sources.registry import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Acknowledges",
     "AskAgain",
+    "Board",
     "EstimatesSizes",
     "FindsTimestamps",
     "Finished",
@@ -92,6 +94,7 @@ _HOMES = {
     "headwater.connector.async_io.failures": ("split_failures",),
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "unordered_wait"),
     "headwater.connector.formats.row_decoding": ("decode",),
+    "headwater.connector.monitoring.board": ("Board",),
     "headwater.connector.sources.registry": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),

@@ -82,6 +82,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("planned", "barrier"),
         ("sources",),
         ("spark", "typed"),
+        ("monitoring",),
         ("commands",),
     ],
     "headwater.connector.typed": [

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = {
     str(file.relative_to(ROOT))
     for file in (ROOT / "headwater").rglob("*")
-    if file.suffix == ".py" or file.name == "py.typed"
+    if file.suffix == ".py" or file.name == "py.typed" or file.parent.name == "page"
 }
 
 
@@ -40,6 +40,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
     }
     assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {
         "avro",
+        "board",
         "carry-over",
         "kafka",
         "mqtt",

@@ -5,9 +5,7 @@ Spark keeps no metrics of Python sources, so this reads them off the query's pro
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +16,8 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+
+from headwater.connector.spark.reported_offsets import leaves, positions_by_split, reported_offset
 
 
 @dataclass(frozen=True)
@@ -161,34 +161,10 @@ class LagListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Take a report."""
-        progress = event.progress
-        splits: dict[str, int] = {}
-        fronts_ms: dict[str, int] = {}
-        ends = []
-        for source in progress.sources:
-            end = _offset(source.endOffset)
-            latest = _offset(source.latestOffset)
-            if end is not None:
-                ends.append(end)
-            if end is not None and latest is not None:
-                splits.update(_lags(end, latest))
-                fronts_ms.update(_leaves(latest.get("fronts_ms", {})))
-        if ends:
-            losses = [end["losses"] for end in ends if "losses" in end]
-            lag = QueryLag(
-                progress.name or str(progress.id),
-                progress.batchId,
-                progress.processedRowsPerSecond or 0.0,
-                splits,
-                lost_rows=sum(lost["rows"] for lost in losses),
-                lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),
-                lost_ranges=tuple(each for lost in losses for each in lost["ranges"]),
-                lost_splits=sum(lost.get("splits", 0) for lost in losses),
-                fronts_ms=fronts_ms,
-                late_rows=sum(map(_late_rows, ends)),
-            )
+        lag = query_lag(event.progress)
+        if lag is not None:
             with self._lock:
-                self._by_run[str(progress.runId)] = lag
+                self._by_run[str(event.progress.runId)] = lag
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         """Forget the query."""
@@ -196,20 +172,47 @@ class LagListener(StreamingQueryListener):
             self._by_run.pop(str(event.runId), None)
 
 
-def _offset(text: Any) -> dict[str, Any] | None:
-    """Return an offset of headwater, or None if it is another source's."""
-    try:
-        offset = json.loads(text) if isinstance(text, str) else text
-    except ValueError:
+def query_lag(progress: Any) -> QueryLag | None:
+    """Return what a progress report says about sources of headwater; None if the query reads from none.
+
+    Args:
+        progress: a `StreamingQueryProgress`, of a classic session or of Spark Connect.
+    """
+    splits: dict[str, int] = {}
+    fronts_ms: dict[str, int] = {}
+    ends = []
+    for source in progress.sources:
+        end = reported_offset(source.endOffset)
+        latest = reported_offset(source.latestOffset)
+        if end is not None:
+            ends.append(end)
+        if end is not None and latest is not None:
+            splits.update(_lags(end, latest))
+            fronts_ms.update(leaves(latest.get("fronts_ms", {})))
+    if not ends:
         return None
-    return offset if isinstance(offset, dict) and {"source", "version"} <= offset.keys() else None
+    losses = [end["losses"] for end in ends if "losses" in end]
+    return QueryLag(
+        progress.name or str(progress.id),
+        progress.batchId,
+        progress.processedRowsPerSecond or 0.0,
+        splits,
+        lost_rows=sum(lost["rows"] for lost in losses),
+        lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),
+        lost_ranges=tuple(each for lost in losses for each in lost["ranges"]),
+        lost_splits=sum(lost.get("splits", 0) for lost in losses),
+        fronts_ms=fronts_ms,
+        late_rows=sum(map(_late_rows, ends)),
+    )
 
 
 def _lags(end: dict[str, Any], latest: dict[str, Any]) -> dict[str, int]:
-    reached = dict(_leaves(end.get("positions", {})))
+    if "positions" not in end or "positions" not in latest:
+        return {}
+    reached = positions_by_split(end)
     return {
         split: max(0, head - reached[split])
-        for split, head in _leaves(latest.get("positions", {}))
+        for split, head in positions_by_split(latest).items()
         if isinstance(head, int) and isinstance(reached.get(split), int)
     }
 
@@ -218,11 +221,3 @@ def _late_rows(end: dict[str, Any]) -> int:
     state = end.get("state")
     event_time = state.get("event_time", {}) if isinstance(state, dict) else {}
     return int(event_time.get("late_rows", 0))
-
-
-def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if not isinstance(node, dict):
-        yield path, node
-        return
-    for name, child in node.items():
-        yield from _leaves(child, f"{path}-{name}" if path else name)

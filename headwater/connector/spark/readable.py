@@ -74,13 +74,19 @@ def explain(error: BaseException) -> str:
     Where headwater has said nothing, the first line of the error.
     """
     for text in _texts(error):
-        found = _MARKED.findall(text) or _UNMARKED.findall(text)
-        if found:
-            return str(found[-1])
+        said = said_in(text)
+        if said is not None:
+            return said
     if isinstance(error, HeadwaterError):
         return str(error)
     first = str(error).strip().splitlines()[:1]
     return ": ".join([type(error).__name__, *first])
+
+
+def said_in(text: str) -> str | None:
+    """Return what headwater says in what Spark prints of an error; None if it says nothing."""
+    found = _MARKED.findall(text) or _UNMARKED.findall(text)
+    return str(found[-1]) if found else None
 
 
 def _texts(error: BaseException) -> Iterator[str]:
@@ -119,7 +125,7 @@ def _shown_in_notebook(
 
 def _show(error: BaseException) -> bool:
     """Write what headwater says about an error to stderr; return whether it says something."""
-    said = any(_MARKED.search(text) or _UNMARKED.search(text) for text in _texts(error))
+    said = any(said_in(text) is not None for text in _texts(error))
     if said or isinstance(error, HeadwaterError):
         sys.last_value = error
         sys.stderr.write(f"{_MARK}{explain(error)}\n")

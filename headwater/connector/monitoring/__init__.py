@@ -1,0 +1,1 @@
+"""Queries seen from outside: the board, and metrics for Prometheus and OpenTelemetry."""

@@ -1,0 +1,149 @@
+"""One micro-batch, as a query's progress reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from headwater.connector.spark.lag import QueryLag, query_lag
+from headwater.connector.spark.reported_offsets import positions_by_split, reported_offset
+
+_WHOLE: Final = "triggerExecution"
+"""The name that Spark gives to the duration of the whole batch."""
+
+_CARRIED: Final = "transformWithStateInPandas"
+"""The operator in whose state asynchronous I/O keeps calls in flight between batches (``carry_over``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReport:
+    """One split at the end of a batch.
+
+    Attributes:
+        position: the next record to read; in barrier mode the one before the epoch.
+        lag: how many positions lie between it and the head; None where that is not known.
+        moved: how many positions the batch has read; None where positions are no numbers.
+        front_ms: the event time of the last record that was read, in ms since 1970; None where that is not
+            known.
+        kept: whether the split is out of sight, and its position kept for when it is back.
+    """
+
+    position: Any
+    lag: int | None = None
+    moved: int | None = None
+    front_ms: int | None = None
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """One batch of a query.
+
+    Attributes:
+        batch_id: its id.
+        started_ms: when it began, in ms since 1970.
+        duration_ms: how long it took; None if it is not over, or not known.
+        phases_ms: what of that each step took, by Spark's names (``addBatch``, ``walCommit``, ...).
+        rows: how many rows it read; None where that is not known.
+        splits: by their ids.
+        lag: what `LagListener` shows; None if the query reads from no source of headwater.
+        watermark_ms: in ms since 1970; None if there is none.
+        calls_carried: calls of asynchronous I/O that are in flight at its end, in Spark's state.
+        epochs: of each source in barrier mode, the statistics of its last complete checkpoint.
+        retries: how often its sources asked the outside again while planning, since the query started.
+        committed: whether it is done.
+    """
+
+    batch_id: int
+    started_ms: int
+    duration_ms: int | None = None
+    phases_ms: Mapping[str, int] = field(default_factory=dict)
+    rows: int | None = None
+    splits: Mapping[str, SplitReport] = field(default_factory=dict)
+    lag: QueryLag | None = None
+    watermark_ms: int | None = None
+    calls_carried: int = 0
+    epochs: Sequence[Mapping[str, Any]] = ()
+    retries: int = 0
+    committed: bool = True
+
+    @property
+    def total_lag(self) -> int | None:
+        """The lag of all splits together; None where that of no split is known."""
+        known = [split.lag for split in self.splits.values() if split.lag is not None]
+        return sum(known) if known else None
+
+    @property
+    def front_ms(self) -> int | None:
+        """The event time up to which every split was read: the earliest of their fronts."""
+        return min(
+            (each.front_ms for each in self.splits.values() if each.front_ms is not None), default=None
+        )
+
+
+def batch_report(progress: Any) -> BatchReport:
+    """Return what a progress report says.
+
+    Args:
+        progress: a `StreamingQueryProgress`, of a classic session or of Spark Connect.
+    """
+    durations = dict(progress.durationMs or {})
+    lag = query_lag(progress)
+    latest = [reported_offset(source.latestOffset) or {} for source in progress.sources]
+    return BatchReport(
+        progress.batchId,
+        milliseconds(progress.timestamp) or 0,
+        durations.pop(_WHOLE, progress.batchDuration),
+        durations,
+        progress.numInputRows,
+        _splits(progress, lag),
+        lag,
+        milliseconds((progress.eventTime or {}).get("watermark")),
+        sum(each.numRowsTotal for each in progress.stateOperators if each.operatorName == _CARRIED),
+        [offset["checkpoint"] for offset in latest if "checkpoint" in offset],
+        sum(offset.get("retries", 0) for offset in latest),
+    )
+
+
+def split_reports(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    lags: Mapping[str, int],
+    kept: frozenset[str] = frozenset(),
+) -> dict[str, SplitReport]:
+    """Return what splits are after a batch.
+
+    Args:
+        before: the position of each split before it.
+        after: the same after it.
+        lags: as far as they are known.
+        kept: the splits that are out of sight.
+    """
+    return {
+        split: SplitReport(position, lags.get(split), _moved(before.get(split), position), kept=split in kept)
+        for split, position in after.items()
+    }
+
+
+def milliseconds(time: str | None) -> int | None:
+    """Return a time of a progress report in ms since 1970; None for none, and for Spark's time zero."""
+    if not time:
+        return None
+    moment = datetime.fromisoformat(time)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000) or None
+
+
+def _splits(progress: Any, lag: QueryLag | None) -> dict[str, SplitReport]:
+    found: dict[str, SplitReport] = {}
+    for source in progress.sources:
+        before = positions_by_split(reported_offset(source.startOffset))
+        after = positions_by_split(reported_offset(source.endOffset))
+        found |= split_reports(before, after, lag.splits if lag else {})
+    return found
+
+
+def _moved(before: Any, after: Any) -> int | None:
+    return after - before if isinstance(before, int) and isinstance(after, int) else None

@@ -1,0 +1,48 @@
+"""Offsets as they stand in a query's progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def reported_offset(reported: Any) -> dict[str, Any] | None:
+    """Return an offset of headwater, or None if it is another source's.
+
+    Args:
+        reported: ``startOffset``, ``endOffset`` or ``latestOffset`` of a source's progress.
+    """
+    try:
+        offset = json.loads(reported) if isinstance(reported, str) else reported
+    except ValueError:
+        return None
+    return offset if isinstance(offset, dict) and {"source", "version"} <= offset.keys() else None
+
+
+def positions_by_split(offset: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the position of each live split, by its id.
+
+    In barrier mode those are the positions before the epoch, of the splits that it reads. None has none.
+    """
+    if offset is None:
+        return {}
+    if "places" in offset:
+        paths = [tuple(path) for paths in offset["places"] for path in paths]
+        return {"-".join(path): _at(offset["starts"], path) for path in paths}
+    return dict(leaves(offset.get("positions", {})))
+
+
+def _at(node: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        node = node.get(name) if isinstance(node, dict) else None
+    return node
+
+
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield what stands in a tree of names, each leaf by the id of its split."""
+    if not isinstance(node, dict):
+        yield path, node
+        return
+    for name, child in node.items():
+        yield from leaves(child, f"{path}-{name}" if path else name)
