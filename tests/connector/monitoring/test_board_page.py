@@ -44,7 +44,8 @@ class Page:
         return " ".join(self.texts(selector))
 
     def texts(self, selector: str) -> list[str]:
-        script = "return [...document.querySelectorAll(arguments[0])].filter(e => e.offsetParent).map(e => e.innerText)"
+        found = "[...document.querySelectorAll(arguments[0])]"
+        script = f"return {found}.filter(each => each.offsetParent).map(each => each.innerText)"
         return list(self._browser.execute_script(script, selector))
 
     def run(self, script: str) -> Any:
