@@ -42,6 +42,7 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "avro",
         "board",
         "carry-over",
+        "event-time",
         "kafka",
         "mqtt",
         "formats",

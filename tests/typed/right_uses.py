@@ -155,6 +155,9 @@ hw.register(spark)
 hw.install_excepthook()
 told: str = hw.explain(ValueError("x"))
 environment: dict[str, str] = hw.recommended_environment(parallelism=48)
+with hw.Board(spark, port=0) as board:
+    address: str = board.url
+
 lag: hw.LagListener = hw.LagListener()
 spark.streams.addListener(lag)
 behind: list[hw.QueryLag] = lag.queries()

@@ -25,8 +25,7 @@ class SplitReport:
         position: the next record to read; in barrier mode the one before the epoch.
         lag: how many positions lie between it and the head; None where that is not known.
         moved: how many positions the batch has read; None where positions are no numbers.
-        front_ms: the event time of the last record that was read, in ms since 1970; None where that is not
-            known.
+        front_ms: up to which event time it is read, in ms since 1970; None where that is not known.
         kept: whether the split is out of sight, and its position kept for when it is back.
     """
 
@@ -111,6 +110,7 @@ def split_reports(
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     lags: Mapping[str, int],
+    fronts_ms: Mapping[str, int],
     kept: frozenset[str] = frozenset(),
 ) -> dict[str, SplitReport]:
     """Return what splits are after a batch.
@@ -119,10 +119,17 @@ def split_reports(
         before: the position of each split before it.
         after: the same after it.
         lags: as far as they are known.
+        fronts_ms: the same.
         kept: the splits that are out of sight.
     """
     return {
-        split: SplitReport(position, lags.get(split), _moved(before.get(split), position), kept=split in kept)
+        split: SplitReport(
+            position,
+            lags.get(split),
+            _moved(before.get(split), position),
+            fronts_ms.get(split),
+            split in kept,
+        )
         for split, position in after.items()
     }
 
@@ -141,7 +148,7 @@ def _splits(progress: Any, lag: QueryLag | None) -> dict[str, SplitReport]:
     for source in progress.sources:
         before = positions_by_split(reported_offset(source.startOffset))
         after = positions_by_split(reported_offset(source.endOffset))
-        found |= split_reports(before, after, lag.splits if lag else {})
+        found |= split_reports(before, after, lag.splits if lag else {}, lag.fronts_ms if lag else {})
     return found
 
 

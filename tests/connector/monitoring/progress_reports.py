@@ -29,7 +29,14 @@ class ScriptedQuery:
         self._run += 1
         self._watcher.onQueryStarted(self._event(name=self._name, timestamp=self._time()))
 
-    def report(self, *, rows_a_split: int = 100, behind: int = 50, **fields: Any) -> None:
+    def report(
+        self,
+        *,
+        rows_a_split: int = 100,
+        behind: int = 50,
+        fronts_ms: dict[str, int] | None = None,
+        **fields: Any,
+    ) -> None:
         """Report a batch that read so many rows of each split; split ``n`` is then ``n * behind`` behind."""
         self._batch += 1
         before = self._positions
@@ -45,7 +52,7 @@ class ScriptedQuery:
                 timestamp=self._time(),
                 numInputRows=rows,
                 processedRowsPerSecond=float(rows),
-                sources=[source(before, self._positions, self._heads)],
+                sources=[source(before, self._positions, self._heads, fronts_ms)],
                 **fields,
             )
         )
@@ -96,9 +103,12 @@ def progress(**fields: Any) -> Any:
     )
 
 
-def source(before: Any, after: Any, heads: Any, **more: Any) -> SimpleNamespace:
+def source(
+    before: Any, after: Any, heads: Any, fronts_ms: dict[str, int] | None = None, **more: Any
+) -> SimpleNamespace:
+    fronts = {} if fronts_ms is None else {"fronts_ms": {"orders": fronts_ms}}
     return SimpleNamespace(
-        startOffset=offset(before), endOffset=offset(after, **more), latestOffset=offset(heads)
+        startOffset=offset(before), endOffset=offset(after, **more), latestOffset=offset(heads, **fronts)
     )
 
 

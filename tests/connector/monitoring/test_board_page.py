@@ -130,6 +130,17 @@ def test_a_query_shows_its_splits_and_moves_while_it_is_watched(page: Page) -> N
         page.until(lambda: page.text(".query .told") == "batch 2 · 800/s · lag 0")
 
 
+def test_event_time_of_each_split_and_who_holds_back_the_others(page: Page) -> None:
+    histories, watcher = watched()
+    query = ScriptedQuery(watcher, "orders", splits=2)
+    query.start()
+    query.report(fronts_ms={"0": START_MS, "1": START_MS - 90_000})
+    with serving(histories) as server:
+        page.open(server)
+        assert "90.0 s\nheld back by orders-1" in page.text("#tiles")
+        assert page.texts("#splits tbody td:nth-child(4)") == ["2026-11-18 11:05:10", "2026-11-18 11:06:40"]
+
+
 def test_a_query_that_fails_and_one_that_restarts_are_seen(page: Page) -> None:
     histories, watcher = watched()
     failing = ScriptedQuery(watcher, "<b>payments</b>", splits=2)

@@ -44,6 +44,22 @@ def test_lag_and_rate_are_known_of_the_query_and_of_each_split() -> None:
     assert rows[0]["lags"] == [20, 10]
 
 
+def test_fronts_in_event_time_say_which_split_holds_back_the_others() -> None:
+    histories, watcher = watched()
+    query = ScriptedQuery(watcher, "orders", splits=3)
+    query.start()
+    query.report(fronts_ms={"0": START_MS, "1": START_MS - 4_000})
+    shown = view(histories, order="front")
+    (orders,) = shown["queries"]
+    assert (orders["front_ms"], orders["skew_ms"], orders["held_back_by"]) == (
+        START_MS - 4_000,
+        4_000,
+        "orders-1",
+    )
+    fronts = [(row["split"], row["front_ms"]) for row in shown["shown"]["splits"]["rows"]]
+    assert fronts == [("orders-1", START_MS - 4_000), ("orders-0", START_MS), ("orders-2", None)]
+
+
 def test_a_query_that_fails_shows_what_headwater_said_and_is_among_the_last_errors() -> None:
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "payments", splits=1)

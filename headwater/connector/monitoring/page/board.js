@@ -170,6 +170,8 @@ function showTiles(query, nowMs) {
     ["lag", number(query.lag), plural(query.splits, "split")],
   ];
   if (query.front_ms !== null) tiles.push(["event time read", clock(query.front_ms), behind(query.front_ms)]);
+  if (query.held_back_by) tiles.push(["event time skew", duration(query.skew_ms), `held back by ${query.held_back_by}`]);
+  if (query.late_rows) tiles.push(["late rows", number(query.late_rows), "of splits found late"]);
   if (query.watermark_ms !== null) tiles.push(["watermark", clock(query.watermark_ms), behind(query.watermark_ms)]);
   if (query.calls_carried) tiles.push(["calls in flight", number(query.calls_carried), "kept in state"]);
   tiles.push(["retries", number(query.retries), query.failures ? plural(query.failures, "failure") : "", false]);
