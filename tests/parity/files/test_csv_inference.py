@@ -56,6 +56,17 @@ def test_random_files_have_the_schema_that_spark_infers(
     parity.same(how, [inferable(rng) for _ in range(count)], one_by_one=True)
 
 
+@pytest.mark.parametrize("pattern", ["yyyy-MM-dd HH:mm:ss", "yyyy", "yyyy-MM-dd'T'HH:mm:ssXXX"])
+def test_only_texts_that_follow_the_pattern_are_times(parity: FilesParity, pattern: str) -> None:
+    texts = ["2024", "2024-1-5", "2024-01-05 10:00:00", "2024-01-05T10:00:00", "2024-01-05T10:00:00+01:00"]
+    names = [f"t{at}" for at in range(len(texts))]
+    content = "\n".join([",".join(names), ",".join(texts)]).encode()
+    how = {"header": "true", "inferSchema": "true", "timestampFormat": pattern}
+    parity.same(reading("csv", **how), [content])
+    parity.same(reading("csv", preferDate="false", **how), [content])
+    parity.same(reading("csv", enableDateTimeParsingFallback="true", **how), [content])
+
+
 @pytest.mark.parametrize("count", [6, pytest.param(150, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_failfast_refuses_what_spark_refuses_and_nothing_else(
     parity: FilesParity, rng: random.Random, count: int

@@ -67,6 +67,7 @@ def test_schemas_are_those_of_spark_with_options(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("options", [{}, *OPTIONS], ids=str)
 def test_very_many_schemas_are_those_of_spark(
     parity: FilesParity, options: dict[str, str], rng: random.Random

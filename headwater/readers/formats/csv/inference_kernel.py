@@ -120,10 +120,6 @@ def _kind_of(before: int, at: int, end: int, date_first: int, state: int) -> tup
         if fits:
             return int64(KIND_DATE), none
     if before <= KIND_TIMESTAMP:
-        if before != KIND_TIMESTAMP:
-            found, _, _, _ = timestamp_of(at, end, True, state)
-            if found == FINE:
-                return int64(KIND_TIMESTAMP), none
         found, _, zone, size = timestamp_of(at, end, False, state)
         if found == UNKNOWN_ZONE:
             put(state, STATE_STOP, STOP_ZONE)
