@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.epoch import AlignmentMode, Barrier
+from headwater.core.epoch_json import state_to_json
 from headwater.core.jsons import JsonValue, dumps
 from headwater.core.split import SplitPath, SplitRange
 from headwater.core.state_store import MemoryStateStore
@@ -190,7 +191,7 @@ def snapshot(mode: AlignmentMode, batches: int, splits: int) -> tuple[float, flo
     began = time.perf_counter()
     store = _CountingStore()
     state = StateParts(source, "benchmark/epoch-0000000000-a", 0).put_aside(reader.state(), store)
-    size_bytes = len(dumps(state.to_json(source))) + store.size_bytes
+    size_bytes = len(dumps(state_to_json(state, source))) + store.size_bytes
     return seconds, time.perf_counter() - began + reader.metrics.snapshot_ms / 1000, size_bytes
 
 

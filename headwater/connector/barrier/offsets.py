@@ -35,7 +35,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headwater.connector.coordination.offset_codec import OffsetCodec, flatten, nest
-from headwater.core.epoch import Barrier, Failing, WaitingSplits, waiting_from_json, waiting_to_json
+from headwater.core.epoch import Barrier, Failing, WaitingSplits
+from headwater.core.epoch_json import waiting_from_json, waiting_to_json
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.core.epoch import Barrier
+from headwater.core.epoch_json import state_to_json
 from headwater.core.errors import AuthenticationError, OptionError
 from headwater.enumerators.http.split import ROOT
 from tests.readers.http.scripted import Scripted, read, run, source, start
@@ -54,7 +55,7 @@ def test_a_key_in_the_query_may_rotate_and_stands_nowhere(server: Scripted, tmp_
     rows, state = run(made, Barrier(), start(made.urls[0]))
     assert [row[3] for row in rows] == ['"a"', '"b"']
     assert server.paths == ["/a?size=2&key=first", "/b?size=2&key=second"]
-    kept = f"{rows} {state.to_json(made)} {made!r}"
+    kept = f"{rows} {state_to_json(state, made)} {made!r}"
     assert "first" not in kept
     assert "second" not in kept
     earlier = f"{server.origin}/a?size=2&key=first"

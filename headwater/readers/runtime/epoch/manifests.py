@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from headwater.core.epoch import EpochState
+from headwater.core.epoch_json import state_from_json, state_to_json
 from headwater.core.errors import OffsetError, StateLocationError
 from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.source import Source
@@ -35,7 +36,7 @@ class Manifest:
 
 def encode_manifest(manifest: Manifest, source: Source[Any, Any, Any]) -> bytes:
     """Return the object that is stored: a line with version, length and digest, then JSON."""
-    state: JsonValue = None if manifest.state is None else manifest.state.to_json(source)
+    state: JsonValue = None if manifest.state is None else state_to_json(manifest.state, source)
     body = dumps({"metrics": manifest.metrics, "state": state}).encode()
     return _head(body) + body
 
@@ -68,7 +69,7 @@ def decode_manifest(data: bytes, source: Source[Any, Any, Any], where: str) -> M
         )
     whole = cast("dict[str, Any]", json.loads(body))
     try:
-        state = None if whole["state"] is None else EpochState.from_json(source, whole["state"])
+        state = None if whole["state"] is None else state_from_json(source, whole["state"])
     except OffsetError as error:
         raise StateLocationError(
             f"the manifest of {where} does not belong to source {source.name}: {error}"

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.epoch import EpochState
+from headwater.core.epoch_json import state_to_json
 from headwater.core.jsons import dumps
 from headwater.core.source import Source
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CreateCalls
@@ -114,7 +115,7 @@ class SharedScans:
     def file(self, source: Source[Any, Any, Any], state: EpochState) -> Path:
         """Return the name of the file with the rows that led to a state."""
         named = StateParts(source, self._epoch, self._number).named(state)
-        digest = hashlib.sha256(dumps(named.to_json(source)).encode()).hexdigest()
+        digest = hashlib.sha256(dumps(state_to_json(named, source)).encode()).hexdigest()
         return self.folder / f"{self._number}-{digest}.arrow"
 
     def find(

@@ -12,6 +12,7 @@ import hypothesis
 import hypothesis.strategies as st
 
 from headwater.core.epoch import AlignmentMode, Barrier, EpochState, InFlight, SplitStatus, WaitingSplits
+from headwater.core.epoch_json import state_from_json, state_to_json
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore, StateStore
 from headwater.readers.runtime.epoch.calls import CreateCalls
@@ -42,8 +43,8 @@ class Driver:
 
     def complete(self, state: EpochState) -> None:
         parts = StateParts(self.source, FOLDER, 0)
-        written = parts.put_aside(state, self.store).to_json(self.source)
-        read = EpochState.from_json(self.source, written)
+        written = state_to_json(parts.put_aside(state, self.store), self.source)
+        read = state_from_json(self.source, written)
         assert parts.bring_in(read, self.store) == state
         self.starts = as_starts((p.split, p.position) for p in read.progress if p.status is SplitStatus.MORE)
         self.restored = parts.rows(read, self.store)

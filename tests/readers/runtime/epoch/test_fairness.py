@@ -18,6 +18,7 @@ from headwater.connector.barrier.tasks import deal
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecord, EpochRecords
 from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier, EpochState
+from headwater.core.epoch_json import state_from_json, state_to_json
 from headwater.core.errors import TransientSourceError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
@@ -160,7 +161,7 @@ class Query:
         self._world.wake = wake
         list(reader)
         state = reader.state()
-        return EpochState.from_json(self._source, state.to_json(self._source))
+        return state_from_json(self._source, state_to_json(state, self._source))
 
 
 def worlds(draw: st.DrawFn) -> World:
