@@ -72,6 +72,14 @@ PATHS = {
         }
     ),
     "http incrementalField": ContractPath(),
+    "http asyncFunction": ContractPath(
+        {"asyncFunction": "tests.exactly_once.asking:Ask", "asyncCapacity": "20"},
+        then={
+            "asyncFunction": "tests.exactly_once.asking:Ask",
+            "asyncCapacity": "20",
+            "barrierMode": "unaligned",
+        },
+    ),
     "mqtt": ContractPath({"messageKey": "payload:number"}),
 }
 """By the names that the page uses."""

@@ -16,6 +16,7 @@ _CHANGED = "http aligned, then unaligned"
 _TWO = "http twice at once"
 _EVENT_TIME = "http maxEventTimeSkew"
 _ROUNDS = "http incrementalField"
+_ASKING = "http asyncFunction"
 _MQTT = "mqtt"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
@@ -100,6 +101,12 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "Unaligned": (_UNALIGNED, "FirstReading._overtake", "FirstReading._capture"),
     "Time-out before": (_TIMEOUT, "BarrierHandler.left_ms"),
     "Alternation of modes": (_CHANGED, "FirstReading._overtake", "BarrierHandler.on_barrier"),
+    "Requests in flight": (
+        _ASKING,
+        "FirstReading.patience_ms",
+        "EpochReader._restore_calls",
+        "batches_with_calls",
+    ),
     "Random barriers": (_THREADS, "BarrierHandler.on_trigger", "BarrierHandler.on_barrier"),
     "Between two turns": (_HTTP, "BarrierTrigger.fetched"),
     "Cycles": (_HTTP, "FeedbackLoop.cut", "WaitingQueue.take"),
@@ -118,7 +125,6 @@ WITNESSES: dict[str, tuple[str, ...]] = {
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""
 
 NOT_RUN: dict[str, str] = {
-    "Requests in flight": "no shipped source makes asynchronous calls in its reader",
     "CheckpointTimeoutIsolated": "takes `checkpointTimeout`",
 }
 """Rows that no kill run reaches, and why."""

@@ -23,6 +23,7 @@ import pytest
 
 from examples.http_server import serving
 from local_mqtt import LocalMqtt
+from tests.connector.async_io.service import SlowService
 from tests.connector.sources.test_mqtt_spark import begin_session
 from tests.exactly_once.barrier_job import BarrierJob
 from tests.exactly_once.contract_page import witnesses_of
@@ -147,6 +148,22 @@ def test_http_in_rounds(spark: SparkSession, spark_conf: dict[str, Any], trace: 
         server.answer = made.answer
         query = RoundsQuery(spark, spark_conf, trace.parent, made, f"{server.origin}/a")
         query.kill(1, random.Random(path), trace=trace)
+    check_or_record(path, trace)
+
+
+def test_http_with_a_service_that_is_asked_about_each_row(
+    api: MoodyApi, job: BarrierJob, trace: Path
+) -> None:
+    path = "http asyncFunction"
+    way = PATHS[path]
+    with SlowService() as service:
+        asking = {"asyncArguments": json.dumps({"url": service.url})}
+        for options in (way.options, way.then or {}):
+            job = replace(job, options={**job.options, **asking, **options})
+            job.kill_rounds(1, random.Random(path))
+        end(api)
+        job.finish()
+    check_items(job, api, 1)
     check_or_record(path, trace)
 
 
