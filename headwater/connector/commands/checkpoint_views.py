@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,11 +13,11 @@ from headwater.connector.commands.checkpoint_command import (
     add_checkpoint_command,
     logged_batch,
 )
+from headwater.connector.commands.kafka_ends import kafka_ends
 from headwater.connector.commands.logged_positions import LoggedPositions, positions_by_source
 from headwater.connector.commands.offset_log import OffsetLogEntry
 from headwater.connector.commands.spark_checkpoint import SparkCheckpoint
 from headwater.connector.commands.text_table import text_table
-from headwater.core.imports import importing
 
 _MOST_BATCHES: Final = 10
 _RAW: Final = 200
@@ -93,7 +92,7 @@ def _positions(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterat
         if not found.positions:
             yield f"  positions are not known from the offset log: {found.raw[:_RAW]}"
             continue
-        ends = _ends(given.broker, found) if given.broker and "kafka" in found.source else {}
+        ends = kafka_ends(given.broker, found.positions) if given.broker and "kafka" in found.source else {}
         names = ("split", "position", *(("end", "behind") if ends else ()), "")
         rows = [_position_row(split, found, ends) for split in sorted(found.positions)]
         yield from (f"  {line}" for line in text_table(names, rows, widest_cell=_WIDEST))
@@ -107,24 +106,6 @@ def _position_row(split: str, found: LoggedPositions, ends: Mapping[str, int]) -
     end = ends.get(split)
     behind = end - position if end is not None and isinstance(position, int) else "unknown"
     return split, position, "unknown" if end is None else end, behind, remark
-
-
-def _ends(broker: str, found: LoggedPositions) -> dict[str, int]:
-    """Ask a broker where partitions end."""
-    with importing("the kafka source", extra="kafka"):
-        from headwater.enumerators.kafka.client.client_config import ClientConfig
-        from headwater.enumerators.kafka.client.cluster import Cluster
-        from headwater.enumerators.kafka.client.metadata import LATEST, TopicPartition
-    wanted = {split: TopicPartition(*_topic_and_partition(split)) for split in found.positions}
-    with closing(Cluster(ClientConfig.from_options({"kafka.bootstrap.servers": broker}))) as cluster:
-        there = cluster.metadata({tp.topic for tp in wanted.values()})
-        known = {
-            TopicPartition(name, number)
-            for name, topic in there.topics.items()
-            for number in topic.partitions
-        }
-        ends = cluster.list_offsets(dict.fromkeys(known.intersection(wanted.values()), LATEST))
-    return {split: end for split, tp in wanted.items() if (end := ends.get(tp)) is not None}
 
 
 def _diff(checkpoint: SparkCheckpoint, given: argparse.Namespace) -> Iterator[str]:
@@ -152,11 +133,6 @@ def _moved(split: str, before: LoggedPositions, after: LoggedPositions) -> str:
     if isinstance(start, int) and isinstance(stop, int):
         return f"{stop - start:+,}"
     return "same" if start == stop else "changed"
-
-
-def _topic_and_partition(split: str) -> tuple[str, int]:
-    topic, _, partition = split.rpartition("-")
-    return topic, int(partition)
 
 
 def _planned_at(entry: OffsetLogEntry) -> str:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from headwater.connector.commands.board import add_board
 from headwater.connector.commands.checkpoint_edits import add_edits
 from headwater.connector.commands.checkpoint_views import add_views
 from headwater.connector.commands.compile_kernels import add_compile
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``headwater``; return its exit status."""
     parser = argparse.ArgumentParser("headwater", description="FLIP-27 sources for Apache Spark, in Python.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_board(commands)
     add_compile(commands)
     add_doctor(commands)
     add_new_source(commands)

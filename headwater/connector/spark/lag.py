@@ -6,6 +6,7 @@ Spark keeps no metrics of Python sources, so this reads them off the query's pro
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +18,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from headwater.connector.spark.reported_offsets import leaves, positions_by_split, reported_offset
+from headwater.connector.spark.reported_offsets import Reported, leaves, positions_by_split, reported_offset
 
 
 @dataclass(frozen=True)
@@ -178,14 +179,32 @@ def query_lag(progress: Any) -> QueryLag | None:
     Args:
         progress: a `StreamingQueryProgress`, of a classic session or of Spark Connect.
     """
+    return lag_of(
+        progress.name or str(progress.id),
+        progress.batchId,
+        progress.processedRowsPerSecond or 0.0,
+        [
+            (reported_offset(source.endOffset), reported_offset(source.latestOffset))
+            for source in progress.sources
+        ],
+    )
+
+
+def lag_of(
+    query: str, batch_id: int, rows_per_second: float, offsets: Sequence[tuple[Reported, Reported]]
+) -> QueryLag | None:
+    """Return what the offsets of a query say; None if none is of headwater.
+
+    Args:
+        query: its name.
+        batch_id: the micro-batch after which they are.
+        rows_per_second: how fast it was.
+        offsets: of each source where the batch ended, and the heads at the time; None where not known.
+    """
     splits: dict[str, int] = {}
     fronts_ms: dict[str, int] = {}
-    ends = []
-    for source in progress.sources:
-        end = reported_offset(source.endOffset)
-        latest = reported_offset(source.latestOffset)
-        if end is not None:
-            ends.append(end)
+    ends = [end for end, _ in offsets if end is not None]
+    for end, latest in offsets:
         if end is not None and latest is not None:
             splits.update(_lags(end, latest))
             fronts_ms.update(leaves(latest.get("fronts_ms", {})))
@@ -193,9 +212,9 @@ def query_lag(progress: Any) -> QueryLag | None:
         return None
     losses = [end["losses"] for end in ends if "losses" in end]
     return QueryLag(
-        progress.name or str(progress.id),
-        progress.batchId,
-        progress.processedRowsPerSecond or 0.0,
+        query,
+        batch_id,
+        rows_per_second,
         splits,
         lost_rows=sum(lost["rows"] for lost in losses),
         lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),

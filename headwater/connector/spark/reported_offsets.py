@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+Reported: TypeAlias = dict[str, Any] | None
+"""An offset of headwater; None where another source reported, or nothing is known."""
 
 
-def reported_offset(reported: Any) -> dict[str, Any] | None:
+def reported_offset(reported: Any) -> Reported:
     """Return an offset of headwater, or None if it is another source's.
 
     Args:

@@ -165,7 +165,7 @@ function showTiles(query, nowMs) {
   const lost = query.lost_rows + query.lost_at_least_rows + query.lost_splits;
   const tiles = [
     ["state", query.state, query.runs > 1 ? `started ${query.runs} times` : "", query.state === "failed"],
-    ["batch", number(query.batch_id), `took ${duration(query.duration_ms)}`],
+    ["batch", number(query.batch_id), query.duration_ms === null ? "" : `took ${duration(query.duration_ms)}`],
     ["rate", rate(query.rate), `${number(query.rows)} rows seen`],
     ["lag", number(query.lag), plural(query.splits, "split")],
   ];
@@ -203,6 +203,8 @@ function steps(batch) {
 }
 
 function showBatches(batches) {
+  // A checkpoint does not say how long batches took.
+  byId("batches-section").hidden = !batches.some((batch) => batch.duration_ms !== null);
   const most = Math.max(1, ...batches.map((batch) => batch.duration_ms || 0));
   const bars = batches.flatMap((batch, at) => {
     let top = 100;
