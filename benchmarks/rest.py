@@ -1,11 +1,12 @@
 """Pages of a REST API: the http source's reader, a plain loop with `requests`, and dlt's REST source.
 
-    python -m benchmarks.rest [--pages 1000] [--rounds 5]
+    python -m benchmarks.rest [--pages 1000] [--rounds 5] [--spark]
 
 A server in a process of its own gives out pages of 1,000 items of 200 B as fast as it is asked. What counts
 is the processor time of the process that reads, in items a second; dlt is left out where it is not installed.
 The loop with `requests` parses each page and keeps nothing; the reader makes Arrow rows; dlt yields what it
-extracts, before it normalizes and loads.
+extracts, before it normalizes and loads. With ``--spark`` also rows a second of a stream in Spark on two
+cores, on which the server runs as well: the time of its one micro-batch.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import importlib
 import multiprocessing
 import socket
 import statistics
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from urllib.parse import urljoin
 
 import requests
 
+import headwater as hw
 from headwater.core.clock import SystemClock
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
@@ -102,10 +105,25 @@ def dlt_source(url: str) -> int:
     return sum(1 for _ in source.resources["items"])
 
 
+def stream_in_spark(url: str) -> float:
+    """Return the rows a second of a stream that reads to the end."""
+    spark = hw.session("benchmark", master="local[2]")
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"source": "http", "url": url, "stateLocation": f"{folder}/state", "barrierInterval": "1h"}
+        stream = spark.readStream.format("headwater").options(**options).load()
+        writer = stream.writeStream.format("noop").option("checkpointLocation", f"{folder}/checkpoint")
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        batches = [progress for progress in query.recentProgress if progress.numInputRows]
+    rows = sum(progress.numInputRows for progress in batches)
+    return rows / sum(progress.durationMs["addBatch"] for progress in batches) * 1_000
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--spark", action="store_true")
     given = parser.parse_args()
     subjects: dict[str, Callable[[str], int]] = {"headwater": headwater_reader, "requests": requests_loop}
     if find_spec("dlt") is not None:
@@ -123,9 +141,12 @@ def main() -> None:
             measured[name].append(rows / (time.process_time() - began))
             if rows != given.pages * _PAGE:
                 raise SystemExit(f"{name} read {rows} of {given.pages * _PAGE} items")
+    rates_in_spark = [stream_in_spark(url) for _ in range(given.rounds)] if given.spark else []
     server.terminate()
     for name, rates in measured.items():
         print(f"{name:10} {statistics.median(rates):>10,.0f} items/s a core (median of {given.rounds})")
+    if rates_in_spark:
+        print(f"in Spark   {statistics.median(rates_in_spark):>10,.0f} rows/s (median of {given.rounds})")
 
 
 if __name__ == "__main__":
