@@ -125,6 +125,6 @@ WITNESSES: dict[str, tuple[str, ...]] = {
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""
 
 NOT_RUN: dict[str, str] = {
-    "CheckpointTimeoutIsolated": "takes `checkpointTimeout`",
+    "CheckpointTimeoutIsolated": "a task must hang after its batch was committed",
 }
 """Rows that no kill run reaches, and why."""

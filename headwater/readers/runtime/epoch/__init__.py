@@ -6,5 +6,6 @@
   barrier. `second_reading`: exactly what another attempt has read.
 * `epoch_reader`: what both readings share. Its parts are `dataflow` (all before the emitter), `feedback` (the
   way back for found splits), `emitter_node` and `progress` (the emitter and the state of the splits),
-  `barrier_handler` (alignment) and `calls` (asynchronous calls).
+  `barrier_handler` (alignment of channels), `aligned_node` and `event_time` (of splits, by event time),
+  `calls` and `in_flight` (asynchronous calls).
 """
