@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
     from headwater.connector.formats.row_decoding import decode
     from headwater.connector.monitoring.board import Board
+    from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
     from headwater.connector.spark.lag import LagListener, QueryLag
-    from headwater.connector.spark.readable import explain, install_excepthook
     from headwater.connector.spark.register import register
     from headwater.connector.spark.session import configure, session
     from headwater.core.abilities import (
@@ -98,7 +98,7 @@ _HOMES = {
     "headwater.connector.sources.registry": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),
-    "headwater.connector.spark.readable": ("explain", "install_excepthook"),
+    "headwater.connector.readable": ("explain", "install_excepthook"),
     "headwater.connector.spark.register": ("register",),
     "headwater.connector.spark.session": ("configure", "session"),
     "headwater.core.abilities": (

@@ -75,7 +75,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("epoch",),
     ],
     "headwater.connector": [
-        ("cpus", "option_display"),
+        ("cpus", "option_display", "readable"),
         ("options",),
         ("coordination", "formats", "tls_options"),
         ("async_io",),

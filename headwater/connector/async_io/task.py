@@ -20,6 +20,7 @@ from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.output_stream import check_reader, flush_output
 from headwater.connector.async_io.results import ResultColumns, ResultFormat, flatten
+from headwater.connector.readable import readable_rows
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction
 from headwater.readers.async_io.function_calls import arrow_batching
@@ -97,6 +98,9 @@ class AsyncWait:
             AsyncCallError: a call failed, and the policy is to fail.
             ContractError: the function broke its contract.
         """
+        return readable_rows(self._outputs(batches))
+
+    def _outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self.opened() as task:
             for batch in task.process(InputThread(batches).items()):
                 # One row may have so many results that they are large by themselves.

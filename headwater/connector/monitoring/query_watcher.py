@@ -14,7 +14,7 @@ from pyspark.sql.streaming.listener import (
 
 from headwater.connector.monitoring.batch_report import batch_report, milliseconds
 from headwater.connector.monitoring.query_history import QueryHistories
-from headwater.connector.spark.readable import said_in
+from headwater.connector.readable import said_in
 
 
 class QueryWatcher(StreamingQueryListener):

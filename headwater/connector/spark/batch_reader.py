@@ -9,9 +9,9 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from headwater.connector.readable import readable, readable_rows
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
-from headwater.connector.spark.readable import readable, readable_rows
 
 
 class BatchReader(DataSourceReader):

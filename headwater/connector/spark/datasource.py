@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyspark
 from pyspark.sql.datasource import DataSource
 
+from headwater.connector.readable import readable
 from headwater.connector.spark.catalog_tables import refuse_no_options, refuse_table
-from headwater.connector.spark.readable import readable
 from headwater.core.errors import HeadwaterError, InstallationError, OptionError
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
+from headwater.connector.readable import readable, readable_rows
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
-from headwater.connector.spark.readable import readable, readable_rows
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 

@@ -39,6 +39,8 @@ class Doubles(AsyncArrowFunction):
         await asyncio.sleep(0)
         if self.frames == "pandas":
             return (rows[["id"]] * 2).rename(columns={"id": "doubled"})
+        if self.frames == "polars":
+            return rows.select((rows["id"] * 2).alias("doubled"))
         return pa.table({"doubled": pc.multiply(rows.column("id"), pa.scalar(2))})
 
 
@@ -46,9 +48,9 @@ def out_of(function: Any, given: Iterator[pa.RecordBatch], **settings: Any) -> p
     return pa.Table.from_batches(wait_of(function, SCHEMA, **settings).run(given))
 
 
-@pytest.mark.parametrize("frames", ["arrow", "pandas"])
+@pytest.mark.parametrize("frames", ["arrow", "pandas", "polars"])
 @pytest.mark.parametrize("mode", [OutputMode.ORDERED, OutputMode.UNORDERED])
-def test_each_row_has_its_result(frames: Literal["arrow", "pandas"], mode: OutputMode) -> None:
+def test_each_row_has_its_result(frames: Literal["arrow", "pandas", "polars"], mode: OutputMode) -> None:
     out = out_of(Doubles(frames), batches(0, 1000, size=700), mode=mode, batching=Batching(size=300))
     rows = sorted((row["id"], row["text"], row["doubled"]) for row in out.to_pylist())
     assert rows == [(n, f"t{n}", 2 * n) for n in [*range(700), *range(1000, 1700)]]

@@ -26,6 +26,7 @@ from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.queries import check_query, drains
 from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.task import AsyncWait
+from headwater.connector.readable import readable_rows
 from headwater.readers.async_io.patience import Patience
 
 _MOST_DOUBLINGS = 20
@@ -83,7 +84,7 @@ class CarryOver(StatefulProcessor):
         # The timer of the batch before: it would fire in this batch too, and ask the same rows twice.
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        yield from self._ask(rows, timerValues.getCurrentProcessingTimeInMs())
+        yield from readable_rows(self._ask(rows, timerValues.getCurrentProcessingTimeInMs()))
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -91,7 +92,7 @@ class CarryOver(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        yield from self._ask((), timerValues.getCurrentProcessingTimeInMs())
+        yield from readable_rows(self._ask((), timerValues.getCurrentProcessingTimeInMs()))
 
     def close(self) -> None:
         """Nothing is left open between buckets."""

@@ -23,8 +23,6 @@ T = TypeVar("T")
 
 _MARK: Final = "headwater: "
 _MARKED: Final = re.compile(r"^\s*headwater: (.+?)\s*$", re.MULTILINE)
-_UNMARKED: Final = re.compile(r"^\s*headwater\.core\.errors\.\w+: (.+?)\s*$", re.MULTILINE)
-"""Where an error comes through Spark another way, for example out of a function of asynchronous I/O."""
 
 
 def readable(method: Callable[P, T]) -> Callable[P, T]:
@@ -85,7 +83,7 @@ def explain(error: BaseException) -> str:
 
 def said_in(text: str) -> str | None:
     """Return what headwater says in what Spark prints of an error; None if it says nothing."""
-    found = _MARKED.findall(text) or _UNMARKED.findall(text)
+    found = _MARKED.findall(text)
     return str(found[-1]) if found else None
 
 
