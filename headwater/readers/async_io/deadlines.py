@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable
 
 from headwater.readers.async_io.call import Call, CallQueue
 
+_AT_ONCE = 1000
+"""So many calls expire in one turn of the loop: other calls go on meanwhile."""
+
 
 class Deadlines:
     """When each call's time is over. Owned by the loop's thread.
@@ -59,18 +62,20 @@ class Deadlines:
             self._timer = None
 
     def _tick(self) -> None:
-        self._timer = None
         now = self.loop.time()
-        while self._deadlines:
-            call, deadline = next(iter(self._deadlines.items()))
-            if deadline > now:
-                # `expire` may have started a call's time, and with it the timer.
-                if self._timer is None:
-                    self._timer = self.loop.call_at(deadline, self._tick)
-                return
+        for _ in range(_AT_ONCE):
+            first = next(iter(self._deadlines.items()), None)
+            if first is None or first[1] > now:
+                break
             # Taken out first: `expire` settles the call, which stops it again.
-            del self._deadlines[call]
-            self._expire(call)
+            del self._deadlines[first[0]]
+            self._expire(first[0])
+        # `expire` may have started a call's time, and with it the timer.
+        self.close()
+        deadline = next(iter(self._deadlines.values()), None)
+        if deadline is not None:
+            # If that is over too, then in the next turn of the loop.
+            self._timer = self.loop.call_at(deadline, self._tick)
 
 
 class StuckCalls:

@@ -11,14 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core.errors import AsyncCallError
+from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncFunction
-from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode, RetryPolicy
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 from tests.readers.async_io.outputs import drained, inputs_of, pairs, results_of
 
 ORDERED = OutputMode.ORDERED
 UNORDERED = OutputMode.UNORDERED
 KEYED = OutputMode.KEYED
+
+
+class Hangs(AsyncFunction):
+    async def async_invoke(self, row: int) -> int:
+        await asyncio.get_running_loop().create_future()
+        return row
+
+    def timeout(self, row: int) -> int:
+        return row
 
 
 class TestRaces:
@@ -93,6 +103,37 @@ class TestRaces:
             assert len(drained(operator)) == 60
             assert service.peak == 10
             assert len(service.cancelled) == 60
+
+    @pytest.mark.timeout(60)
+    @pytest.mark.parametrize("timeout_ms", [500, pytest.param(300_000, marks=pytest.mark.long)])
+    def test_100_000_calls_that_hang_end_in_seconds(self, timeout_ms: int) -> None:
+        many = 100_000
+        settings = AsyncSettings(
+            capacity=many, queue_size=many, timeout_ms=timeout_ms, close_timeout_ms=40_000
+        )
+        with AsyncWaitOperator(Hangs(), settings) as operator:
+            operator.feed(range(many))
+            if timeout_ms == 500:
+                assert sorted(results_of(drained(operator))) == list(range(many))
+                assert operator.metrics.timeouts == many
+            # Else they are all cancelled now.
+        assert operator.metrics.left_behind == 0
+
+    def test_the_loop_turns_while_many_calls_expire(self, host: ManualHost) -> None:
+        expired: list[int] = []
+        expired_before_a_turn: list[int] = []
+
+        class Counts(Hangs):
+            def timeout(self, row: int) -> int:
+                expired.append(row)
+                if len(expired) == 1:
+                    host.loop.call_soon(lambda: expired_before_a_turn.append(len(expired)))
+                return row
+
+        with operator_of(Counts(), host, capacity=5000, queue_size=5000, timeout_ms=1000) as operator:
+            operator.feed(range(5000))
+            assert len(drained(operator)) == 5000
+        assert expired_before_a_turn[0] <= 1000
 
     def test_asyncio_timeouts_work_in_a_worker_that_was_cancelled_before(self, host: ManualHost) -> None:
         async def with_a_timeout_of_its_own(row: int) -> str:
