@@ -111,7 +111,8 @@ class _Lines(_Sample):
                 self.begin(record_values(self._header, self.dialect, separator) or [], separator)
             if self.done:
                 return
-            self._add(records)
+            if self.names is not None:
+                self._add(records)
 
     def _add(self, records: Lines) -> None:
         kept = self.sampled(len(records.places))

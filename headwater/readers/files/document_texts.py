@@ -55,8 +55,16 @@ def _replaced(
 
 
 def _texts(documents: Int64Array, spans: Spans) -> pa.Array[Any]:
-    known: dict[int, str] = {}
-    for number in documents.tolist():
-        if number not in known:
-            known[number] = (spans.value(number) or b"").decode("utf-8", "replace")
-    return pa.array([known[number] for number in documents.tolist()], pa.string())
+    """Return the text of each document."""
+    different, numbers = np.unique(documents, return_inverse=True)
+    starts = spans.starts[different]
+    # Documents lie one behind the other: values of one array, with what is between them as values too.
+    borders = np.column_stack([starts, starts + spans.sizes[different]]).ravel().astype(np.int32)
+    buffers = [None, pa.py_buffer(borders.data), pa.py_buffer(spans.data.data)]
+    values: Any = pa.Array.from_buffers(pa.binary(), len(borders) - 1, buffers)
+    try:
+        texts: pa.Array[Any] = values.take(pa.array(2 * numbers)).cast(pa.string())
+    except pa.ArrowInvalid:
+        known = [(spans.value(number) or b"").decode("utf-8", "replace") for number in different.tolist()]
+        return pa.array([known[number] for number in numbers.tolist()], pa.string())
+    return texts

@@ -56,6 +56,13 @@ def test_random_files_have_the_schema_that_spark_infers(
     parity.same(how, [inferable(rng) for _ in range(count)], one_by_one=True)
 
 
+@pytest.mark.parametrize("multi_line", ["false", "true"])
+def test_files_without_a_record_have_no_columns(parity: FilesParity, multi_line: str) -> None:
+    files = [b"\n", b"\n\n \n", b"a\n", b"\n\na,b\n1,x\n"]
+    how = reading("csv", header="true", inferSchema="true", multiLine=multi_line)
+    parity.same(how, files, one_by_one=True)
+
+
 @pytest.mark.parametrize("pattern", ["yyyy-MM-dd HH:mm:ss", "yyyy", "yyyy-MM-dd'T'HH:mm:ssXXX"])
 def test_only_texts_that_follow_the_pattern_are_times(parity: FilesParity, pattern: str) -> None:
     texts = ["2024", "2024-1-5", "2024-01-05 10:00:00", "2024-01-05T10:00:00", "2024-01-05T10:00:00+01:00"]
