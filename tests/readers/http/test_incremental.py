@@ -114,6 +114,9 @@ def test_a_long_round_is_resumed_in_its_middle_and_its_memory_is_bounded(
     # Those that were read last, and the overlap: not all.
     log = RoundLog(query.store, folder, "test", query.source.incremental.order)
     assert max(len(logged.versions) for logged in log.between(LogPosition(position.known), position)) < 800
+    # And all of it, once the list is gone.
+    query.source.forget_splits("query", [query.range().split.path])
+    assert query.store.list(folder) == []
 
 
 def test_numbers_of_a_long_first_round_must_come_in_order(
