@@ -189,6 +189,22 @@ def test_annotations_that_arrow_does_not_write(parity: FilesParity, kind: str) -
         parity.same(reading("parquet", read), [content])
 
 
+@pytest.mark.parametrize("kind", ["geometry", "geography"])
+def test_places_are_bytes_where_they_are_asked_for_as_such(parity: FilesParity, kind: str) -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"c": pa.array([b"a", None, b"b"])}).cast(pa.schema([("c", pa.string())])), out)
+    annotation = b"\x22" if kind == "geometry" else b"\x24"
+    content = out.getvalue().replace(STRING, b"\x18\x01c\x6c\x0c" + annotation + b"\x00\x00\x00")
+    footer = int.from_bytes(content[-8:-4], "little") - 1
+    content = content[:-8] + footer.to_bytes(4, "little") + b"PAR1"
+    assert kind in str(pq.ParquetFile(io.BytesIO(content)).schema).lower()
+    parity.same(reading("parquet", "c binary"), [content])
+    parity.same(reading("parquet", "c string"), [content])
+    (inferred,) = parity.both(reading("parquet"), [content])[1]
+    assert isinstance(inferred, Failed)
+    assert kind.upper() in inferred.said
+
+
 def written_by_spark(parity: FilesParity, folder: Path, query: str) -> bytes:
     parity.spark.sql(query).coalesce(1).write.parquet(str(folder))
     (file,) = folder.glob("*.parquet")
