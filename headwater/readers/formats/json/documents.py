@@ -24,7 +24,7 @@ SOURCE: Final = KernelSource(
             f"headwater.readers.formats.json.{name}"
             for name in (
                 *("documents_entry", "documents_layout", "double_text", "elements", "layout", "numbers"),
-                *("relaxed", "scanner", "skipping", "text"),
+                *("relaxed", "relaxed_strings", "scanner", "skipping", "text"),
             )
         ),
         "headwater.readers.formats.kernel_columns",

@@ -8,15 +8,13 @@ finds an error where Jackson does. Only documents that need it are rewritten.
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
 
-# ruff: noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917, PLR1714, SIM109
+# ruff: noqa: C901, PLR0912, PLR0915, PLR0917, PLR1714, SIM109
 # Compiled functions take positions only, and have no cheap sets; a token is read in one loop with many ends.
 
 from __future__ import annotations
 
 from headwater.readers.formats.json.documents_layout import (
-    ALLOW_ANY_ESCAPE,
     ALLOW_COMMENTS,
-    ALLOW_CONTROL_CHARACTERS,
     ALLOW_HALVES,
     ALLOW_LEADING_ZEROS,
     ALLOW_NON_NUMERIC,
@@ -25,9 +23,9 @@ from headwater.readers.formats.json.documents_layout import (
     WHOLE_NAMES,
 )
 from headwater.readers.formats.json.layout import MOST_DEPTH
+from headwater.readers.formats.json.relaxed_strings import allows, put_string
 from headwater.readers.formats.json.scanner import (
     APOSTROPHE,
-    BACKSLASH,
     CLOSE_LIST,
     CLOSE_OBJECT,
     COMMA,
@@ -36,27 +34,17 @@ from headwater.readers.formats.json.scanner import (
     OPEN_OBJECT,
     PLUS,
     QUOTE,
-    escape_size,
-    hexadecimal,
     is_digit,
     peek,
     skip_special,
 )
-from headwater.readers.formats.json.text import put_escape
 from headwater.readers.kernels.memory import called, inlined, int64, load_byte, store_byte, store_int32
-from headwater.readers.kernels.utf8 import put_code_point
 
 _ERROR = 1
 """A control character: nowhere JSON."""
 _SPACE = 32
 _SLASH = 0x2F
 _STAR = 0x2A
-_QUESTION_MARK = 0x3F
-
-
-@inlined
-def _allows(rules: int, rule: int) -> bool:
-    return rules & rule != 0
 
 
 @inlined
@@ -75,109 +63,6 @@ def _is_name_byte(byte: int) -> bool:
         or byte == MINUS
         or byte == PLUS
     )
-
-
-@called
-def _put_high(at: int, end: int, to: int, halves: bool) -> tuple[int, int]:
-    """Copy a character of several bytes as Jackson reads it; where it reads none, the place is 0.
-
-    Jackson looks at the upper bits of each byte. So it takes characters that are longer than they need be,
-    and too large ones, which Java writes as question marks. It takes no halves of surrogate pairs; with
-    ``halves`` they are copied as they are, since they do not matter in what is skipped.
-    """
-    lead = load_byte(at)
-    if lead & 0xE0 == 0xC0:
-        size = int64(2)
-        code = lead & 0x1F
-    elif lead & 0xF0 == 0xE0:
-        size = int64(3)
-        code = lead & 0x0F
-    elif lead & 0xF8 == 0xF0:
-        size = int64(4)
-        code = lead & 0x07
-    else:
-        return int64(0), to
-    if at + size > end:
-        return int64(0), to
-    for i in range(1, size):
-        byte = load_byte(at + i)
-        if byte & 0xC0 != 0x80:
-            return int64(0), to
-        code = code << 6 | byte & 0x3F
-    if code >= 0xD800 and code < 0xE000:
-        if not halves:
-            return int64(0), to
-        return at + size, put_code_point(to, code)
-    if code > 0x10FFFF:
-        store_byte(to, _QUESTION_MARK)
-        store_byte(to + 1, _QUESTION_MARK)
-        return at + size, to + 2
-    if code < 32 or code == QUOTE or code == BACKSLASH:
-        return at + size, put_escape(to, code)
-    return at + size, put_code_point(to, code)
-
-
-@called
-def _whole_escape_size(at: int, end: int) -> int:
-    """Return how many bytes the escape here has, with the other half of a surrogate pair; 0 without it."""
-    code = hexadecimal(at + 2)
-    if code < 0xD800 or code >= 0xE000:
-        return 6
-    at += 6
-    if code >= 0xDC00 or peek(at, end) != BACKSLASH or escape_size(at, end) != 6:
-        return 0
-    low = hexadecimal(at + 2)
-    return 12 if low >= 0xDC00 and low < 0xE000 else 0
-
-
-@called
-def _put_string(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
-    """Copy the string that begins here; the place is 0 behind an error."""
-    quote = load_byte(at)
-    store_byte(to, quote)
-    at += 1
-    to += 1
-    while at < end:
-        byte = load_byte(at)
-        if byte >= 0x80:
-            at, to = _put_high(at, end, to, _allows(rules, ALLOW_HALVES))
-            if at == 0:
-                return at, to
-            continue
-        if byte < 32 and _allows(rules, ALLOW_CONTROL_CHARACTERS):
-            to = put_escape(to, byte)
-            at += 1
-            continue
-        if byte == BACKSLASH:
-            size = escape_size(at, end)
-            if peek(at + 1, end) == APOSTROPHE and not _allows(rules, ALLOW_SINGLE_QUOTES):
-                size = int64(0)
-            if size == 0:
-                if not _allows(rules, ALLOW_ANY_ESCAPE) or peek(at + 1, end) == 0x75 or at + 1 >= end:
-                    return int64(0), to
-                at += 1
-                if load_byte(at) < 32:
-                    to = put_escape(to, load_byte(at))
-                    at += 1
-                    continue
-                if load_byte(at) >= 0x80:
-                    continue
-                size = int64(1)
-            if size == 6 and _allows(rules, WHOLE_NAMES):
-                size = _whole_escape_size(at, end)
-                if size == 0:
-                    return int64(0), to
-            for i in range(size):
-                store_byte(to + i, load_byte(at + i))
-            at += size
-            to += size
-            continue
-        store_byte(to, byte)
-        at += 1
-        to += 1
-        if byte == quote:
-            return at, to
-    return int64(0), to
 
 
 @called
@@ -218,7 +103,7 @@ def _put_number(at: int, end: int, to: int, rules: int) -> tuple[int, int]:
         store_byte(to, MINUS)
         at += 1
         to += 1
-    if _allows(rules, ALLOW_LEADING_ZEROS):
+    if allows(rules, ALLOW_LEADING_ZEROS):
         while peek(at, end) == 48 and is_digit(peek(at + 1, end)):
             at += 1
     while at < end:
@@ -258,7 +143,7 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int
             at += 1
             to += 1
             continue
-        if byte == _SLASH and _allows(rules, ALLOW_COMMENTS):
+        if byte == _SLASH and allows(rules, ALLOW_COMMENTS):
             at = _skip_comment(at, end)
             if at == 0:
                 break
@@ -266,12 +151,12 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int
             to += 1
             continue
         in_name = False
-        if byte == QUOTE or (byte == APOSTROPHE and _allows(rules, ALLOW_SINGLE_QUOTES)):
-            at, to = _put_string(at, end, to, rules & ~(ALLOW_HALVES if is_name else WHOLE_NAMES))
+        if byte == QUOTE or (byte == APOSTROPHE and allows(rules, ALLOW_SINGLE_QUOTES)):
+            at, to = put_string(at, end, to, rules & ~(ALLOW_HALVES if is_name else WHOLE_NAMES))
             if at == 0:
                 break
             continue
-        if is_name and byte != CLOSE_OBJECT and _allows(rules, ALLOW_UNQUOTED_NAMES):
+        if is_name and byte != CLOSE_OBJECT and allows(rules, ALLOW_UNQUOTED_NAMES):
             if not _is_name_byte(byte):
                 at = int64(0)
                 break
@@ -285,7 +170,7 @@ def put_relaxed(at: int, end: int, to: int, levels: int, rules: int, places: int
             continue
         special = skip_special(at, end)
         if special != 0:
-            if not _allows(rules, ALLOW_NON_NUMERIC):
+            if not allows(rules, ALLOW_NON_NUMERIC):
                 at = int64(0)
                 break
             while at < special:
