@@ -10,7 +10,7 @@ from headwater.connector.barrier.event_time_options import EventTimeSettings
 from headwater.connector.barrier.settlement import Settlement
 from headwater.core.clock import Clock
 from headwater.core.split import SplitPath
-from headwater.readers.runtime.epoch.event_time import OTHERS, TaskAlignment
+from headwater.readers.runtime.epoch.event_time import OTHERS, TaskAlignment, furthest_behind
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,9 @@ class EpochAlignment:
 
     def admitted(self, due: Sequence[SplitPath], fronts: Fronts) -> list[SplitPath]:
         """Return the splits whose next rows may come in the next epoch, in their order."""
-        self._left_out = frozenset(path for path in due if self._is_ahead(path, fronts))
+        # One look at all splits, not one for each.
+        behind = furthest_behind(fronts)
+        self._left_out = frozenset(path for path in due if self._is_ahead(path, fronts, behind))
         if self._left_out:
             log.info(
                 "%d splits wait for others in event time, which have come to %s ms (option maxEventTimeSkew)",
@@ -73,14 +75,14 @@ class EpochAlignment:
             )
         return [path for path in due if path not in self._left_out]
 
-    def _is_ahead(self, path: SplitPath, fronts: Fronts) -> bool:
+    def _is_ahead(
+        self, path: SplitPath, fronts: Fronts, behind: Sequence[tuple[SplitPath, int | None]]
+    ) -> bool:
         own_ms = fronts.get(path)
-        if own_ms is None:
+        others = [front_ms for other, front_ms in behind if other != path]
+        if own_ms is None or not others:
             return False
-        least_ms = _least(fronts, {path})
-        if least_ms is None:
-            return any(other != path for other in fronts)
-        return own_ms > least_ms + self._settings.max_skew_ms
+        return others[0] is None or own_ms > others[0] + self._settings.max_skew_ms
 
     def _silent(
         self,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.connector.barrier.coordinator import BarrierCoordinator
+from headwater.connector.barrier.event_time import EpochAlignment
 from headwater.connector.barrier.event_time_options import EventTimeSettings, event_time_settings
 from headwater.connector.barrier.options import BARRIER_OPTIONS, EpochSettings
 from headwater.connector.options import OptionTable
@@ -25,6 +26,7 @@ from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
+from headwater.core.split import SplitPath
 from headwater.core.state_store import MemoryStateStore
 from headwater.readers.runtime.epoch.event_time import EventTimeSpan, SplitAlignment, TaskAlignment, time_span
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
@@ -334,6 +336,28 @@ def test_however_epochs_are_cut_left_read_twice_and_restarted_no_row_is_lost_and
             query.coordinator.prepare_for_available_now()
     assert sorted(query.rows) == everything(library)
     check_alignment(library, epochs)
+
+
+def test_a_plan_over_many_splits_takes_one_look_at_each() -> None:
+    """As the number of comparisons, not as a time."""
+    looks = 0
+
+    class Counted(dict[SplitPath, int | None]):
+        def get(self, path: SplitPath, default: Any = None) -> Any:
+            nonlocal looks
+            looks += 1
+            return super().get(path, default)
+
+        def items(self) -> Any:
+            nonlocal looks
+            looks += len(self)
+            return super().items()
+
+    many = 10_000
+    fronts = Counted({(f"{number}",): 1_000 * number for number in range(many)})
+    alignment = EpochAlignment(EventTimeSettings("t", 5_000), ManualClock())
+    assert len(alignment.admitted([*fronts], fronts)) == 6
+    assert looks <= 4 * many
 
 
 def test_records_are_admitted_by_the_split_that_is_behind_all_others() -> None:

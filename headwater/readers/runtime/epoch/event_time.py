@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeGuard, cast
@@ -103,19 +104,23 @@ class SplitAlignment:
         self._told = told
         self._fronts: dict[SplitPath, int | None] = dict(told.fronts)
         self._held: set[SplitPath] = set()
+        # Kept until a front moves: of many splits that wait each is looked at for each record.
+        self._behind: list[tuple[SplitPath, int | None]] | None = None
         self.has_moved = False
 
     def admits(self, path: SplitPath, span: EventTimeSpan | None) -> bool:
         """Whether a record may be emitted. One without times always may."""
         if span is None:
             return True
-        others = [front_ms for other, front_ms in self._fronts.items() if other != path]
-        if None in others:
-            return False
-        least_ms = min((front_ms for front_ms in others if front_ms is not None), default=None)
-        if least_ms is None or span.first_ms <= least_ms:
+        if self._behind is None:
+            self._behind = furthest_behind(self._fronts)
+        others = [front_ms for other, front_ms in self._behind if other != path]
+        if not others:
             return True
-        return span.last_ms <= least_ms + self._told.max_skew_ms
+        least_ms = others[0]
+        if least_ms is None:
+            return False
+        return span.first_ms <= least_ms or span.last_ms <= least_ms + self._told.max_skew_ms
 
     def emitted(self, path: SplitPath, span: EventTimeSpan | None) -> None:
         """Note that a record was emitted."""
@@ -123,19 +128,19 @@ class SplitAlignment:
         before_ms = self._fronts.get(path)
         if span is not None:
             self._fronts[path] = span.last_ms if before_ms is None else max(before_ms, span.last_ms)
-            self.has_moved = True
+            self._moved()
 
     def held(self, path: SplitPath, span: EventTimeSpan) -> None:
         """Note that the next record of a split waits."""
         self._held.add(path)
         self._fronts[path] = span.first_ms
-        self.has_moved = True
+        self._moved()
 
     def finished(self, path: SplitPath) -> None:
         """Note that nothing more comes of a split."""
         self._held.discard(path)
         self._fronts.pop(path, None)
-        self.has_moved = True
+        self._moved()
 
     def at_end(self, path: SplitPath) -> None:
         """Note that nothing more comes of a split in this epoch."""
@@ -149,6 +154,22 @@ class SplitAlignment:
             for path, front_ms in self._fronts.items()
             if path != OTHERS and front_ms is not None
         ]
+
+    def _moved(self) -> None:
+        self._behind = None
+        self.has_moved = True
+
+
+def furthest_behind(fronts: Mapping[SplitPath, int | None]) -> list[tuple[SplitPath, int | None]]:
+    """Return the two splits that are behind all others, with their fronts, in this order.
+
+    They tell for every split which other one is behind it. What is not known counts as behind all.
+    """
+    return heapq.nsmallest(2, fronts.items(), key=_time)
+
+
+def _time(front: tuple[SplitPath, int | None]) -> float:
+    return float("-inf") if front[1] is None else front[1]
 
 
 def _span(times: pa.Array[Any]) -> EventTimeSpan | None:
