@@ -25,7 +25,10 @@ _MARKS: Final = {
 }
 _LEAST_MARK: Final = 0xFE
 _UTF_8_MARK: Final = b"\xef\xbb\xbf"
-_HALVES: Final = (b"\\ud", b"\\uD")
+_BACKSLASH: Final = ord("\\")
+_U: Final = ord("u")
+_D: Final = ord("d")
+_LOWER: Final = 0x20
 _PAIR: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _BROKEN: Final = b"\x01"
@@ -75,7 +78,7 @@ def json_documents(
             decoded = _decoded(spans, lambda document: _by_name(document, lines, errors))
     elif (not is_plain or b"\0" in data) and _may_be_wide(spans):
         decoded = _decoded(spans, _by_first_bytes)
-    is_odd = lines.encoding is None and (not is_plain or _UTF_8_MARK in data or _has_halves(data))
+    is_odd = lines.encoding is None and (not is_plain or _UTF_8_MARK in data or _has_halves(data, room))
     needs_rules = is_odd or settings.rules != layout.PLAIN_RULES
     rules = layout.AS_IT_IS
     if needs_rules:
@@ -99,9 +102,13 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _has_halves(data: bytes) -> bool:
-    """Whether an escape may be half a surrogate pair."""
-    if not any(half in data for half in _HALVES):
+def _has_halves(data: bytes, room: ByteArray) -> bool:
+    """Whether an escape may be half a surrogate pair. ``room`` has the data, and bytes behind it."""
+    # Every block comes here: one byte is found ten times as fast as several.
+    if b"\\" not in data:
+        return False
+    at = np.flatnonzero(room == _BACKSLASH)
+    if not ((room[at + 1] == _U) & (room[at + 2] | _LOWER == _D)).any():
         return False
     return bool(_SURROGATE.search(_PAIR.sub(b"", data)))
 
