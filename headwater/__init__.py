@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.wait import keyed_wait, ordered_wait, unordered_wait
     from headwater.connector.formats.row_decoding import decode
     from headwater.connector.monitoring.board import Board
+    from headwater.connector.monitoring.metrics_export import export_metrics
     from headwater.connector.readable import explain, install_excepthook
     from headwater.connector.sources.registry import options_of
     from headwater.connector.spark.conf import recommended_conf, recommended_environment
@@ -73,6 +74,7 @@ __all__ = [
     "decode",
     "errors",
     "explain",
+    "export_metrics",
     "install_excepthook",
     "keyed_wait",
     "options",
@@ -95,6 +97,7 @@ _HOMES = {
     "headwater.connector.async_io.wait": ("keyed_wait", "ordered_wait", "unordered_wait"),
     "headwater.connector.formats.row_decoding": ("decode",),
     "headwater.connector.monitoring.board": ("Board",),
+    "headwater.connector.monitoring.metrics_export": ("export_metrics",),
     "headwater.connector.sources.registry": ("options_of",),
     "headwater.connector.spark.conf": ("recommended_conf", "recommended_environment"),
     "headwater.connector.spark.lag": ("LagListener", "QueryLag"),

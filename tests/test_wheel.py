@@ -48,6 +48,8 @@ def test_the_wheel_names_its_version_license_links_and_extras(distributions: Dis
         "formats",
         "http",
         "msk",
+        "otel",
+        "prometheus",
         "s3",
         "test",
     }

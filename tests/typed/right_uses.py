@@ -157,6 +157,8 @@ told: str = hw.explain(ValueError("x"))
 environment: dict[str, str] = hw.recommended_environment(parallelism=48)
 with hw.Board(spark, port=0) as board:
     address: str = board.url
+with hw.export_metrics(spark, prometheus_port=0, otel=True) as export:
+    scraped: str | None = export.url
 
 lag: hw.LagListener = hw.LagListener()
 spark.streams.addListener(lag)

@@ -40,6 +40,28 @@ class QueryFailure:
 
 
 @dataclass(slots=True, eq=False)
+class QueryTotals:
+    """What only grows while a query is watched, a trigger that is run again counted again.
+
+    Attributes:
+        rows: that were read.
+        batches: that were reported.
+        steps_ms: how long each step of triggers took, by Spark's names.
+    """
+
+    rows: int = 0
+    batches: int = 0
+    steps_ms: dict[str, int] = field(default_factory=dict)
+
+    def add(self, batch: BatchReport) -> None:
+        """Take a report of Spark."""
+        self.rows += batch.rows or 0
+        self.batches += 1
+        for step, ms in batch.phases_ms.items():
+            self.steps_ms[step] = self.steps_ms.get(step, 0) + ms
+
+
+@dataclass(slots=True, eq=False)
 class QueryHistory:
     """One query, as long as its checkpoint lives: a restart goes on with it. Owned by a `QueryHistories`.
 
@@ -57,6 +79,7 @@ class QueryHistory:
         failures: how often it ended with an error.
         message: a line of what is wrong, or to be known.
         batches: the last ones, the oldest first.
+        totals: what metrics count.
     """
 
     query_id: str
@@ -72,6 +95,7 @@ class QueryHistory:
     failures: int = 0
     message: str = ""
     batches: deque[BatchReport] = field(default_factory=deque)
+    totals: QueryTotals = field(default_factory=QueryTotals)
 
     @property
     def last(self) -> BatchReport | None:

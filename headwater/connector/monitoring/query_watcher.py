@@ -43,6 +43,7 @@ class QueryWatcher(StreamingQueryListener):
             history.begin_run(str(progress.runId))
             history.state = "running" if batch.rows else "idle"
             history.add(batch)
+            history.totals.add(batch)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
         """Note that the query lives, and has nothing to do."""

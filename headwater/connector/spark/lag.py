@@ -5,11 +5,12 @@ Spark keeps no metrics of Python sources, so this reads them off the query's pro
 
 from __future__ import annotations
 
+import html
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
@@ -19,6 +20,8 @@ from pyspark.sql.streaming.listener import (
 )
 
 from headwater.connector.spark.reported_offsets import Reported, leaves, positions_by_split, reported_offset
+
+_SPLITS_SHOWN: Final = 20
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,13 @@ class LagListener(StreamingQueryListener):
     def __str__(self) -> str:
         return "\n".join(str(lag) for lag in self.queries()) or "no query has reported yet"
 
+    def _repr_html_(self) -> str:
+        """Return the queries and their splits, those with the largest lag first, as a notebook shows them."""
+        lags = self.queries()
+        if not lags:
+            return "<p>no query has reported yet</p>"
+        return "".join(_html(lag) for lag in lags)
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing is known yet."""
 
@@ -171,6 +181,20 @@ class LagListener(StreamingQueryListener):
         """Forget the query."""
         with self._lock:
             self._by_run.pop(str(event.runId), None)
+
+
+def _html(lag: QueryLag) -> str:
+    most = max(lag.splits.values(), default=0)
+    worst = sorted(lag.splits.items(), key=lambda item: (-item[1], item[0]))
+    rows = "".join(
+        f"<tr><td>{html.escape(split)}</td><td>{behind:,}</td>"
+        f'<td><meter max="{most or 1}" value="{behind}"></meter></td></tr>'
+        for split, behind in worst[:_SPLITS_SHOWN]
+    )
+    left_out = len(worst) - _SPLITS_SHOWN
+    more = f"<p>and {left_out:,} splits that are less behind</p>" if left_out > 0 else ""
+    head = "<tr><th>split</th><th>lag</th><th></th></tr>"
+    return f"<p>{html.escape(str(lag))}</p><table>{head}{rows}</table>{more}"
 
 
 def query_lag(progress: Any) -> QueryLag | None:

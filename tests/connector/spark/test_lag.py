@@ -117,3 +117,15 @@ def test_fronts_in_event_time_say_who_holds_back_the_others() -> None:
     assert str(lag).endswith(
         "read up to 2026-11-18T11:06:40Z (skew 2,500 ms, held back by orders-1), 30 rows of splits found late"
     )
+
+
+def test_a_notebook_shows_the_splits_that_are_furthest_behind() -> None:
+    listener = LagListener()
+    assert "no query has reported yet" in listener._repr_html_()
+    heads = {str(number): number for number in range(30)}
+    behind = source({"<b>": dict.fromkeys(heads, 0)}, {"<b>": heads})
+    listener.onQueryProgress(progress(behind))
+    shown = listener._repr_html_()
+    assert shown.index("&lt;b&gt;-29") < shown.index("&lt;b&gt;-28")
+    assert "<b>" not in shown
+    assert "and 10 splits that are less behind" in shown
