@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.clock import Clock
-from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
+from headwater.readers.runtime.fetchers.answers import check_answer, named_splits
 from headwater.readers.runtime.fetchers.events import Fetched, PendingFetch, SplitsDone
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.fetchers.turns import SplitTurns
@@ -260,14 +260,8 @@ class SplitFetcher:
         return not (self._tasks or self._is_stopped or is_limited)
 
     def _accept(self, fetched: EpochRecords, *, may_be_woken: bool) -> None:
-        named = {
-            *fetched.records,
-            *fetched.finished,
-            *fetched.caught_up,
-            *fetched.failed,
-            *fetched.paused,
-        }
-        self._check(named, fetched)
+        named = named_splits(fetched)
+        check_answer(fetched, named, self._turns)
         # After a wake-up an empty answer says nothing: the turn goes on.
         served = self._turns.turn if named or not may_be_woken else None
         self._forget([*fetched.finished, *fetched.caught_up])
@@ -277,17 +271,6 @@ class SplitFetcher:
             now_ms = self._work.clock.monotonic_ms()
             self._hold(self._open(), {path: now_ms + pause_ms for path, pause_ms in fetched.paused.items()})
         self._pending = PendingFetch.of(fetched, served)
-
-    def _check(self, named: set[SplitPath], fetched: EpochRecords) -> None:
-        for path in sorted(named - {self._turns.turn}):
-            what = "is paused" if path in self._turns else "it was not given or has finished"
-            raise ContractError(f"SplitReader.fetch spoke of split {'-'.join(path)}, which {what}")
-        if both := fetched.finished & fetched.caught_up.keys():
-            raise ContractError(
-                f"SplitReader.fetch called split {'-'.join(min(both))} both finished and caught up"
-            )
-        if done := fetched.paused.keys() & {*fetched.finished, *fetched.caught_up}:
-            raise ContractError(f"SplitReader.fetch paused split {'-'.join(min(done))}, which is done")
 
     def _hand_over(self) -> bool:
         """Put the next element into the channel, waiting for room unless there is something else to do."""
