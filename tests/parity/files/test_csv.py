@@ -109,6 +109,11 @@ def test_records_over_several_lines_are_those_of_spark(parity: FilesParity, opti
     parity.same(how, files, may_differ=long_separators(options))
 
 
+@pytest.mark.parametrize("multi_line", ["false", pytest.param("true", marks=pytest.mark.long)])
+def test_a_stream_reads_as_a_batch_does(parity: FilesParity, multi_line: str) -> None:
+    parity.same(reading("csv", TEXT, multiLine=multi_line), random_files(7, 40), streaming=True)
+
+
 @pytest.mark.parametrize("end", [";", pytest.param("\r\n", marks=pytest.mark.long)])
 def test_lines_end_where_they_do_in_spark(parity: FilesParity, end: str) -> None:
     parity.same(reading("csv", TEXT, lineSep=end), random_files(4, 100, end))

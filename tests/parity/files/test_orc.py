@@ -62,7 +62,9 @@ def test_damaged_files_fail_or_are_skipped(parity: FilesParity, rng: random.Rand
         isinstance(each, Failed)
         for each in parity.same(reading("orc", "c bigint"), files[1:], one_by_one=True)
     )
-    parity.same(reading("orc", "c bigint", ignoreCorruptFiles="true"), files)
+    skipping = reading("orc", "c bigint", ignoreCorruptFiles="true")
+    for streaming in (False, True):
+        parity.same(skipping, files, streaming=streaming)
 
 
 TIMES = (
