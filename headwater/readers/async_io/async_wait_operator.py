@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
@@ -14,7 +13,9 @@ from headwater.readers.async_io.completions import Completions
 from headwater.readers.async_io.event_loop import LoopHost, process_loop
 from headwater.readers.async_io.function import InputRow
 from headwater.readers.async_io.function_calls import as_function, fitted_settings, function_name
+from headwater.readers.async_io.garbage import rare_collections
 from headwater.readers.async_io.intake import Intake
+from headwater.readers.async_io.linger import Linger
 from headwater.readers.async_io.metrics import Metrics, MetricsSnapshot
 from headwater.readers.async_io.opened_calls import opened_calls
 from headwater.readers.async_io.patience import Patience
@@ -30,31 +31,6 @@ from headwater.readers.async_io.stream_element_queue import (
     outputs,
 )
 from headwater.readers.async_io.watchdog import Watchdog
-
-_EMITTING_SHARE = 10
-_LEAST_LINGER_S = 0.002
-
-
-class _Linger:
-    """How long outputs that are due wait for more: the cost of a batch decides.
-
-    Ten times as long as the last batch took to be handed on: so handing on takes a tenth of the time at most,
-    however few rows a batch has, and no row waits longer than that is worth.
-
-    Args:
-        most_s: never longer than this.
-    """
-
-    def __init__(self, most_s: float) -> None:
-        self._most_s = most_s
-        self.seconds = min(most_s, _LEAST_LINGER_S)
-
-    def hand_on(self, outputs: list[Output]) -> Generator[list[Output], None, None]:
-        """Yield outputs, and see how long it takes."""
-        began = time.perf_counter()
-        yield outputs
-        took_s = time.perf_counter() - began
-        self.seconds = min(self._most_s, max(_LEAST_LINGER_S, _EMITTING_SHARE * took_s))
 
 
 class AsyncWaitOperator:
@@ -141,6 +117,7 @@ class AsyncWaitOperator:
             AsyncCallError: the function's `open` raised.
         """
         with ExitStack() as opening:
+            opening.enter_context(rare_collections())
             self._host = self._given_host or opening.enter_context(process_loop())
             self._runner = opening.enter_context(
                 opened_calls(
@@ -222,7 +199,7 @@ class AsyncWaitOperator:
             AsyncCallError, ContractError: as `poll`.
         """
         now = self._host.loop.time
-        linger = _Linger(linger_s)
+        linger = Linger(linger_s)
         patience = patience or Patience()
         timeout_s = patience.seconds()
         deadline = math.inf if timeout_s is None else now() + timeout_s
@@ -265,7 +242,7 @@ class AsyncWaitOperator:
         """
         # A part of the room: if outputs filled all of it, the calls would have no row left to ask about.
         enough = max(1, min(at_least, self._settings.most_rows // 4))
-        linger = _Linger(linger_s)
+        linger = Linger(linger_s)
         patience = patience or Patience()
         for batch in batches:
             self._not_fed += batch
