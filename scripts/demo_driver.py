@@ -6,6 +6,7 @@ Started, killed and started again by demo_run.py; what it does is what any strea
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pyspark.sql.functions import col, from_json
 
@@ -16,10 +17,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("bootstrap_servers")
     parser.add_argument("folder")
+    parser.add_argument("board_port", type=int)
     args = parser.parse_args()
 
     conf = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
     spark = hw.session("headwater demo", master="local[2]", conf=conf)
+    hw.Board(spark, port=args.board_port)
 
     orders = (
         spark.readStream.format("headwater")
@@ -41,10 +44,12 @@ def main() -> None:
     )
     query = (
         orders.writeStream.format("parquet")
+        .queryName("orders to parquet")
         .option("path", f"{args.folder}/orders")
         .option("checkpointLocation", f"{args.folder}/checkpoint")
         .start()
     )
+    Path(args.folder, "started").touch()
     query.awaitTermination()
 
 
