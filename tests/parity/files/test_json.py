@@ -55,8 +55,10 @@ def is_cut_short(spark: Outcome, ours: Outcome) -> bool:
 
 
 def is_json(content: bytes) -> bool:
+    """Whether each line of a file is JSON."""
     try:
-        json.loads(content)
+        for line in re.split(rb"[\r\n]+", content):
+            json.loads(line or b"{}")
     except (ValueError, RecursionError):
         return False
     return True
