@@ -1,0 +1,42 @@
+"""Each option of a built-in source stands on the page of the source, and each column where those are fixed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import headwater as hw
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = {
+    "kafka": ("kafka.md", "options.md"),
+    "http": ("http.md",),
+    "mqtt": ("mqtt.md",),
+    "files": ("files.md",),
+    "demo": ("demo.md",),
+}
+
+
+def page(source: str) -> str:
+    return "".join((DOCS / name).read_text() for name in PAGES[source])
+
+
+@pytest.mark.parametrize("source", PAGES)
+def test_every_option_of_the_source_stands_on_its_page(source: str) -> None:
+    shown = re.findall(r"`([\w.-]+)", page(source))
+    names = re.findall(r"^(\S+)", str(hw.options_of(source)), re.MULTILINE)
+    assert len(names) > 5
+    assert [name for name in names if name not in shown] == []
+
+
+@pytest.mark.parametrize("source", ["kafka", "demo"])
+def test_every_column_of_the_source_stands_on_its_page(source: str) -> None:
+    from headwater.connector.commands.peek import configured_for_batch
+
+    options = {"kafka": {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders"}, "demo": {}}
+    columns = configured_for_batch(source, options[source]).schema().names
+    shown = re.findall(r"`(\w+)", page(source))
+    assert columns
+    assert [name for name in columns if name not in shown] == []
