@@ -1,4 +1,4 @@
-"""Each option of a built-in source stands on the page of the source, and each column where those are fixed."""
+"""Each option of a built-in source stands on its page, and each column where columns are fixed."""
 
 from __future__ import annotations
 

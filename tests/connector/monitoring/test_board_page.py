@@ -134,10 +134,11 @@ def test_event_time_of_each_split_and_who_holds_back_the_others(page: Page) -> N
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "orders", splits=2)
     query.start()
-    query.report(fronts_ms={"0": START_MS, "1": START_MS - 90_000})
+    query.report(rows_a_split=1_234_567, fronts_ms={"0": START_MS, "1": START_MS - 90_000})
     with serving(histories) as server:
         page.open(server)
         assert "90.0 s\nheld back by orders-1" in page.text("#tiles")
+        assert page.texts("#splits td.position") == ["1,234,567", "1,234,567"]
         assert page.texts("#splits tbody td:nth-child(4)") == ["2026-11-18 11:05:10", "2026-11-18 11:06:40"]
 
 

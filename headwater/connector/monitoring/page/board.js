@@ -20,6 +20,12 @@ function number(value) {
   return Math.abs(value) < 100000 ? whole.format(value) : few.format(value);
 }
 
+// A position is looked for in other places: no digit of it is left out.
+function exact(position) {
+  if (position === null) return UNKNOWN;
+  return typeof position === "number" ? whole.format(position) : position;
+}
+
 function rate(value) {
   return value === null || value === undefined ? UNKNOWN : `${value < 10 ? few.format(value) : number(value)}/s`;
 }
@@ -239,7 +245,7 @@ function showSplits(splits) {
       element("td", {}, measure("lag", row.lag === null ? UNKNOWN : number(row.lag), row.lag, splits.most_lag, row.lags)),
       element("td", {}, measure("rate", rate(row.rate), row.rate, splits.most_rate, row.rates)),
       front,
-      element("td", { className: "position", textContent: cell(row.position, "") }));
+      element("td", { className: "position", textContent: exact(row.position) }));
   }));
   const until = splits.first + splits.rows.length;
   byId("range").textContent = splits.found
