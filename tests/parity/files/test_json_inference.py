@@ -52,7 +52,9 @@ OPTIONS = (
 
 def same(parity: FilesParity, lines: Sequence[Sequence[str]], **options: str) -> None:
     contents = ["\n".join(each).encode() for each in lines]
-    parity.same(reading("json", None, **options), contents, one_by_one=True)
+    may_differ = {"prefersDecimal and numbers that no decimal holds": lambda content: b"1e400" in content}
+    how = reading("json", None, **options)
+    parity.same(how, contents, one_by_one=True, may_differ=may_differ if "prefersDecimal" in options else {})
 
 
 def test_schemas_are_those_of_spark(parity: FilesParity, rng: random.Random) -> None:
