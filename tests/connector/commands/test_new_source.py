@@ -41,3 +41,9 @@ def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "mine").mkdir()
     assert main(["new-source", "mine", "--folder", str(tmp_path)]) == 1
     assert "exists" in capsys.readouterr().err
+
+
+def test_the_name_of_a_built_in_source_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-source", "kafka", "--folder", str(tmp_path)]) == 1
+    assert "'kafka' is one of headwater's own sources" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
