@@ -22,9 +22,10 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
+from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.source import Boundedness
-from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
+from headwater.enumerators.mqtt.sessions import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient, MqttClients
 from headwater.readers.runtime.staging.stager import Stager
 
@@ -81,6 +82,7 @@ def fill(broker: LocalMqtt, source: MqttSource, count: int) -> None:
     """Let the session hold so many messages."""
     client = MqttClient(source.settings)
     client.open(SPLIT)
+    client.begin()
     client.close()
     filling = "x" * (PAYLOAD_BYTES - 20)
     broker.publish((TOPIC, json.dumps({"id": at, "f": filling}).encode()) for at in range(count))

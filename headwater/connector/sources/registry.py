@@ -42,7 +42,7 @@ _BUILT_IN: Final = {
     "files": _BuiltIn("files.source", "configure_files", "files.options", "FILES_OPTIONS"),
     "http": _BuiltIn("http.configure", "configure_http", "http.options", "HTTP_OPTIONS"),
     "kafka": _BuiltIn("kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS"),
-    "mqtt": _BuiltIn("mqtt", "configure_mqtt", "mqtt", "MQTT_OPTIONS"),
+    "mqtt": _BuiltIn("mqtt.configure", "configure_mqtt", "mqtt.options", "MQTT_OPTIONS"),
 }
 
 

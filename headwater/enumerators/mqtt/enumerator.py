@@ -1,49 +1,131 @@
-"""Sessions at an MQTT broker as splits, and their enumerator."""
+"""Which sessions at an MQTT broker a query has, and how that changes when the options do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
-from headwater.core.split import Split, SplitPath
+from headwater.core.errors import OptionError
+from headwater.core.jsons import JsonValue
+from headwater.core.split import SplitPath
+from headwater.enumerators.mqtt.sessions import MqttSessions, MqttSessionSplit
+from headwater.enumerators.mqtt.subscription_note import SubscriptionNote
 
+log = logging.getLogger(__name__)
 
-@dataclass(frozen=True, slots=True)
-class MqttSessionSplit(Split):
-    """The messages that the broker keeps for one client while it is away.
-
-    Attributes:
-        client_id: names the session at the broker.
-    """
-
-    client_id: str
-
-    @property
-    def path(self) -> SplitPath:
-        return (self.client_id,)
+_NEXT = "next"
 
 
 class MqttSplitEnumerator(BarrierSplitEnumerator[MqttSessionSplit, int]):
-    """Assigns the sessions that the options name; asks the broker nothing.
+    """Brings the sessions of a checkpoint to what the options say, one step a round.
 
-    A session that the options no longer name stays in the query: its staged messages are still to be read.
+    No message may be lost on the way, and none may go to two sessions: second deliveries are told within one
+    session only. Two sessions whose filters differ may both get a message. So filters change only in a
+    session that is alone, which has the old and the new ones for a moment:
+
+    1. If filters change, all sessions but the first leave: each is unsubscribed, read to its end, and deleted
+       at the broker by its receiver. What is published goes to those that stay.
+    2. Once they have left, the first one changes its filters.
+    3. Once it is noted that it has, the others join, under names that were never used.
+
+    If filters stay, sessions that are too many leave, or those that are too few join, at once.
 
     Args:
         context: the coordinator.
-        client_ids: of the sessions.
+        sessions: what the options say.
+        note: of a session, where the query has a state location.
+        state: what `snapshot_state` returned; None in a new query, and where earlier versions began.
     """
 
     def __init__(
-        self, context: BarrierSplitEnumeratorContext[MqttSessionSplit, int], client_ids: Sequence[str]
+        self,
+        context: BarrierSplitEnumeratorContext[MqttSessionSplit, int],
+        sessions: MqttSessions,
+        note: Callable[[str], SubscriptionNote],
+        state: JsonValue = None,
     ) -> None:
         self._context = context
-        self._client_ids = client_ids
+        self._sessions = sessions
+        self._note = note
+        self._next = cast("dict[str, Any]", state)[_NEXT] if state else 0
 
     def start(self) -> None:
         """Nothing to begin with."""
 
+    def snapshot_state(self) -> JsonValue:
+        return {_NEXT: self._next}
+
     def refresh(self, checkpoint: Checkpoint[MqttSessionSplit, int] | None) -> None:
-        known = checkpoint.splits if checkpoint else {}
-        splits = [MqttSessionSplit(client_id) for client_id in self._client_ids]
-        self._context.assign_splits({split.path: (split, 0) for split in splits if split.path not in known})
+        if checkpoint is None or not checkpoint.splits:
+            self._join(self._sessions.first_ids)
+            return
+        known = self._numbers(checkpoint.splits)
+        self._next = max(self._next, *(number + 1 for number in known.values()))
+        in_order = sorted(checkpoint.splits.values(), key=lambda split: known[split.path])
+        staying = [split for split in in_order if not split.is_leaving]
+        filters = self._sessions.filters
+        wanted = self._sessions.count
+        if all(frozenset(split.topics) == frozenset(filters) for split in staying):
+            if len(staying) > wanted:
+                self._change(checkpoint, staying[wanted:], is_leaving=True)
+            elif len(staying) < wanted:
+                self._join_once_changed(staying[0], wanted - len(staying))
+        elif len(in_order) > 1:
+            self._change(checkpoint, staying[1:], is_leaving=True)
+        else:
+            self._change(checkpoint, staying, topics=filters)
+
+    def _numbers(self, splits: Mapping[SplitPath, MqttSessionSplit]) -> dict[SplitPath, int]:
+        """Return the number in the name of each session.
+
+        Raises:
+            OptionError: a session has the name of another client id.
+        """
+        numbers: dict[SplitPath, int] = {}
+        for path, split in splits.items():
+            number = self._sessions.number_of(split.client_id)
+            if number is None:
+                raise OptionError(
+                    f"this checkpoint reads the session {split.client_id!r} of the broker: go on with its "
+                    "client id, or use a new checkpointLocation, which begins with a new session",
+                    option="clientId",
+                )
+            numbers[path] = number
+        return numbers
+
+    def _join(self, client_ids: tuple[str, ...]) -> None:
+        splits = [MqttSessionSplit(client_id, self._sessions.filters) for client_id in client_ids]
+        self._context.assign_splits({split.path: (split, 0) for split in splits})
+        numbers = [self._sessions.number_of(client_id) for client_id in client_ids]
+        self._next = max(self._next, *(0 if number is None else number + 1 for number in numbers))
+
+    def _join_once_changed(self, first: MqttSessionSplit, count: int) -> None:
+        def join(is_changed: bool) -> None:
+            if is_changed:
+                numbers = range(self._next, self._next + count)
+                self._join(tuple(f"{self._sessions.client_id}-{number}" for number in numbers))
+
+        def is_changed() -> bool:
+            noted = self._note(first.client_id).read()
+            return noted is not None and noted.is_exactly(first.topics)
+
+        self._context.call_async(is_changed, join, what=f"subscriptions of {first.client_id}")
+
+    def _change(
+        self,
+        checkpoint: Checkpoint[MqttSessionSplit, int],
+        splits: list[MqttSessionSplit],
+        *,
+        topics: tuple[str, ...] | None = None,
+        is_leaving: bool = False,
+    ) -> None:
+        """Let sessions go on where they are, with other filters, or to their end."""
+        changed = [
+            MqttSessionSplit(split.client_id, split.topics if topics is None else topics, is_leaving)
+            for split in splits
+        ]
+        self._context.assign_splits(
+            {split.path: (split, checkpoint.positions[split.path]) for split in changed}
+        )

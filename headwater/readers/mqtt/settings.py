@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,13 @@ _FIELDS: list[pa.Field[Any]] = [
 MQTT_SCHEMA = pa.schema(_FIELDS)
 
 
+class MqttVersion(StrEnum):
+    """Of the protocol, as the option has it."""
+
+    V3_1_1 = "3.1.1"
+    V5 = "5"
+
+
 @dataclass(frozen=True, kw_only=True)
 class MqttSettings:
     """How to reach the broker, and what to take. Picklable; opens nothing.
@@ -29,7 +37,9 @@ class MqttSettings:
         tls: whom to trust; None if the connection is not encrypted.
         username: as `headwater.core.secrets.resolved_secret` takes it; None if the broker wants none.
         password: of the user, in the same way. Never shown.
-        topics: topic filters.
+        version: of the protocol.
+        topics: topic filters; of a session that leaves, those that it was subscribed to.
+        is_leaving: whether the session is to take nothing new.
         is_persistent: whether the session outlives the connection. That of a batch read does not.
         key: where the key of a message is, as (``payload`` or ``property``, name); None if messages have
             none.
@@ -41,7 +51,9 @@ class MqttSettings:
     tls: TlsSettings | None = field(repr=False)
     username: str | None
     password: str | None = field(repr=False)
+    version: MqttVersion
     topics: tuple[str, ...]
+    is_leaving: bool = False
     is_persistent: bool
     key: tuple[str, str] | None
     in_flight: int

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
+from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.source import Boundedness
-from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
+from headwater.enumerators.mqtt.sessions import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient
 from local_mqtt import LocalMqtt
 from tests.exactly_once.barrier_driver import start
@@ -34,7 +35,8 @@ def begin_session(options: dict[str, str]) -> None:
     source = configure_mqtt({**given, "statelocation": "/nowhere"}, Boundedness.CONTINUOUS_UNBOUNDED).source
     assert isinstance(source, MqttSource)
     client = MqttClient(source.settings)
-    client.open(MqttSessionSplit(source.client_ids[0]))
+    client.open(MqttSessionSplit(source.sessions.first_ids[0]))
+    client.begin()
     client.close()
 
 

@@ -16,7 +16,8 @@ from typing import Any, cast
 import pytest
 from paho.mqtt.client import MQTTMessage
 
-from headwater.connector.sources.mqtt import MqttSource, configure_mqtt
+from headwater.connector.sources.mqtt.configure import configure_mqtt
+from headwater.connector.sources.mqtt.source import MqttSource
 from headwater.core.epoch import Barrier, EpochState, SplitStatus
 from headwater.core.errors import (
     AuthenticationError,
@@ -28,8 +29,9 @@ from headwater.core.errors import (
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.core.state_location import LocalStateStore
-from headwater.enumerators.mqtt.enumerator import MqttSessionSplit
-from headwater.readers.mqtt.client import MqttClient, MqttClients, key_of
+from headwater.enumerators.mqtt.sessions import MqttSessionSplit
+from headwater.readers.mqtt.client import MqttClient, MqttClients
+from headwater.readers.mqtt.messages import key_of
 from headwater.readers.runtime.staging.receiver import ReceiverTask
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from local_kafka_tls import TlsFiles, make_certificates
@@ -61,8 +63,13 @@ def source(broker: LocalMqtt, request: pytest.FixtureRequest, tmp_path: Any) -> 
     assert isinstance(made, MqttSource)
     connection = MqttClient(made.settings)
     connection.open(MqttSessionSplit(name))
+    connection.begin()
     connection.close()
     return made.for_query("q")
+
+
+def session(source: MqttSource) -> MqttSessionSplit:
+    return MqttSessionSplit(source.sessions.first_ids[0], source.settings.topics)
 
 
 def read(
@@ -71,14 +78,14 @@ def read(
     stop_at: EpochState | None = None,
     barrier: Barrier = Barrier(),  # noqa: B008
 ) -> tuple[list[Any], EpochState]:
-    starts = [SplitRange(MqttSessionSplit(source.client_ids[0]), start, None)]
+    starts = [SplitRange(session(source), start, None)]
     reader = read_task(source, epoch_task(starts, barrier), stop_at=stop_at)
     rows = [json.loads(row["payload"])["id"] for batch in reader for row in batch.to_pylist()]
     return rows, reader.state()
 
 
 def publish(broker: LocalMqtt, source: MqttSource, first: int, count: int) -> None:
-    topic = source.client_ids[0]
+    topic = source.sessions.first_ids[0]
     broker.publish(
         (f"{topic}/{number % 3}", json.dumps({"id": number}).encode())
         for number in range(first, first + count)
@@ -114,13 +121,15 @@ def test_what_was_not_acknowledged_comes_again_to_the_next_connection(
     publish(broker, source, 0, 3)
     first = MqttClient(source.settings)
     second = MqttClient(source.settings)
-    first.open(MqttSessionSplit(source.client_ids[0]))
+    first.open(session(source))
+    first.begin()
     tokens, keys = taken(first, 3)
     assert [qos for _, qos in tokens] == [1, 1, 1]
     assert keys == [b"0", b"1", b"2"]
     first.acknowledge(tokens[:1])
     first.close()
-    second.open(MqttSessionSplit(source.client_ids[0]))
+    second.open(session(source))
+    second.begin()
     _, again = taken(second, 2)
     second.close()
     assert again == [b"1", b"2"]
@@ -134,7 +143,8 @@ def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(
     seen: list[bytes | None] = []
     while len(seen) < 400:
         client = MqttClient(settings)
-        client.open(MqttSessionSplit(source.client_ids[0]))
+        client.open(session(source))
+        client.begin()
         for _ in range(2):
             delivery = client.poll(POLL_MS, 50)
             assert delivery is not None
@@ -149,7 +159,7 @@ def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(
 def test_a_retained_message_comes_once_however_often_we_connect(
     broker: LocalMqtt, source: MqttSource
 ) -> None:
-    topic = source.client_ids[0]
+    topic = source.sessions.first_ids[0]
     broker.publish([(f"{topic}/late", b'{"id": 7}')], retain=True)
     rows, state = read(source)
     position: Any = state.progress[0].position
@@ -160,8 +170,10 @@ def test_a_retained_message_comes_once_however_often_we_connect(
 def test_a_connection_with_the_same_id_takes_over(source: MqttSource) -> None:
     first = MqttClient(source.settings)
     second = MqttClient(source.settings)
-    first.open(MqttSessionSplit(source.client_ids[0]))
-    second.open(MqttSessionSplit(source.client_ids[0]))
+    first.open(session(source))
+    first.begin()
+    second.open(session(source))
+    second.begin()
     with pytest.raises(TransientSourceError, match="connection to the MQTT broker is lost"):
         first.poll(POLL_MS, 10)
     first.close()
@@ -195,7 +207,7 @@ def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
         {"broker": "mqtt://x", "topics": "a", "clientid": "mine"}, Boundedness.BOUNDED
     ).source
     assert isinstance(source, MqttSource)
-    assert source.client_ids != ("mine",)
+    assert source.sessions.first_ids != ("mine",)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +239,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, str], message
 
 def test_several_sessions_share_the_messages() -> None:
     made = configured("mqtts://x", sessions="2")
-    assert made.client_ids == ("c-0", "c-1")
+    assert made.sessions.first_ids == ("c-0", "c-1")
     assert made.settings.topics == ("$share/c/a",)
     assert made.settings.port == 8883
     assert made.settings.tls is not None
@@ -334,7 +346,7 @@ def test_a_payload_that_has_no_key_is_a_message_without_a_key(payload: bytes) ->
 
 def receiver(source: MqttSource) -> int:
     """Return the process of a source's receiver, which works in the folder of its place."""
-    client_id = source.client_ids[0]
+    client_id = source.sessions.first_ids[0]
     queue = f"mqtt://{source.settings.host}:{source.settings.port}/{client_id}"
     split = MqttSessionSplit(client_id)
     task = ReceiverTask(queue, source.staging("q"), split, MqttClients(source.settings), source.backoff, 1)

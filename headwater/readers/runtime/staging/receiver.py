@@ -6,15 +6,18 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import HeadwaterError, SourceError, TransientSourceError
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import Split
-from headwater.readers.runtime.staging.staged_client import StagedClient
+from headwater.readers.runtime.staging.staged_client import QueueTakenError, StagedClient
 from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staging import Staging
+
+_FIGHT_MS: Final = 60_000
+"""A queue that is taken away twice in this time has a stranger."""
 
 log = logging.getLogger(__name__)
 
@@ -83,11 +86,13 @@ class Heard:
     Attributes:
         end: the number behind the last durable segment; None: not known yet.
         caught_up: whether all that the queue had is before it.
+        finished: whether the queue has ended, and all that it ever had is before it.
         error: why the receiver has ended; None if it has not.
     """
 
     end: int | None
     caught_up: bool = False
+    finished: bool = False
     error: HeadwaterError | None = None
 
 
@@ -102,7 +107,7 @@ class Receiver:
     connects again, and ends: two receivers never take a queue from each other in turns.
 
     Attributes:
-        error_told: set once a task has heard why the receiver has ended.
+        end_told: set once a task has heard that the receiver has ended, and why.
 
     Args:
         task: what to do.
@@ -110,7 +115,7 @@ class Receiver:
     """
 
     def __init__(self, task: ReceiverTask, clock: Clock | None = None) -> None:
-        self.error_told = threading.Event()
+        self.end_told = threading.Event()
         self._task = task
         self._clock = clock or SystemClock()
         self._stager = Stager(task.staging, task.queue, task.split, task.client)
@@ -122,8 +127,10 @@ class Receiver:
         self._begun = 0
         self._settled = 0
         self._error: HeadwaterError | None = None
+        self._is_finished = False
         self._is_over = False
         self._asked_ms = self._clock.monotonic_ms()
+        self._taken_ms: int | None = None
 
     def run(self) -> None:
         """Receive until the end. Raises nothing: `hear` tells of errors."""
@@ -155,7 +162,7 @@ class Receiver:
         with self._changed:
             if error is not None and self._error is None:
                 self._error = error
-                self.error_told.set()
+                self.end_told.set()
         self._stopped.set()
         self._stager.wake_up()
 
@@ -166,10 +173,10 @@ class Receiver:
             return self._is_over
 
     @property
-    def has_failed(self) -> bool:
-        """Whether `run` has ended with an error."""
+    def has_news(self) -> bool:
+        """Whether tasks are to hear how `run` has ended, or will: with an error, or with the queue."""
         with self._changed:
-            return self._error is not None
+            return self._error is not None or self._is_finished
 
     @property
     def unasked_ms(self) -> int:
@@ -196,7 +203,7 @@ class Receiver:
             self._asked_ms = self._clock.monotonic_ms()
             if self._settled < turn and not self._is_over:
                 return Heard(None)
-            return Heard(self._end, self._is_quiet, self._error)
+            return Heard(self._end, self._is_quiet, self._is_finished, self._error)
 
     def _fail(self, error: HeadwaterError) -> None:
         with self._changed:
@@ -223,7 +230,19 @@ class Receiver:
                 self._stager.check()
                 if not isinstance(error, TransientSourceError):
                     raise
+                if isinstance(error, QueueTakenError):
+                    self._note_taken(error)
                 self._wait(retry.failed(error))
+
+    def _note_taken(self, error: QueueTakenError) -> None:
+        """Let the queue be taken once by a receiver that has not noticed its end; then it is a stranger.
+
+        Two that take a queue from each other in turns would each lose what the other one gets.
+        """
+        now_ms = self._clock.monotonic_ms()
+        last_ms, self._taken_ms = self._taken_ms, now_ms
+        if last_ms is not None and now_ms - last_ms < _FIGHT_MS:
+            raise SourceError(error.message, split=self._task.split.split_id) from error
 
     def _take_turns(self, retry: Retry) -> None:
         idle_ms = self._task.staging.idle_ms
@@ -240,6 +259,9 @@ class Receiver:
                 quiet_from_ms = self._clock.monotonic_ms() + idle_ms
             # Also when a task has ended the wait early: the queue was looked at after the time had passed.
             elif self._clock.monotonic_ms() >= quiet_from_ms:
+                if self._stager.retire_if_drained():
+                    self._finish()
+                    return
                 self._tell(quiet=True)
             else:
                 continue
@@ -263,6 +285,13 @@ class Receiver:
         self._stager.keep_window()
         with self._changed:
             self._settled = begun
+            self._changed.notify_all()
+
+    def _finish(self) -> None:
+        self._stopped.set()
+        with self._changed:
+            self._is_finished = True
+            self._is_quiet = True
             self._changed.notify_all()
 
     def _tell(self, *, quiet: bool) -> None:

@@ -109,13 +109,13 @@ def main() -> None:
                 receiving.join(_LOOK_S)
                 if receiver.unasked_ms > task.idle_ms:
                     receiver.stop()
-            _tell_error(receiver, task)
+            _tell_end(receiver, task)
 
 
-def _tell_error(receiver: Receiver, task: ReceiverTask) -> None:
+def _tell_end(receiver: Receiver, task: ReceiverTask) -> None:
     """Wait until a task has heard why the receiver has ended, for as long as one may come."""
-    if receiver.has_failed:
-        receiver.error_told.wait(task.idle_ms / 1000)
+    if receiver.has_news:
+        receiver.end_told.wait(task.idle_ms / 1000)
 
 
 def _accept(listener: Listener, receiver: Receiver, task: ReceiverTask) -> None:

@@ -25,11 +25,12 @@ def serve(connection: Connection, receiver: Receiver) -> None:
         while True:
             question: TaskQuestion = connection.recv()
             heard = receiver.hear(question)
-            if receiver.is_over and heard.error is None:
+            is_last = heard.error is not None or heard.finished
+            if receiver.is_over and not is_last:
                 return
             connection.send(heard)
-            if heard.error is not None:
-                receiver.error_told.set()
+            if is_last:
+                receiver.end_told.set()
                 return
 
 

@@ -9,9 +9,18 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from headwater.core.errors import TransientSourceError
 from headwater.core.split import Split
 
 TokenT = TypeVar("TokenT")
+
+
+class QueueTakenError(TransientSourceError):
+    """Another connection has taken the queue away from this one.
+
+    It may be a receiver that has been replaced and not noticed yet: that one ends when it has connected. So
+    this is worth another try, and only one.
+    """
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,16 @@ class StagedClient(ABC, Generic[TokenT]):
             SourceError: the outside refuses the connection.
         """
 
+    def begin(self) -> None:
+        """Change what the queue is to get, where that is wanted.
+
+        Called once, after `open`, when it is certain that every later connection is opened after this one: so
+        the last one that changes the queue is the one that is to. The default does nothing.
+
+        Raises:
+            SourceError: as `open`.
+        """
+
     @abstractmethod
     def poll(self, timeout_ms: int, most: int) -> Delivery[TokenT] | None:
         """Return the next messages, at most ``most``; None if none came in time, or after `wake_up`.
@@ -56,6 +75,7 @@ class StagedClient(ABC, Generic[TokenT]):
 
         Raises:
             TransientSourceError: the connection is lost. The receiver makes a new one.
+            QueueTakenError: because another one has the queue now.
         """
 
     @abstractmethod
@@ -67,6 +87,27 @@ class StagedClient(ABC, Generic[TokenT]):
 
     def wake_up(self) -> None:
         """Make a blocked `poll` return soon. Other threads call this."""
+
+    def is_drained(self) -> bool:
+        """Whether the queue will never deliver anything again.
+
+        That is so when it is to get nothing new, and all that it held is acknowledged. Asked when nothing has
+        come for a while. The default is a queue that goes on.
+
+        Raises:
+            TransientSourceError: the connection is lost.
+        """
+        return False
+
+    def retire(self) -> None:
+        """Delete the queue, which is drained, and disconnect. Called instead of `close`, once.
+
+        A receiver that comes later finds a queue that is empty and drained, and does the same.
+
+        Raises:
+            SourceError: as `open`.
+        """
+        self.close()
 
     @abstractmethod
     def close(self) -> None:

@@ -87,6 +87,7 @@ class LiveSplit(StagedSplit):
         self._connection: Connection | None = None
         self._segments: _Segments | None = None
         self._is_caught_up = False
+        self._is_finished = False
         self.has_begun = False
 
     def next(self) -> EpochRecords | None:
@@ -95,6 +96,8 @@ class LiveSplit(StagedSplit):
                 self._position = number + 1
                 return EpochRecords({self._path: [record(number, batches)]})
             self._segments = None
+        if self._is_finished:
+            return EpochRecords(finished=frozenset([self._path]))
         return EpochRecords(caught_up={self._path: None}) if self._is_caught_up else None
 
     def ask(self) -> Connection | None:
@@ -114,6 +117,7 @@ class LiveSplit(StagedSplit):
             # What is no segment, such as a take-over, is passed over too.
             self._position = heard.end
         self._is_caught_up = heard.caught_up
+        self._is_finished = heard.finished
         self.has_begun = True
 
     def close(self) -> None:

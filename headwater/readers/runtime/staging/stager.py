@@ -24,7 +24,7 @@ class Stager:
     """The writer of one split's log. Belongs to one thread, but for `wake_up`.
 
     Life: `take_over` once -> any number of connections, each `connect`, `poll` and `stage` in turns,
-    `disconnect`.
+    `disconnect`; the last one may end with `retire_if_drained`.
 
     That no message is lost or staged twice holds in this order of steps:
 
@@ -33,8 +33,8 @@ class Stager:
     2. The connection takes the queue away from an older one (`StagedClient.open`): what an older writer
        acknowledges now counts for nothing.
     3. Then the log is looked at once more. Where another writer has taken over meanwhile, this one ends
-       before it has staged or acknowledged anything over this connection. Where none has, each later one
-       connects after this one, and takes the queue away from it.
+       before it has changed, staged or acknowledged anything over this connection. Where none has, each later
+       one connects after this one, and takes the queue away from it.
 
     So a segment needs one write, and no look at the log: a writer whose number was taken and released again
     in the meantime has lost its connection long since.
@@ -101,6 +101,7 @@ class Stager:
         self._client = self._make_client()
         self._client.open(self._split)
         self.check()
+        self._client.begin()
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. What was not acknowledged comes again."""
@@ -108,6 +109,20 @@ class Stager:
         self._client = None
         if client is not None:
             client.close()
+
+    def retire_if_drained(self) -> bool:
+        """Delete the queue and disconnect, if it will never deliver anything again; return whether it is so.
+
+        Raises:
+            TransientSourceError: the connection is lost.
+        """
+        assert self._client is not None
+        if not self._client.is_drained():
+            return False
+        client = self._client
+        self._client = None
+        client.retire()
+        return True
 
     def wake_up(self) -> None:
         """Make a blocked `poll` return soon. Any thread may call this."""

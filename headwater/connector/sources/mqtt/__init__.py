@@ -1,0 +1,1 @@
+"""The MQTT source: its options, and how it is put together."""

@@ -1,0 +1,147 @@
+"""The options of the MQTT source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from headwater.connector.barrier.options import BARRIER_OPTIONS
+from headwater.connector.formats.row_decoding import row_format_options
+from headwater.connector.options import (
+    WHERE_SECRETS_ARE,
+    Option,
+    OptionTable,
+    duration_ms,
+    integer,
+    names,
+    one_of,
+    text,
+)
+from headwater.connector.tls_options import TLS_OPTIONS
+from headwater.core.source import Boundedness
+from headwater.readers.mqtt.settings import MqttVersion
+
+STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
+PAYLOAD: Final = "payload"
+"""The column that a format decodes."""
+_PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+
+
+class _Broker(NamedTuple):
+    host: str
+    port: int
+    tls: bool
+
+
+def _broker(raw: str) -> _Broker:
+    parts = urlsplit(raw.strip())
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(f"must be mqtt://host:port or mqtts://host:port, not {raw!r}")
+    return _Broker(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts")
+
+
+def _key(raw: str) -> tuple[str, str]:
+    kind, colon, name = raw.strip().partition(":")
+    if kind not in {"payload", "property"} or not colon or not name:
+        raise ValueError(
+            f"must be payload:<field of the JSON payload> or property:<name of a user property>, not {raw!r}"
+        )
+    return kind, name
+
+
+BROKER: Final = Option("broker", _broker, None, "Required: `mqtt://host:port` or `mqtts://host:port`.")
+VERSION: Final = Option(
+    "mqttVersion",
+    one_of(MqttVersion.V5, MqttVersion.V3_1_1),
+    MqttVersion.V5,
+    "Of the protocol: `5` or `3.1.1`.",
+    shown_default="`5`",
+)
+TOPICS: Final = Option(
+    "topics",
+    names,
+    None,
+    "Required: topic filters with commas between them, `+` and `#` included. They may change.",
+)
+CLIENT_ID: Final = Option(
+    "clientId",
+    text,
+    None,
+    "Required for a stream: names its session at the broker, for this query alone.",
+    only=STREAM,
+)
+SESSIONS: Final = Option(
+    "sessions",
+    integer(1),
+    1,
+    "So many sessions share the messages (`$share`), a task for each; nothing keeps an order then. "
+    "May change.",
+)
+MESSAGE_KEY: Final = Option(
+    "messageKey",
+    _key,
+    None,
+    "What tells a second delivery from the first: `payload:<field>` of a JSON payload, names with dots "
+    "between them, or `property:<name>`. Without it the guarantee is at least once.",
+    shown_default="at least once",
+)
+USERNAME: Final = Option("username", text, None, f"For the broker. {WHERE_SECRETS_ARE}")
+PASSWORD: Final = Option("password", text, None, f"For the broker. {WHERE_SECRETS_ARE}")
+IDLE_TIMEOUT: Final = Option(
+    "idleTimeout",
+    duration_ms,
+    500,
+    "A session that brings nothing for so long is caught up.",
+    shown_default="`500ms`",
+)
+MAX_IN_FLIGHT: Final = Option(
+    "maxInFlight",
+    integer(1),
+    5_000,
+    "The most messages that the broker sends before the first one is acknowledged, and of one segment.",
+)
+RETRY_DEADLINE: Final = Option(
+    "retryDeadline",
+    duration_ms,
+    120_000,
+    "For how long a broker that is away is asked again, before the query fails.",
+    shown_default="`2m`",
+)
+RECEIVER_IDLE_TIMEOUT: Final = Option(
+    "receiverIdleTimeout",
+    duration_ms,
+    600_000,
+    "How long a receiver stays connected when no task asks for what it received: longer than the trigger's "
+    "interval and than a restart of the query.",
+    shown_default="`10m`",
+)
+_QUICK: Final = {"barrierInterval": (250, "`250ms`"), "pollInterval": (1_000, "`1s`")}
+"""Messages are received between epochs too: an epoch need not wait for them, and to look costs little."""
+
+
+def _quick(option: Option[Any]) -> Option[Any]:
+    default, shown = _QUICK.get(option.name, (option.default, option.shown_default))
+    return replace(option, default=default, shown_default=shown)
+
+
+MQTT_OPTIONS: Final = OptionTable(
+    [
+        BROKER,
+        VERSION,
+        TOPICS,
+        CLIENT_ID,
+        SESSIONS,
+        MESSAGE_KEY,
+        USERNAME,
+        PASSWORD,
+        *TLS_OPTIONS,
+        IDLE_TIMEOUT,
+        RETRY_DEADLINE,
+        RECEIVER_IDLE_TIMEOUT,
+        MAX_IN_FLIGHT,
+        *row_format_options(PAYLOAD),
+        *(_quick(option) for option in BARRIER_OPTIONS),
+    ]
+)
+"""The table that parses, and that `docs/mqtt.md` shows."""
