@@ -20,6 +20,7 @@ def mqtt(
     broker: str,
     topics: str | Sequence[str],
     client_id: str,
+    mqtt_version: Literal["5", "3.1.1"] | None = None,
     sessions: int | None = None,
     message_key: str | None = None,
     username: str | None = None,
@@ -111,11 +112,12 @@ def mqtt(
     Args:
         spark: the session.
         broker: Required: `mqtt://host:port` or `mqtts://host:port`.
-        topics: Required: topic filters with commas between them, `+` and `#` included.
+        topics: Required: topic filters with commas between them, `+` and `#` included. They may change.
         client_id: Required for a stream: names its session at the broker, for this query alone.
             (``clientId``)
+        mqtt_version: Of the protocol: `5` or `3.1.1`. Default: `5`. (``mqttVersion``)
         sessions: So many sessions share the messages (`$share`), a task for each; nothing keeps an order
-            then. Default: `1`.
+            then. May change. Default: `1`.
         message_key: What tells a second delivery from the first: `payload:<field>` of a JSON payload,
             names with dots between them, or `property:<name>`. Without it the guarantee is at least once.
             Default: at least once. (``messageKey``)
