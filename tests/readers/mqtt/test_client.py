@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -32,10 +33,11 @@ from headwater.core.state_location import LocalStateStore
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient, MqttClients
 from headwater.readers.mqtt.messages import key_of
-from headwater.readers.runtime.staging.receiver import ReceiverTask
+from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt
+from tests.exactly_once.waiting import until
 from tests.readings import epoch_task, read_task
 
 POLL_MS = 30_000
@@ -178,6 +180,58 @@ def test_a_connection_with_the_same_id_takes_over(source: MqttSource) -> None:
         first.poll(POLL_MS, 10)
     first.close()
     second.close()
+
+
+def test_two_queries_with_one_client_id_notice_it(broker: LocalMqtt, tmp_path: Path) -> None:
+    """With state locations of their own, so that neither sees what the other one writes."""
+    receivers = []
+    for name in ("one", "other"):
+        made = configured(broker.url, clientid="both", statelocation=str(tmp_path / name)).for_query("q")
+        clients = MqttClients(made.settings, made.note("both"))
+        staging = made.staging("q")
+        task = ReceiverTask("both", staging, MqttSessionSplit("both"), clients, made.backoff, 60_000)
+        receivers.append(Receiver(task))
+    threads = [threading.Thread(target=receiver.run) for receiver in receivers]
+    for thread in threads:
+        thread.start()
+    until(lambda: any(receiver.has_news for receiver in receivers), "one of the two to notice")
+    told = [heard.error for receiver in receivers if (heard := receiver.hear(TaskQuestion(0, 1))).error]
+    for receiver in receivers:
+        receiver.stop()
+    for thread in threads:
+        thread.join()
+    assert "a name of its own" in str(told[0]) or "a 'clientId' of its own" in str(told[0])
+
+
+def test_version_3_1_1_has_sessions_and_acknowledgements(broker: LocalMqtt) -> None:
+    settings = configured(broker.url, clientid="old", topics="old/#", mqttversion="3.1.1").settings
+    split = MqttSessionSplit("old", ("old/#",))
+    first = MqttClient(settings)
+    first.open(split)
+    first.begin()
+    broker.publish([("old/1", b"1"), ("old/2", b"2")])
+    tokens, _ = taken(first, 2)
+    first.acknowledge(tokens[:1])
+    first.close()
+    broker.publish([("old/3", b"3")])
+    second = MqttClient(settings)
+    second.open(split)
+    second.begin()
+    assert len(taken(second, 2)[0]) == 2, "what was not acknowledged, and what came meanwhile"
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"messagekey": "property:id"}, r"messageKey.*MQTT 3\.1\.1 has no user properties"),
+        ({"sessions": "2"}, r"sessions.*MQTT 3\.1\.1 has no shared subscriptions"),
+        ({"mqttversion": "4"}, r"mqttVersion"),
+    ],
+)
+def test_what_version_3_1_1_does_not_have_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        configured("mqtt://x", **{"mqttversion": "3.1.1", **options})
 
 
 def test_a_broker_that_is_away_is_worth_another_try(source: MqttSource) -> None:

@@ -17,7 +17,9 @@ from headwater.readers.runtime.staging.stager import Stager
 from headwater.readers.runtime.staging.staging import Staging
 
 _FIGHT_MS: Final = 60_000
-"""A queue that is taken away twice in this time has a stranger."""
+_MOST_TAKEN: Final = 1
+_MOST_LOST: Final = 5
+"""A queue that is taken away, or a connection that is lost, more often in this time has a stranger."""
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +132,7 @@ class Receiver:
         self._is_finished = False
         self._is_over = False
         self._asked_ms = self._clock.monotonic_ms()
-        self._taken_ms: int | None = None
+        self._lost_ms: list[int] = []
 
     def run(self) -> None:
         """Receive until the end. Raises nothing: `hear` tells of errors."""
@@ -219,8 +221,10 @@ class Receiver:
     def _receive(self) -> None:
         retry = Retry(self._task.backoff, self._clock, f"receiving {self._task.split.split_id}")
         while not self._stopped.is_set():
+            is_connected = False
             try:
                 self._stager.connect()
+                is_connected = True
                 self._take_turns(retry)
             except SourceError as error:
                 self._tell(quiet=False)
@@ -230,19 +234,31 @@ class Receiver:
                 self._stager.check()
                 if not isinstance(error, TransientSourceError):
                     raise
-                if isinstance(error, QueueTakenError):
-                    self._note_taken(error)
+                if is_connected:
+                    self._note_lost(error)
                 self._wait(retry.failed(error))
 
-    def _note_taken(self, error: QueueTakenError) -> None:
+    def _note_lost(self, error: TransientSourceError) -> None:
         """Let the queue be taken once by a receiver that has not noticed its end; then it is a stranger.
 
-        Two that take a queue from each other in turns would each lose what the other one gets.
+        Two that take a queue from each other in turns would each lose what the other one gets. Not every
+        outside says that this is why a connection is lost: so many losses in a short time say it too.
+
+        Raises:
+            SourceError: there is a stranger.
         """
         now_ms = self._clock.monotonic_ms()
-        last_ms, self._taken_ms = self._taken_ms, now_ms
-        if last_ms is not None and now_ms - last_ms < _FIGHT_MS:
-            raise SourceError(error.message, split=self._task.split.split_id) from error
+        self._lost_ms = [at_ms for at_ms in self._lost_ms if now_ms - at_ms < _FIGHT_MS] + [now_ms]
+        if isinstance(error, QueueTakenError):
+            if len(self._lost_ms) > _MOST_TAKEN:
+                raise SourceError(error.message, split=self._task.split.split_id) from error
+        elif len(self._lost_ms) > _MOST_LOST:
+            raise SourceError(
+                f"{error.message}: {len(self._lost_ms)} times within a minute, each time after it had been "
+                f"made. Another client may take {self._task.queue} from this query, and messages with it: "
+                "give each query, and each other client, a name of its own",
+                split=self._task.split.split_id,
+            ) from error
 
     def _take_turns(self, retry: Retry) -> None:
         idle_ms = self._task.staging.idle_ms

@@ -48,13 +48,16 @@ def serve_same(connection: Connection, receiver: Receiver, task: ReceiverTask) -
         if task.is_same(connection.recv()):
             serve(connection, receiver)
         else:
-            connection.close()
             receiver.stop(
                 SourceError(
                     f"another query reads {task.queue} now, or this one with other options",
                     split=task.split.split_id,
                 )
             )
+            # The end of this process hangs up. Until then no other receiver can begin, and a task that was
+            # let go would come here again and again.
+            while True:
+                connection.recv()
 
 
 def on_thread(serving: Callable[[], None]) -> None:
