@@ -96,7 +96,7 @@ def test_each_message_is_read_once_while_they_change_and_processes_are_killed(
     begin_session(options(broker))
     job = BarrierJob(spark, conf, tmp_path, options(broker), ["cast(payload as string) as text"])
     with Publisher(broker) as publisher:
-        for change in CHANGES:
+        for change in ({}, *CHANGES):
             job = replace(job, options=options(broker) | change)
             job.kill_rounds(ROUNDS, rng)
     job.finish()
