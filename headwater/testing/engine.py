@@ -6,13 +6,16 @@ import enum
 import json
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
+from headwater.connector.sources.user_sources import SourceClass
 from headwater.core.jsons import JsonObject, dumps
+from headwater.core.source import Boundedness
+from headwater.testing.making import configured
 
 _MOST_BATCHES = 10_000
 
@@ -50,6 +53,16 @@ class MicroBatchEngine:
         self._committed = 0
         self._crash: tuple[Step, int] | None = None
 
+    @classmethod
+    def of(cls, source: SourceClass | str, options: Mapping[str, str]) -> Self:
+        """Return a query that reads a source as a stream.
+
+        Args:
+            source: the class, or the name of a source that is built in or installed.
+            options: of the source. Each run looks at them anew.
+        """
+        return cls(lambda: configured(source, options, Boundedness.CONTINUOUS_UNBOUNDED))
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """What the sink has, in the order of batches."""
@@ -65,13 +78,13 @@ class MicroBatchEngine:
             in_batch: the batch in which it does, counted from 0 over all runs.
         """
         self._crash = (crash_after, in_batch) if crash_after else None
-        configured = self._configure()
-        coordinator = configured.create_coordinator()
+        made = self._configure()
+        coordinator = made.create_coordinator()
         try:
             coordinator.prepare_for_available_now()
             initial = coordinator.initial_offset()
             if len(self.offsets) > self._committed:
-                self._execute(configured, coordinator, initial)
+                self._execute(made, coordinator, initial)
             for _ in range(_MOST_BATCHES):
                 start = self._offset(len(self.offsets) - 1, initial)
                 end = coordinator.plan_next(start, limited=True)
@@ -79,7 +92,7 @@ class MicroBatchEngine:
                     return False
                 self._reach(Step.PLANNED, len(self.offsets))
                 self.offsets.append(dumps(end))
-                self._execute(configured, coordinator, initial)
+                self._execute(made, coordinator, initial)
         except CrashError:
             return True
         finally:
@@ -89,21 +102,21 @@ class MicroBatchEngine:
         )
 
     def _execute(
-        self, configured: ConfiguredSource, coordinator: SourceCoordinator[Any], initial: JsonObject
+        self, made: ConfiguredSource, coordinator: SourceCoordinator[Any], initial: JsonObject
     ) -> None:
         number = len(self.offsets) - 1
         self._reach(Step.LOGGED, number)
         rows: list[dict[str, Any]] = []
         for task in coordinator.tasks(self._offset(number - 1, initial), self._offset(number, initial)):
-            rows += self._read(configured, task, number)
+            rows += self._read(made, task, number)
         self._reach(Step.READ, number)
         self.sink[number] = rows
         self._reach(Step.WRITTEN, number)
         self._committed = number + 1
         self._reach(Step.COMMITTED, number)
 
-    def _read(self, configured: ConfiguredSource, task: Any, number: int) -> Iterator[dict[str, Any]]:
-        batches = configured.read_task(pickle.loads(pickle.dumps(task)))
+    def _read(self, made: ConfiguredSource, task: Any, number: int) -> Iterator[dict[str, Any]]:
+        batches = made.read_task(pickle.loads(pickle.dumps(task)))
         for batch in batches:
             yield from batch.to_pylist()
             if self._crash == (Step.READ_PARTLY, number):

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.connector.sources.registry import source_factory
-from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of_class
+from headwater.connector.sources.user_sources import SourceClass, options_of_class
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.source import Boundedness, Source
 from headwater.core.split import SplitRange
 from headwater.testing.contracts import keeps
 from headwater.testing.engine import count_rows
+from headwater.testing.making import configured
 
 
 class Subject:
@@ -78,11 +78,7 @@ class Subject:
 
         Option keys come lower-cased, and a schema that is inferred is told to the source.
         """
-        factory = source_factory(self.source) if isinstance(self.source, str) else UserSource(self.source)
-        configured = factory({key.lower(): value for key, value in {**options, **more}.items()}, boundedness)
-        return replace(
-            configured, source=configured.source.with_schema(configured.source.schema(), given=False)
-        )
+        return configured(self.source, {**options, **more}, boundedness)
 
     @contextmanager
     def readable(self) -> Iterator[ConfiguredSource]:

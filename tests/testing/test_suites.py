@@ -12,10 +12,12 @@ from headwater.testing import (
     Fail,
     Find,
     MemorySystem,
+    MicroBatchEngine,
     Pause,
     Rows,
     ScriptedSource,
     SourceTests,
+    Step,
     scripted,
 )
 from tests.simple_sources import HidingSource, LogSource, TailSource
@@ -93,3 +95,12 @@ class TestScripted(SourceTests):
             two=[Rows(1), Rows(1), End()],
             child=[Rows(2), End()],
         )
+
+
+def test_an_engine_reads_a_source_as_a_stream_through_a_crash() -> None:
+    options = {"rows": "100", "rowsPerSecond": "1", "maxRowsPerTrigger": "40"}
+    engine = MicroBatchEngine.of("demo", options)
+    assert engine.run(crash_after=Step.LOGGED, in_batch=1)
+    assert not engine.run()
+    orders = [row["order_id"] for row in engine.rows]
+    assert len(orders) == len(set(orders)) >= 100
