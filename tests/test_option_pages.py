@@ -31,12 +31,20 @@ def test_every_option_of_the_source_stands_on_its_page(source: str) -> None:
     assert [name for name in names if name not in shown] == []
 
 
-@pytest.mark.parametrize("source", ["kafka", "demo"])
+COLUMNS: dict[str, dict[str, str]] = {
+    "kafka": {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders", "includeHeaders": "true"},
+    "http": {"url": "http://localhost:1/items", "badPages": "column"},
+    "mqtt": {"broker": "mqtt://localhost:1", "topics": "orders"},
+    "demo": {},
+}
+"""Of sources whose columns are fixed: options with which they have all of them."""
+
+
+@pytest.mark.parametrize("source", COLUMNS)
 def test_every_column_of_the_source_stands_on_its_page(source: str) -> None:
     from headwater.connector.commands.peek import configured_for_batch
 
-    options = {"kafka": {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders"}, "demo": {}}
-    columns = configured_for_batch(source, options[source]).schema().names
+    columns = configured_for_batch(source, COLUMNS[source]).schema().names
     shown = re.findall(r"`(\w+)", page(source))
     assert columns
     assert [name for name in columns if name not in shown] == []

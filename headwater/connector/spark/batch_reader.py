@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from headwater.connector.readable import readable, readable_rows
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.process_log import show_log
 
 
 class BatchReader(DataSourceReader):
@@ -40,6 +41,7 @@ class BatchReader(DataSourceReader):
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         acknowledge()  # in a task: Spark holds back the task's input until then
+        show_log()
 
 
 class PushdownBatchReader(BatchReader):

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource
 
 from headwater.connector.readable import readable
 from headwater.connector.spark.catalog_tables import refuse_no_options, refuse_table
+from headwater.connector.spark.process_log import show_log
 from headwater.core.errors import HeadwaterError, InstallationError, OptionError
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class HeadwaterDataSource(DataSource):
     def _configure(self, boundedness: Boundedness | None) -> ConfiguredSource:
         from headwater.connector.formats.kept_schemas import keeping
 
+        show_log()
         options: dict[str, Any] = {key.lower(): value for key, value in self.options.items()}
         options.update({key.lower(): value for key, value in self._inferred.items()})
         with keeping(self._kept_schemas):

@@ -18,6 +18,7 @@ from headwater.connector.coordination.coordinator import SourceCoordinator
 from headwater.connector.readable import readable, readable_rows
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.process_log import show_log
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
 
@@ -103,6 +104,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         acknowledge()  # in a task: Spark holds back the task's input until then
+        show_log()
 
     def _get_coordinator(self) -> SourceCoordinator[Any]:
         if self._coordinator is None:
