@@ -65,7 +65,7 @@ def test_a_trigger_of_three_minutes_loses_nothing_at_the_brokers_default_limits(
         # The first batch has begun the receiver.
         until((commits / "0").exists, "the first batch", TRIGGER_S)
         with Publisher(broker) as publisher:
-            # The first trigger after the start may come at any time: the second one is a whole interval later.
+            # The first trigger may come at any time: the second one is a whole interval later.
             until((commits / "2").exists, "two triggers", 3 * TRIGGER_S)
         assert publisher.sent > 3 * DEFAULT_QUEUE
     finally:
