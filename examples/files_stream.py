@@ -10,6 +10,8 @@ Ctrl-C ends it; start it again and it goes on. With --available-now it reads wha
 from __future__ import annotations
 
 import argparse
+import signal
+import threading
 from pathlib import Path
 
 import headwater as hw
@@ -44,10 +46,13 @@ def main() -> None:
     else:
         writer = writer.trigger(processingTime="1 second")
     query = writer.start()
-    try:
-        query.awaitTermination()
-    except KeyboardInterrupt:
-        query.stop()
+    # Not inside `awaitTermination`: what Ctrl-C breaks off there fills the screen with tracebacks.
+    ctrl_c = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: ctrl_c.set())
+    while query.isActive and not ctrl_c.wait(1):
+        pass
+    query.stop()
+    query.awaitTermination()  # raises what the query has failed with
     spark.stop()
 
 

@@ -12,6 +12,8 @@ Kafka's tools show its lag:
 from __future__ import annotations
 
 import argparse
+import signal
+import threading
 
 import headwater as hw
 
@@ -50,11 +52,13 @@ def main() -> None:
     else:
         writer = writer.trigger(processingTime="1 second")
     query = writer.start()
-    try:
-        while not query.awaitTermination(5):
-            print(lag)
-    except KeyboardInterrupt:
-        query.stop()
+    # Not inside `awaitTermination`: what Ctrl-C breaks off there fills the screen with tracebacks.
+    ctrl_c = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: ctrl_c.set())
+    while query.isActive and not ctrl_c.wait(2):
+        print(lag)
+    query.stop()
+    query.awaitTermination()  # raises what the query has failed with
     spark.stop()
 
 

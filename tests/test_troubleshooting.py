@@ -17,6 +17,7 @@ SPARKS = {
     "headwater",
     "pyspark/daemon.py",
     "Python worker exited unexpectedly",
+    "reentrant call inside",
 }
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,13 +47,47 @@ def test_kafka_batch_counts_every_partition(kafka: LocalKafka, topic: str) -> No
 
 
 @pytest.mark.slow
-def test_kafka_stream_goes_on_where_it_stopped(kafka: LocalKafka, topic: str, tmp_path: Path) -> None:
+def test_kafka_stream_goes_on_where_it_stopped_and_ctrl_c_ends_it_quietly(
+    kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
     kafka.create_topic(topic, partitions=2)
-    for values in ([b"first"] * 30, [b"second"] * 20):
-        kafka.produce(topic, values)
-        run("examples/kafka_stream.py", kafka.bootstrap_servers, topic, str(tmp_path), "--available-now")
+    program = ("examples/kafka_stream.py", kafka.bootstrap_servers, topic, str(tmp_path))
+    kafka.produce(topic, [b"first"] * 30)
+    run(*program, "--available-now")
+    kafka.produce(topic, [b"second"] * 20)
+    printed = run_until("batch 1,", *program)
+    assert "Traceback" not in printed
     rows = pq.read_table(str(tmp_path / "rows"))["value"].to_pylist()
     assert (rows.count("first"), rows.count("second")) == (30, 20)
+
+
+def run_until(line: str, *arguments: str) -> str:
+    """Run an example until it prints such a line, press Ctrl-C, and return all that it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    watchdog = threading.Timer(PATIENCE_S, os.killpg, (process.pid, signal.SIGKILL))
+    watchdog.start()
+    with process:
+        assert process.stdout is not None
+        printed = []
+        for one in process.stdout:
+            printed.append(one)
+            if line in one:
+                # A terminal sends it to all processes of the program, Spark's too.
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        printed.append(process.stdout.read())
+    watchdog.cancel()
+    assert process.returncode == 0, "".join(printed)
+    return "".join(printed)
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ _SHORTEST_PAUSE_MS: Final = 1_000
 _PAUSE_FACTOR: Final = 20
 _AFTER_FAILURE: Final = Backoff(deadline_ms=0, first_ms=100, most_ms=10_000)
 _AFTER_REFUSAL_MS: Final = 30_000
+_WARN_AFTER_MS: Final = 5_000
 _WARN_EVERY_MS: Final = 60_000
 _CLOSE_MS: Final = 1_000
 
@@ -38,8 +39,8 @@ class GroupCommitter:
     begin with the first `commit`.
 
     Only the newest positions count, so nothing piles up: those that Kafka has not taken when newer ones come
-    are never sent. After a failure it asks again, later and later, with one warning a minute, until Kafka
-    takes the positions or the process ends.
+    are never sent. After a failure it asks again, later and later, with one warning a minute if that lasts
+    for more than five seconds, until Kafka takes the positions or the process ends.
 
     To spare the driver, the pause after a commit is at least a second, and twenty times as long as the commit
     took; and only what has changed is sent. All positions are sent once an hour, because Kafka forgets those
@@ -82,6 +83,7 @@ class GroupCommitter:
         self._thread: threading.Thread | None = None
         # Of the thread alone.
         self._failures = 0
+        self._failing_since_ms = 0
         self._warned_ms: int | None = None
 
     def commit(self, positions: Mapping[SplitPath, int]) -> None:
@@ -201,10 +203,14 @@ class GroupCommitter:
                 log.info("consumer group %r: positions are committed again", self._group)
             self._failures = 0
             return
-        self._failures += 1
         now_ms = self._clock.monotonic_ms()
-        # A first failure that passes is ordinary: the coordinator moves when its broker is restarted.
-        is_ordinary = isinstance(failure, TransientSourceError) and self._failures == 1
+        if not self._failures:
+            self._failing_since_ms = now_ms
+        self._failures += 1
+        # Failures that pass are ordinary for some seconds: the coordinator of a group is found and loaded
+        # first, and moves when its broker is restarted.
+        failing_ms = now_ms - self._failing_since_ms
+        is_ordinary = isinstance(failure, TransientSourceError) and failing_ms < _WARN_AFTER_MS
         warned_ms = self._warned_ms
         is_due = not is_ordinary and (warned_ms is None or now_ms - warned_ms >= _WARN_EVERY_MS)
         if is_due:

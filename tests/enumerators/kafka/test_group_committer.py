@@ -14,7 +14,13 @@ from headwater.core.clock import ManualClock
 from headwater.core.split import SplitPath
 from headwater.enumerators.kafka.group_committer import GroupCommitter
 from tests.enumerators.kafka.client.listeners import Listen, client
-from tests.scripted_groups import GROUP_NOT_AUTHORIZED, NOT_COORDINATOR, UNKNOWN_MEMBER, Commit
+from tests.scripted_groups import (
+    COORDINATOR_LOADING,
+    GROUP_NOT_AUTHORIZED,
+    NOT_COORDINATOR,
+    UNKNOWN_MEMBER,
+    Commit,
+)
 from tests.scripted_kafka import ScriptedKafka
 
 A: Mapping[SplitPath, int] = {("orders", "0"): 3, ("orders", "1"): 0}
@@ -101,10 +107,10 @@ def test_all_positions_are_renewed_before_kafka_forgets_them(
     assert [arrived(scripted).offsets for _ in range(2)] == [by_number(A)] * 2
 
 
-def test_a_failure_that_passes_is_repeated_and_the_first_one_is_not_worth_a_warning(
+def test_failures_that_pass_within_seconds_are_repeated_and_not_worth_a_warning(
     scripted: ScriptedKafka, committer: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scripted.groups.errors.append(NOT_COORDINATOR)
+    scripted.groups.errors.extend([COORDINATOR_LOADING, NOT_COORDINATOR])
     committing = committer()
     with caplog.at_level(logging.INFO):
         committing.commit(A)
