@@ -13,12 +13,18 @@ __all__ = ["Ask"]
 
 
 class Ask(AsyncFunction):
-    """Every 25th answer takes a second."""
+    """Every 25th request is slow, in a way that is said.
+
+    Args:
+        url: of a `tests.connector.async_io.service.SlowService`.
+        slow: one of its behaviours.
+    """
 
     schema = "answer string"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, slow: str = "late") -> None:
         self.url = url
+        self.slow = slow
 
     async def open(self, context: OpenContext) -> None:
         self.session = aiohttp.ClientSession()
@@ -28,6 +34,6 @@ class Ask(AsyncFunction):
 
     async def async_invoke(self, row: Any) -> tuple[str]:
         number = json.loads(row.item)["id"]
-        behaviour = "late" if number % 25 == 0 else "quick"
+        behaviour = self.slow if number % 25 == 0 else "quick"
         async with self.session.get(f"{self.url}/{behaviour}/{number}") as answer:
             return ((await answer.json())["name"],)

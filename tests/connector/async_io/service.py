@@ -24,8 +24,8 @@ class SlowService:
 
     ``fail``: status 500, always. ``flaky``: status 503 for the first request of a key. ``hang``: no answer.
     ``throttle``: status 429 while another such request is being answered. ``gated...``: no answer until
-    `release`. ``late``: after a second. ``PUT`` and ``GET /cache/{key}`` keep and return text. Every other
-    behaviour is only a name to count by.
+    `release`. ``late``: after a second. ``again``: no answer to the first request of a key.
+    ``PUT`` and ``GET /cache/{key}`` keep and return text. Every other behaviour is only a name to count by.
 
     Attributes:
         calls: requests by behaviour and key.
@@ -98,7 +98,7 @@ class SlowService:
     async def _status(self, behaviour: str, key: str) -> int:
         if behaviour == "throttle" and self.running[behaviour] > 1:
             return 429
-        if behaviour == "hang":
+        if behaviour == "hang" or (behaviour == "again" and self.calls[behaviour, key] == 1):
             await asyncio.Event().wait()
         if behaviour.startswith("gated"):
             await self._gate.wait()
