@@ -1,4 +1,4 @@
-"""A socket that asks the system for much at a time: paho reads a message in five pieces, two of one byte."""
+"""A socket from which paho reads what is no message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING, Final
 
-from paho.mqtt.client import Client
+from headwater.readers.mqtt.packets import PacketStream
 
 if TYPE_CHECKING:
     from paho.mqtt.client import SocketLike
@@ -19,15 +19,20 @@ _GOODBYE_S: Final = 5
 class BufferedSocket:
     """What paho needs of a socket that does not block. Used by one thread.
 
-    What is sent waits for `flush`.
+    Messages go where the packet stream says, and never come to paho. What is sent waits for `flush`.
+
+    Attributes:
+        is_drained: whether the system had nothing more when it was last asked.
 
     Args:
         connected: the socket below.
+        stream: cuts what is received.
     """
 
-    def __init__(self, connected: SocketLike) -> None:
+    def __init__(self, connected: SocketLike, stream: PacketStream) -> None:
         self._below = connected
-        self._read = b""
+        self._stream = stream
+        self._packets = b""
         self._at = 0
         self._unsent = bytearray()
         self.is_drained = False
@@ -38,19 +43,27 @@ class BufferedSocket:
         return bool(self._unsent)
 
     def recv(self, buffer_size: int) -> bytes:
-        """Return some bytes, at least one; none at the end.
+        """Return some bytes of packets that are no messages, at least one; none at the end.
+
+        Asks the system once at most.
 
         Raises:
-            BlockingIOError: there are none now, and `is_drained` says so.
+            BlockingIOError: there are none now: nothing came, as `is_drained` says, or messages alone did.
+            MalformedPacketError: a message cannot be read.
         """
-        if self._at == len(self._read):
+        if self._at == len(self._packets):
             try:
-                self._read = self._below.recv(_READ_BYTES)
+                received = self._below.recv(_READ_BYTES)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
                 self.is_drained = True
                 raise BlockingIOError from error
+            if not received:
+                return b""
+            self._packets = self._stream.take(received)
             self._at = 0
-        taken = self._read[self._at : self._at + buffer_size]
+            if not self._packets:
+                raise BlockingIOError
+        taken = self._packets[self._at : self._at + buffer_size]
         self._at += len(taken)
         return taken
 
@@ -88,17 +101,3 @@ class BufferedSocket:
     def setblocking(self, flag: bool) -> None:
         """Let the socket below block, or not."""
         self._below.setblocking(flag)
-
-
-class BufferedClient(Client):
-    """paho's client over a `BufferedSocket`.
-
-    Attributes:
-        buffered: the socket of the present connection; None before there is one.
-    """
-
-    buffered: BufferedSocket | None = None
-
-    def _create_socket(self) -> SocketLike:
-        self.buffered = BufferedSocket(super()._create_socket())
-        return self.buffered

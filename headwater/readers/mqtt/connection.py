@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
 import ssl
@@ -11,44 +12,26 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from paho.mqtt.client import ConnectFlags, DisconnectFlags, MQTTMessage
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.client import ConnectFlags, DisconnectFlags
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from headwater.core.errors import AuthenticationError, AuthorizationError, SourceError, TransientSourceError
-from headwater.core.secrets import resolved_secret
-from headwater.readers.mqtt.buffered_socket import BufferedClient
+from headwater.core.errors import AuthenticationError, TransientSourceError
+from headwater.readers.mqtt.broker_client import BrokerClient, new_client
+from headwater.readers.mqtt.packets import MalformedPacketError, MqttMessage, PacketStream, acknowledgements
+from headwater.readers.mqtt.refusals import loss, refusal
 from headwater.readers.mqtt.settings import MqttSettings, MqttVersion
-from headwater.readers.runtime.staging.staged_client import QueueTakenError
 
-_PROTOCOLS: Final = {
-    MqttVersion.V5: MQTTProtocolVersion.MQTTv5,
-    MqttVersion.V3_1_1: MQTTProtocolVersion.MQTTv311,
-}
 _NEVER_EXPIRES: Final = 0xFFFFFFFF
 _NO_TOPIC: Final = "headwater/nothing"
 _ANSWER_S: Final = 30
 _STEP_S: Final = 1.0
 """How often paho looks whether a ping is due."""
-_AUTHENTICATION: Final = frozenset({134, 140})
-_AUTHORIZATION: Final = frozenset({135, 138})
-_BUSY: Final = frozenset({136, 137, 139})
-"""Server unavailable, busy, shutting down."""
-_SESSION_TAKEN_OVER: Final = 142
 
-
-class _EncryptedSocket(ssl.SSLSocket):
-    """Closes itself where no connection comes about: paho forgets it then."""
-
-    def do_handshake(self, block: bool = False) -> None:
-        try:
-            super().do_handshake(block)
-        except OSError:
-            self.close()
-            raise
+log = logging.getLogger(__name__)
 
 
 class MqttConnection:
@@ -67,11 +50,11 @@ class MqttConnection:
     """
 
     def __init__(self, settings: MqttSettings, client_id: str) -> None:
-        self.messages: deque[MQTTMessage] = deque()
+        self.messages: deque[MqttMessage] = deque()
         self.session_present = False
         self._settings = settings
         self._client_id = client_id
-        self._client: BufferedClient | None = None
+        self._client: BrokerClient | None = None
         self._answer: Sequence[ReasonCode] | None = None
         self._lost: ReasonCode | MQTTErrorCode | None = None
         # A byte in it makes `receive` return: `wake_up` comes from another thread.
@@ -89,9 +72,14 @@ class MqttConnection:
             TransientSourceError: the broker is away.
             SourceError: it refuses us.
         """
-        # First: `close` ends a client that came half-way too.
-        self._client = client = self._made(clean=clean)
         settings = self._settings
+        stream = PacketStream(self.messages, settings.version)
+        # First: `close` ends a client that came half-way too.
+        self._client = client = new_client(settings, self._client_id, stream, clean=clean)
+        client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_answer
+        client.on_unsubscribe = self._on_answer
         try:
             if settings.version is MqttVersion.V5:
                 properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
@@ -157,7 +145,7 @@ class MqttConnection:
         while not self.messages:
             # Messages first: those that came before the connection was lost are still good.
             if self._lost is not None:
-                raise self._loss()
+                raise loss(self._lost, self._settings, self._client_id)
             left_s = until_s - time.monotonic()
             is_woken = self._turn(max(0.0, left_s), most)
             if is_woken or left_s <= 0:
@@ -178,8 +166,8 @@ class MqttConnection:
         client = self._client
         if client is None or self._lost is not None:
             return
-        for packet_id in packet_ids:
-            client.ack(packet_id, 1)
+        assert client.buffered is not None
+        client.buffered.send(acknowledgements(packet_ids))
         self._flush()
 
     def wake_up(self) -> None:
@@ -206,33 +194,6 @@ class MqttConnection:
     def _where(self) -> str:
         return f"{self._settings.host}:{self._settings.port}"
 
-    def _made(self, *, clean: bool) -> BufferedClient:
-        settings = self._settings
-        is_5 = settings.version is MqttVersion.V5
-        client = BufferedClient(
-            CallbackAPIVersion.VERSION2,
-            self._client_id,
-            clean_session=None if is_5 else clean,
-            protocol=_PROTOCOLS[settings.version],
-            manual_ack=True,
-        )
-        client.on_connect = self._on_connect
-        client.on_disconnect = self._on_disconnect
-        client.on_message = self._on_message
-        client.on_subscribe = self._on_answer
-        client.on_unsubscribe = self._on_answer
-        if settings.username is not None:
-            password = settings.password
-            client.username_pw_set(
-                resolved_secret(settings.username, "option 'username'"),
-                None if password is None else resolved_secret(password, "option 'password'"),
-            )
-        if settings.tls is not None:
-            context = settings.tls.context()
-            context.sslsocket_class = _EncryptedSocket
-            client.tls_set_context(context)
-        return client
-
     def _ask(self, question: Callable[[Any], Any], topics: list[Any]) -> None:
         self._answer = None
         question(topics)
@@ -242,7 +203,7 @@ class MqttConnection:
         until_s = time.monotonic() + _ANSWER_S
         while self._answer is None:
             if self._lost is not None:
-                raise self._loss()
+                raise loss(self._lost, self._settings, self._client_id)
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 raise TransientSourceError(
@@ -251,7 +212,7 @@ class MqttConnection:
             self._turn(left_s, 1)
         for reason in self._answer:
             if reason.is_failure:
-                raise self._refusal(reason)
+                raise refusal(reason, self._settings, self._client_id)
 
     def _turn(self, timeout_s: float, most: int) -> bool:
         """Wait until the network is ready, and serve it; return whether that was ended by `wake_up`."""
@@ -273,7 +234,11 @@ class MqttConnection:
         buffered.is_drained = False
         enough = len(self.messages) + most
         while not buffered.is_drained and len(self.messages) < enough:
-            failed = client.loop_read()
+            try:
+                failed = client.loop_read()
+            except MalformedPacketError as error:
+                log.warning("the MQTT broker at %s has sent %s", self._where, error)
+                failed = MQTTErrorCode.MQTT_ERR_PROTOCOL
             if failed:
                 self._note_lost(failed)
                 return woken
@@ -291,39 +256,6 @@ class MqttConnection:
             client.buffered.flush()
         except OSError:
             self._note_lost(MQTTErrorCode.MQTT_ERR_CONN_LOST)
-
-    def _loss(self) -> SourceError:
-        reason = self._lost
-        if isinstance(reason, ReasonCode):
-            if reason.value == _SESSION_TAKEN_OVER:
-                return QueueTakenError(
-                    f"another client has connected to the MQTT broker as {self._client_id!r} (session taken "
-                    "over): it takes messages of this query. If it is another query, give each a 'clientId' "
-                    "of its own",
-                    source="mqtt",
-                    split=self._client_id,
-                )
-            if reason.value in _AUTHENTICATION | _AUTHORIZATION:
-                return self._refusal(reason)
-        said = reason.getName() if isinstance(reason, ReasonCode) else reason.name if reason else ""
-        return TransientSourceError(
-            f"the connection to the MQTT broker is lost: {said}", source="mqtt", split=self._client_id
-        )
-
-    def _refusal(self, reason: ReasonCode) -> SourceError:
-        said = f"the MQTT broker at {self._where} says: {reason}"
-        if reason.value in _AUTHENTICATION:
-            return AuthenticationError(
-                f"{said}; check username and password", source="mqtt", split=self._client_id
-            )
-        if reason.value in _AUTHORIZATION:
-            topics = ", ".join(self._settings.topics)
-            return AuthorizationError(
-                f"{said}; the user may not subscribe to {topics}", source="mqtt", split=self._client_id
-            )
-        if reason.value in _BUSY:
-            return TransientSourceError(said, source="mqtt", split=self._client_id)
-        return SourceError(said, source="mqtt", split=self._client_id)
 
     def _note_lost(self, reason: ReasonCode | MQTTErrorCode) -> None:
         # The first word counts: the broker says why, and then the connection is closed.
@@ -360,6 +292,3 @@ class MqttConnection:
         properties: Properties | None,
     ) -> None:
         self._note_lost(reason)
-
-    def _on_message(self, client: Any, userdata: Any, message: MQTTMessage) -> None:
-        self.messages.append(message)

@@ -4,56 +4,67 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
+import struct
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
-from paho.mqtt.client import MQTTMessage
+from paho.mqtt.exception import MQTTException
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
+from headwater.readers.mqtt.packets import MqttMessage
 from headwater.readers.mqtt.settings import MQTT_SCHEMA
 from headwater.readers.runtime.staging.staged_client import Delivery
 
-_TIME: Final = pa.timestamp("us", tz="UTC")
+_KEY_ENCODER: Final = json.JSONEncoder(sort_keys=True)
 
 Token = tuple[int, int]
 """Packet id and quality of service: what an acknowledgement needs."""
 
 
-def delivery(taken: list[MQTTMessage], key: tuple[str, str] | None) -> Delivery[Token]:
+def delivery(taken: Sequence[MqttMessage], key: tuple[str, str] | None) -> Delivery[Token]:
     """Return messages as they are staged.
 
     Args:
-        taken: the messages.
+        taken: the messages, at least one.
         key: where the key of a message is, as `MqttSettings.key` has it.
     """
-    # paho notes when a message came on the clock of `time.monotonic`.
-    since_1970 = time.time() - time.monotonic()
+    topics, payloads, packet_ids, qualities, retained, received, _ = zip(*taken, strict=True)
+    columns = (topics, payloads, qualities, retained, received)
     rows = pa.RecordBatch.from_arrays(
-        [
-            pa.array([message.topic for message in taken], pa.string()),
-            pa.array([message.payload for message in taken], pa.binary()),
-            pa.array([message.qos for message in taken], pa.int32()),
-            pa.array([message.retain for message in taken], pa.bool_()),
-            pa.array([int((message.timestamp + since_1970) * 1e6) for message in taken], _TIME),
-        ],
+        [pa.array(column, field.type) for column, field in zip(columns, MQTT_SCHEMA, strict=True)],
         schema=MQTT_SCHEMA,
     )
     return Delivery(
         rows,
         [None] * len(taken) if key is None else [key_of(message, *key) for message in taken],
-        [(message.mid, message.qos) for message in taken],
+        list(zip(packet_ids, qualities, strict=True)),
     )
 
 
-def key_of(message: MQTTMessage, kind: str, name: str) -> bytes | None:
+def key_of(message: MqttMessage, kind: str, name: str) -> bytes | None:
     """Return the key of a message; None if it has none: a second delivery of it is not noticed."""
-    if kind == "property":
-        pairs = getattr(message.properties, "UserProperty", [])
-        return next((value.encode() for found, value in pairs if found == name), None)
+    return (
+        _of_payload(message.payload, name) if kind == "payload" else _of_properties(message.properties, name)
+    )
+
+
+def _of_payload(payload: bytes, name: str) -> bytes | None:
     # A payload that is no JSON, or is nested too deep to be read, has no key.
     with contextlib.suppress(ValueError, RecursionError):
-        value = json.loads(message.payload)
+        value = json.loads(payload)
         for step in name.split("."):
             value = value.get(step) if isinstance(value, dict) else None
-        return None if value is None else json.dumps(value, sort_keys=True).encode()
+        return None if value is None else _KEY_ENCODER.encode(value).encode()
+    return None
+
+
+def _of_properties(encoded: bytes, name: str) -> bytes | None:
+    properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+    # Properties that cannot be read have no key.
+    with contextlib.suppress(MQTTException, ValueError, LookupError, struct.error):
+        properties.unpack(encoded)  # type: ignore[no-untyped-call]
+        pairs = getattr(properties, "UserProperty", [])
+        return next((value.encode() for found, value in pairs if found == name), None)
     return None

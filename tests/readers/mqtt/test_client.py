@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from paho.mqtt.client import MQTTMessage
 
 from headwater.connector.sources.mqtt.configure import configure_mqtt
 from headwater.connector.sources.mqtt.source import MqttSource
@@ -33,6 +32,7 @@ from headwater.core.state_location import LocalStateStore
 from headwater.enumerators.mqtt.sessions import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient, MqttClients
 from headwater.readers.mqtt.messages import key_of
+from headwater.readers.mqtt.packets import MqttMessage
 from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask, TaskQuestion
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from local_kafka_tls import TlsFiles, make_certificates
@@ -156,6 +156,21 @@ def test_what_was_acknowledged_is_forgotten_though_the_connection_ends_at_once(
                 break
         client.close()
     assert seen == [str(number).encode() for number in range(400)]
+
+
+def test_large_messages_come_whole_between_small_ones(broker: LocalMqtt, source: MqttSource) -> None:
+    topic = source.sessions.first_ids[0]
+    sizes = [1, 3_000_000, 1, 70_000, 1]
+    broker.publish(
+        (f"{topic}/large", json.dumps({"id": number, "x": "x" * size}).encode())
+        for number, size in enumerate(sizes)
+    )
+    client = MqttClient(source.settings)
+    client.open(session(source))
+    client.begin()
+    _, keys = taken(client, len(sizes))
+    client.close()
+    assert keys == [str(number).encode() for number in range(len(sizes))]
 
 
 def test_a_retained_message_comes_once_however_often_we_connect(
@@ -393,8 +408,7 @@ def test_nothing_is_lost_at_the_brokers_default_limits_on_a_slow_store_whether_a
 
 @pytest.mark.parametrize("payload", [b"[" * 100_000, b'{"id": ' + b"[" * 100_000, b"\xff", b"{", b"", b"7"])
 def test_a_payload_that_has_no_key_is_a_message_without_a_key(payload: bytes) -> None:
-    message = MQTTMessage(1, b"topic")
-    message.payload = payload
+    message = MqttMessage("topic", payload, 0, 0, False, 0, b"\0")
     assert key_of(message, "payload", "id") is None
 
 
