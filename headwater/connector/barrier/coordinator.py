@@ -6,7 +6,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from headwater.core.enumerator import BarrierSplitEnumerator
 from headwater.core.epoch import Barrier, WaitingSplits
 from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
+from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
 from headwater.readers.runtime.epoch.task import EpochTask
 
@@ -87,6 +88,8 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._alignment = EpochAlignment(epochs.event_time, clock)
         self._checkpoints: CheckpointCoordinator | None = None
         self._settled: tuple[EpochId, Settlement] | None = None
+        # As of the last look at what is due.
+        self._fronts: Mapping[SplitPath, int | None] | None = None
         self._opened: EpochId | None = None
         self._opened_ms = 0
         self._retry_deadline_ms = backoff.deadline_ms
@@ -142,16 +145,14 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         """Return the statistics of the last completed checkpoint, in the form of an offset.
 
         With `maxEventTimeSkew` also ``fronts_ms``: up to which event time those splits are read that hold
-        others back.
+        others back; null of one that was never read.
         """
         stats = self._checkpoints.stats if self._checkpoints else None
         if stats is None:
             return None
         report: JsonObject = {**self._codec.genesis(), "checkpoint": stats}
-        fronts = self._settled[1].fronts if self._settled else None
-        known = {path: front_ms for path, front_ms in (fronts or {}).items() if front_ms is not None}
-        if known:
-            report["fronts_ms"] = nest(known)
+        if self._fronts:
+            report["fronts_ms"] = nest(self._fronts)
         return report
 
     def commit(self, end: JsonObject) -> None:
@@ -257,6 +258,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         if self._alignment is not None:
             fronts = self._alignment.fronts(positions, settled, ends_are_final=self._due.is_run)
             due = self._alignment.admitted(due, fronts) if limited else due
+        self._fronts = fronts
         restored = settled.restored if settled and not self._due.is_over else ()
         waiting = settled.waiting if settled and not self._due.is_over else ()
         if before is not None and not due and not restored and not waiting:

@@ -42,7 +42,9 @@ class QueryLag:
             (``planning`` or ``task``) and ``time_ms`` (since 1970).
         lost_splits: how many whole splits are not read: files that came too late.
         fronts_ms: by split, up to which event time it is read, in ms since 1970; of a query with
-            ``maxEventTimeSkew`` that has a backlog, else empty.
+            ``maxEventTimeSkew`` that has a backlog, else empty. In barrier mode of the splits that hold
+            others back.
+        unread: splits of which nothing was read yet: in barrier mode the others wait for them, too.
         late_rows: how many rows of splits that were found late were older than what was read by more than
             ``eventTimeDelay``, since the checkpoint was new.
     """
@@ -56,6 +58,7 @@ class QueryLag:
     lost_ranges: tuple[dict[str, Any], ...] = ()
     lost_splits: int = 0
     fronts_ms: dict[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
     late_rows: int = 0
 
     @property
@@ -72,9 +75,10 @@ class QueryLag:
     def held_back_by(self) -> str | None:
         """The split for which the others wait; None if no front is known.
 
-        Of those that are furthest behind in event time it is the one with the largest lag.
+        One that was not read yet may be behind all others. Else, of those that are furthest behind in event
+        time, it is the one with the largest lag.
         """
-        return min(
+        return min(self.unread, default=None) or min(
             self.fronts_ms,
             key=lambda split: (self.fronts_ms[split], -self.splits.get(split, 0), split),
             default=None,
@@ -93,6 +97,7 @@ class QueryLag:
             "lost_ranges": [dict(lost) for lost in self.lost_ranges],
             "lost_splits": self.lost_splits,
             "fronts_ms": dict(self.fronts_ms),
+            "unread": list(self.unread),
             "skew_ms": self.skew_ms,
             "held_back_by": self.held_back_by,
             "late_rows": self.late_rows,
@@ -226,7 +231,7 @@ def lag_of(
         offsets: of each source where the batch ended, and the heads at the time; None where not known.
     """
     splits: dict[str, int] = {}
-    fronts_ms: dict[str, int] = {}
+    fronts_ms: dict[str, int | None] = {}
     ends = [end for end, _ in offsets if end is not None]
     for end, latest in offsets:
         if end is not None and latest is not None:
@@ -244,7 +249,8 @@ def lag_of(
         lost_at_least_rows=sum(lost["at_least_rows"] for lost in losses),
         lost_ranges=tuple(each for lost in losses for each in lost["ranges"]),
         lost_splits=sum(lost.get("splits", 0) for lost in losses),
-        fronts_ms=fronts_ms,
+        fronts_ms={split: front_ms for split, front_ms in fronts_ms.items() if front_ms is not None},
+        unread=tuple(split for split, front_ms in fronts_ms.items() if front_ms is None),
         late_rows=sum(map(_late_rows, ends)),
     )
 

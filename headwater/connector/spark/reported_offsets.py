@@ -26,14 +26,21 @@ def reported_offset(reported: Any) -> Reported:
 def positions_by_split(offset: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the position of each live split, by its id.
 
-    In barrier mode those are the positions before the epoch, of the splits that it reads. None has none.
+    In barrier mode those are the positions before the epoch, of the splits that it reads, and of those that
+    it aligns by event time. None has none.
     """
     if offset is None:
         return {}
     if "places" in offset:
-        paths = [tuple(path) for paths in offset["places"] for path in paths]
-        return {"-".join(path): _at(offset["starts"], path) for path in paths}
+        read = [tuple(path) for paths in offset["places"] for path in paths]
+        aligned = [path for path, _ in _leaves(offset.get("fronts") or {})]
+        return {"-".join(path): _at(offset["starts"], path) for path in (*read, *aligned)}
     return dict(leaves(offset.get("positions", {})))
+
+
+def leaves(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what stands in a tree of names, each leaf by the id of its split."""
+    return (("-".join(path), leaf) for path, leaf in _leaves(node))
 
 
 def _at(node: Any, path: tuple[str, ...]) -> Any:
@@ -42,10 +49,9 @@ def _at(node: Any, path: tuple[str, ...]) -> Any:
     return node
 
 
-def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield what stands in a tree of names, each leaf by the id of its split."""
+def _leaves(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     if not isinstance(node, dict):
         yield path, node
         return
     for name, child in node.items():
-        yield from leaves(child, f"{path}-{name}" if path else name)
+        yield from _leaves(child, (*path, name))

@@ -19,6 +19,8 @@ from headwater.connector.barrier.event_time import EpochAlignment
 from headwater.connector.barrier.event_time_options import EventTimeSettings, event_time_settings
 from headwater.connector.barrier.options import BARRIER_OPTIONS, EpochSettings
 from headwater.connector.options import OptionTable
+from headwater.connector.spark.lag import QueryLag, lag_of
+from headwater.connector.spark.reported_offsets import positions_by_split
 from headwater.core.clock import ManualClock
 from headwater.core.enumerator import BarrierSplitEnumerator, BarrierSplitEnumeratorContext, Checkpoint
 from headwater.core.epoch import AlignmentMode, Barrier
@@ -222,16 +224,30 @@ def test_one_that_is_ahead_is_not_asked_again_until_the_others_have_come_near() 
     assert library.fetched.count(("young",)) <= 2 + 2
 
 
-def test_progress_reports_show_how_far_each_split_has_come() -> None:
-    query = Query(library_of(old=range(100), young=[1_000]), barrier=Barrier(rows=5))
+def test_progress_reports_show_who_waits_and_for_whom() -> None:
+    query = Query(library_of(old=range(100), young=[1_000], ended=[3]), barrier=Barrier(rows=5))
+    reports: list[QueryLag] = []
+    for _ in range(4):
+        query.batch()
+        progress = [(query.log[-1], query.coordinator.latest())]
+        reports += [lag for lag in [lag_of("q", 0, 0.0, progress)] if lag is not None]
+    last = reports[-1]
+    assert last.fronts_ms["young"] == 1_000
+    assert 0 <= last.fronts_ms["old"] < 100
+    assert last.skew_ms == 1_000 - last.fronts_ms["old"]
+    assert last.held_back_by == "old"
+    assert {"old", "young"} <= positions_by_split(query.log[-1]).keys(), "one that waits is shown, too"
+    query.library.pages["new"] = [Page((0,))]
+    query.library.goes_on["new"] = None
+    query.clock.advance(POLL_MS)
     query.batch()
-    query.batch()
-    query.batch()
-    latest: Any = query.coordinator.latest()
-    assert latest["fronts_ms"]["young"] == 1_000
-    assert 0 <= latest["fronts_ms"]["old"] < 100
+    (lag,) = [lag_of("q", 0, 0.0, [(query.log[-1], query.coordinator.latest())])]
+    assert lag is not None
+    assert (lag.unread, lag.held_back_by) == (("new",), "new")
     query.run()
-    assert {"source", "version", "checkpoint"} <= (query.coordinator.latest() or {}).keys()
+    latest = query.coordinator.latest() or {}
+    assert {"source", "version", "checkpoint"} <= latest.keys()
+    assert "fronts_ms" not in latest, "nobody waits"
 
 
 def test_of_many_splits_that_are_ahead_few_wait_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

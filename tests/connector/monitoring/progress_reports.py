@@ -114,3 +114,8 @@ def source(
 
 def offset(positions: dict[str, int], **more: Any) -> str:
     return json.dumps({"source": "kafka", "version": 2, "positions": {"orders": positions}, **more})
+
+
+def barrier_offset(**fields: Any) -> str:
+    """Return an offset of barrier mode, or the report of its latest state."""
+    return json.dumps({"source": "http", "version": 2, **fields})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,13 @@ import pytest
 from headwater.connector.monitoring.board_server import BoardServer
 from headwater.connector.monitoring.board_view import board_view
 from headwater.connector.monitoring.query_history import QueryHistories
-from tests.connector.monitoring.progress_reports import START_MS, ScriptedQuery, watched
+from tests.connector.monitoring.progress_reports import (
+    START_MS,
+    ScriptedQuery,
+    barrier_offset,
+    reported,
+    watched,
+)
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -140,6 +147,30 @@ def test_event_time_of_each_split_and_who_holds_back_the_others(page: Page) -> N
         assert "90.0 s\nheld back by orders-1" in page.text("#tiles")
         assert page.texts("#splits td.position") == ["1,234,567", "1,234,567"]
         assert page.texts("#splits tbody td:nth-child(4)") == ["2026-11-18 11:05:10", "2026-11-18 11:06:40"]
+
+
+def test_in_barrier_mode_too_event_time_is_shown_of_splits_that_wait_and_of_whom_they_wait_for(
+    page: Page,
+) -> None:
+    histories, watcher = watched()
+    ScriptedQuery(watcher, "orders", splits=0).start()
+    both = {"old": START_MS - 90_000, "young": START_MS}
+    # Only the list that is behind is read in this epoch.
+    read = {"places": [[["old"]]], "starts": {"old": {"page": 2}, "young": {"page": 9}}, "fronts": both}
+    for fronts, holds_back in ((both, "90.0 s\nheld back by old"), ({**both, "new": None}, "by new")):
+        source = SimpleNamespace(
+            startOffset=None, endOffset=barrier_offset(**read), latestOffset=barrier_offset(fronts_ms=fronts)
+        )
+        watcher.onQueryProgress(reported(id="id-of-orders", runId="run-1", sources=[source]))
+        with serving(histories) as server:
+            page.open(server)
+            assert holds_back in page.text("#tiles")
+            assert page.texts("#splits td.split") == ["old", "young"]
+            assert page.texts("#splits td.position") == ['{"page": 2}', '{"page": 9}']
+            assert page.texts("#splits tbody td:nth-child(4)") == [
+                "2026-11-18 11:05:10",
+                "2026-11-18 11:06:40",
+            ]
 
 
 def test_a_query_that_fails_and_one_that_restarts_are_seen(page: Page) -> None:

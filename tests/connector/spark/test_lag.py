@@ -42,6 +42,7 @@ def test_lag_is_the_heads_less_what_was_read_by_partition_and_in_total() -> None
             "lost_ranges": [],
             "lost_splits": 0,
             "fronts_ms": {},
+            "unread": [],
             "skew_ms": 0,
             "held_back_by": None,
             "late_rows": 0,
