@@ -95,6 +95,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         (
             "batches",
             "derived_id",
+            "event_time_segments",
             "failures",
             "input_rows",
             "input_thread",

@@ -9,7 +9,7 @@ import aiohttp
 
 from headwater.readers.async_io.function import AsyncFunction, OpenContext
 
-__all__ = ["Ask"]
+__all__ = ["Ask", "AskAboutTime"]
 
 
 class Ask(AsyncFunction):
@@ -36,4 +36,13 @@ class Ask(AsyncFunction):
         number = json.loads(row.item)["id"]
         behaviour = self.slow if number % 25 == 0 else "quick"
         async with self.session.get(f"{self.url}/{behaviour}/{number}") as answer:
+            return ((await answer.json())["name"],)
+
+
+class AskAboutTime(Ask):
+    """Asks about rows of a list and a time; about every fifth minute the slow way."""
+
+    async def async_invoke(self, row: Any) -> tuple[str]:
+        behaviour = self.slow if row.at.minute % 5 == 0 else "quick"
+        async with self.session.get(f"{self.url}/{behaviour}/{row.list}-{row.at.timestamp()}") as answer:
             return ((await answer.json())["name"],)

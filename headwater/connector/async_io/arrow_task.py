@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.readers.async_io.patience import Patience, PatienceOfDriver
 from headwater.readers.async_io.settings import Batching, OnFailure
+from headwater.readers.async_io.stream_element_queue import Watermark, answered
 
 
 class ArrowWaitTask:
@@ -62,20 +63,23 @@ class ArrowWaitTask:
         return bool(self._batches())
 
     def process(
-        self, batches: Iterable[pa.RecordBatch | None], patience: Patience | None = None
+        self, batches: Iterable[pa.RecordBatch | Watermark | None], patience: Patience | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield an output batch for each call, as in `AsyncWaitTask.process`."""
-        questions = ([batch] if batch is not None else [] for batch in self._gathering.gathered(batches))
+        questions = map(_question, self._gathering.gathered(batches))
         of_batches = PatienceOfDriver(patience or Patience(), _joined)
         for outputs in self._operator.process(
             questions, at_least=1, patience=of_batches, has_room=self._has_room
         ):
-            # No watermarks go in: each output is a batch and its answer.
-            self._due.extend(cast("list[Any]", outputs))
+            self._due.extend(answered(outputs))
             while self._due:
                 given, answer = self._due.popleft()
                 if answer is not None:
                     yield from self._output(given, answer)
+
+    def restore_watermark(self, watermark: Watermark) -> None:
+        """Take a watermark between rows that are restored."""
+        self._operator.restore([watermark])
 
     def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
         """Ask rows again that an earlier task left: before any others, as one call."""
@@ -92,7 +96,7 @@ class ArrowWaitTask:
     def _batches(self) -> list[pa.RecordBatch]:
         """Return all batches that are not out."""
         due = [given for given, _ in self._due]
-        return [*due, *self._operator.values(), *self._gathering.held]
+        return [*due, *self._operator.rows(), *self._gathering.held]
 
     def _has_room(self) -> bool:
         return sum(batch.nbytes for batch in self._batches()) < self._most_bytes
@@ -175,9 +179,19 @@ class Gathering:
         self._began = 0.0
         self.held: list[pa.RecordBatch] = []
 
-    def gathered(self, batches: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch | None]:
-        """Yield batches for calls, of the input; None where there is no further batch yet, in both."""
+    def gathered(
+        self, batches: Iterable[pa.RecordBatch | Watermark | None]
+    ) -> Iterator[pa.RecordBatch | Watermark | None]:
+        """Yield batches for calls, of the input; None where there is no further batch yet, in both.
+
+        A watermark stays where it is: rows before it and behind it are not in one call.
+        """
         for batch in batches:
+            if isinstance(batch, Watermark):
+                while self.held:
+                    yield self._take()
+                yield batch
+                continue
             if batch is not None and batch.num_rows:
                 if not self.held:
                     self._began = self._now()
@@ -201,6 +215,12 @@ class Gathering:
         first = next(cut(joined, self._batching.most_bytes, self._batching.size))
         self.held = [joined.slice(first.num_rows)] if first.num_rows < joined.num_rows else []
         return first
+
+
+def _question(batch: pa.RecordBatch | Watermark | None) -> list[pa.RecordBatch] | Watermark:
+    if isinstance(batch, Watermark):
+        return batch
+    return [] if batch is None else [batch]
 
 
 def _nbytes(batch: pa.RecordBatch) -> int:

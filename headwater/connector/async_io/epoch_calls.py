@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 
 import pyarrow as pa
 
 from headwater.connector.async_io.arrow_task import ArrowWaitTask
 from headwater.connector.async_io.carried_rows import CarriedRows
+from headwater.connector.async_io.event_time_segments import EventTimeSegments
 from headwater.connector.async_io.task import AsyncWait, AsyncWaitTask
 from headwater.readers.async_io.patience import Patience
+from headwater.readers.async_io.settings import OutputMode
+from headwater.readers.async_io.stream_element_queue import Watermark
 from headwater.readers.runtime.epoch.calls import AsyncCalls, CallPace
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
 
 _MOST_DOUBLINGS = 20
 _LEAST_LEFT_S = 1.0
@@ -25,6 +30,9 @@ class EpochCalls(AsyncCalls):
     Rows that are stored come with the number of epochs in which they were unanswered, and with the time of
     their first attempt: so a timeout runs over epochs. A row that was stored n times is waited for 2^n times
     as long as its epoch took: so a call that takes longer than an epoch ends all the same.
+
+    Where splits are aligned by event time, watermarks go in between the rows: what comes out is no later
+    than what is stored, by the skew at most.
 
     Args:
         wait: the operator.
@@ -50,11 +58,17 @@ class EpochCalls(AsyncCalls):
 
     def process(self, batches: Iterable[pa.RecordBatch | None], pace: CallPace) -> Iterator[pa.RecordBatch]:
         restored = [self._rows.taken_up(batch) for batch in self._stored]
+        parted = self._parting(pace.alignment())
         self._task = self._resources.enter_context(self._wait.opened())
-        for batch in restored:
-            self._task.restore(batch, self._waited_s(batch))
+        # Together: rows of several tasks are parted by time too.
+        for part in chain.from_iterable(map(parted, _joined(restored))):
+            if isinstance(part, Watermark):
+                self._task.restore_watermark(part)
+            else:
+                self._task.restore(part, self._waited_s(part))
         self._stored = []
-        rows = (None if batch is None else self._rows.new(batch) for batch in batches)
+        new = (None if batch is None else self._rows.new(batch) for batch in batches)
+        rows = chain.from_iterable((None,) if batch is None else parted(batch) for batch in new)
         yield from self._task.process(rows, _Pace(pace, self._rows, self._rows.rounds(restored)))
 
     def unanswered(self) -> list[pa.RecordBatch]:
@@ -64,6 +78,14 @@ class EpochCalls(AsyncCalls):
 
     def close(self) -> None:
         self._resources.close()
+
+    def _parting(
+        self, alignment: TaskAlignment | None
+    ) -> Callable[[pa.RecordBatch], Iterable[pa.RecordBatch | Watermark]]:
+        """Return what puts watermarks between rows, where they may pass each other and must stay together."""
+        if alignment is None or self._wait.settings.mode is OutputMode.ORDERED:
+            return lambda batch: (batch,)
+        return EventTimeSegments(alignment.column, alignment.max_skew_ms).parted
 
     def _waited_s(self, batch: pa.RecordBatch) -> list[float]:
         waited_s = self._rows.waited_s(batch, _now_ms())
@@ -101,6 +123,10 @@ class _Pace(Patience):
 
     def may_leave(self, left: pa.RecordBatch) -> bool:
         return time.monotonic() >= self._until or not self._rows.rounds([left])
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches() if batches else []
 
 
 def _now_ms() -> int:

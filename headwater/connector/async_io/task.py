@@ -27,6 +27,7 @@ from headwater.readers.async_io.function_calls import arrow_batching
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.readers.async_io.patience import Patience, PatienceOfDriver
 from headwater.readers.async_io.settings import AsyncSettings
+from headwater.readers.async_io.stream_element_queue import Watermark, answered
 
 log = logging.getLogger(__name__)
 _MOST_BYTES = 8 << 20
@@ -130,7 +131,7 @@ class AsyncWaitTask:
         return bool(self._rows or self._not_admitted)
 
     def process(
-        self, batches: Iterable[pa.RecordBatch | None], patience: Patience | None = None
+        self, batches: Iterable[pa.RecordBatch | Watermark | None], patience: Patience | None = None
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield output batches: rows that are done together, none of them held back for long by a slow call.
 
@@ -138,13 +139,17 @@ class AsyncWaitTask:
 
         Args:
             batches: pulled one by one, as there is room. None: there is no further batch yet; what is done
-                comes out meanwhile.
+                comes out meanwhile. A watermark: no row passes it, and it does not come out itself.
             patience: as in `AsyncWaitOperator.process`; it is asked about the input of rows.
         """
         rows = chain.from_iterable(map(self._admitted, batches))
         of_rows = PatienceOfDriver(patience or Patience(), self._rows.gather)
         for outputs in self._operator.process(rows, patience=of_rows, has_room=self._has_room):
-            yield from self._output(outputs)
+            yield from self._output(answered(outputs))
+
+    def restore_watermark(self, watermark: Watermark) -> None:
+        """Take a watermark between rows that are restored."""
+        self._operator.restore([watermark])
 
     def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
         """Ask rows again that an earlier task left: before any others.
@@ -173,9 +178,9 @@ class AsyncWaitTask:
     def _has_room(self) -> bool:
         return self._rows.nbytes < self._wait.queue_bytes
 
-    def _admitted(self, batch: pa.RecordBatch | None) -> Iterator[list[Any]]:
-        if batch is None:
-            yield []
+    def _admitted(self, batch: pa.RecordBatch | Watermark | None) -> Iterator[list[Any] | Watermark]:
+        if batch is None or isinstance(batch, Watermark):
+            yield [] if batch is None else batch
             return
         self._not_admitted.extend(_pieces(batch))
         while self._not_admitted:

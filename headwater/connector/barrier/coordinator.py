@@ -33,6 +33,7 @@ from headwater.core.jsons import JsonObject
 from headwater.core.retry import Backoff
 from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
+from headwater.readers.runtime.epoch.event_time import OTHERS
 from headwater.readers.runtime.epoch.task import EpochTask
 
 log = logging.getLogger(__name__)
@@ -151,8 +152,9 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         if stats is None:
             return None
         report: JsonObject = {**self._codec.genesis(), "checkpoint": stats}
-        if self._fronts:
-            report["fronts_ms"] = nest(self._fronts)
+        fronts = {path: front_ms for path, front_ms in (self._fronts or {}).items() if path != OTHERS}
+        if fronts:
+            report["fronts_ms"] = nest(fronts)
         return report
 
     def commit(self, end: JsonObject) -> None:

@@ -15,7 +15,10 @@ from headwater.readers.runtime.epoch.event_time import OTHERS, TaskAlignment, fu
 log = logging.getLogger(__name__)
 
 Fronts = Mapping[SplitPath, "int | None"]
-"""The splits that hold others back, with the time to which they have come; None where that is not known."""
+"""The splits that hold others back, with the time to which they have come; None where that is not known.
+
+`OTHERS` stands for rows in flight, with their earliest time.
+"""
 
 
 class EpochAlignment:
@@ -60,6 +63,8 @@ class EpochAlignment:
         if timeout_ms is not None:
             for path in self._silent(fronts, live, settled, timeout_ms):
                 del fronts[path]
+        if known is not None and OTHERS in known:
+            fronts[OTHERS] = known[OTHERS]
         return fronts
 
     def admitted(self, due: Sequence[SplitPath], fronts: Fronts) -> list[SplitPath]:

@@ -23,6 +23,8 @@
 * ``events``: for each task, what the enumerator sent to its reader;
 * ``fronts``: with ``maxEventTimeSkew``, of each split that holds others back, the time to which it has come
   in ms since 1970, null where that is not known;
+* ``inFlight``: with `maxEventTimeSkew`, the earliest time of the rows of ``restored``. Absent if there are
+  none;
 * ``schema``: what the source says about the meaning of its rows (`Source.logged_schema`). Absent if it says
   nothing;
 * ``splits``, ``state``, ``source``, ``version``: see `OffsetCodec`.
@@ -39,6 +41,7 @@ from headwater.core.epoch import Barrier, Failing, WaitingSplits
 from headwater.core.epoch_json import waiting_from_json, waiting_to_json
 from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import Split, SplitPath
+from headwater.readers.runtime.epoch.event_time import OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,9 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
             }
             fields["failing"] = nest(failing)
         if offset.fronts is not None:
-            fields["fronts"] = nest(offset.fronts)
+            fields["fronts"] = nest({path: at_ms for path, at_ms in offset.fronts.items() if path != OTHERS})
+            if OTHERS in offset.fronts:
+                fields["inFlight"] = offset.fronts[OTHERS]
         if offset.schema is not None:
             fields["schema"] = offset.schema
         return fields
@@ -146,7 +151,15 @@ class EpochOffsetCodec(OffsetCodec[EpochOffset]):
                 path: Failing(*failing)
                 for path, failing in flatten(raw.get("failing", {}), self._source).items()
             },
-            fronts=flatten(raw["fronts"], self._source) if "fronts" in raw else None,
+            fronts=self._fronts(raw),
             state=raw.get("state"),
             schema=raw.get("schema"),
         )
+
+    def _fronts(self, raw: dict[str, Any]) -> dict[SplitPath, int | None] | None:
+        if "fronts" not in raw:
+            return None
+        fronts: dict[SplitPath, int | None] = flatten(raw["fronts"], self._source)
+        if "inFlight" in raw:
+            fronts[OTHERS] = raw["inFlight"]
+        return fronts

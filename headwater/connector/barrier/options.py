@@ -23,7 +23,6 @@ from headwater.connector.options import (
     text,
 )
 from headwater.core.epoch import AlignmentMode, Barrier
-from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.core.state_location import open_state_store
 from headwater.core.state_store import StateStore
@@ -219,14 +218,11 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
             "it up together with the checkpoint",
         )
         store = open_state_store(location, options[_STATE_STORAGE_OPTIONS])
-    mode = AlignmentMode(options[_BARRIER_MODE])
     event_time = event_time_settings(options, barrier)
-    if event_time is not None and options[ASYNC_FUNCTION] is not None:
-        _check_calls_are_waited_for(mode, options[_ALIGNMENT_TIMEOUT])
     return EpochSettings(
         store=store,
         barrier=barrier,
-        mode=mode,
+        mode=AlignmentMode(options[_BARRIER_MODE]),
         alignment_timeout_ms=options[_ALIGNMENT_TIMEOUT],
         parallelism=options[_PARALLELISM] or known_parallelism() or available_cpus(),
         budget_bytes=options[_MAX_BUFFERED_BYTES],
@@ -237,17 +233,6 @@ def epoch_settings(options: ParsedOptions, boundedness: Boundedness | None, *, s
         event_time=event_time,
         calls=_calls(options),
     )
-
-
-def _check_calls_are_waited_for(mode: AlignmentMode, alignment_timeout_ms: int | None) -> None:
-    # A row that is stored while its call runs comes an epoch later: behind rows that are later in event time.
-    name = _BARRIER_MODE.name if mode is AlignmentMode.UNALIGNED else _ALIGNMENT_TIMEOUT.name
-    if mode is AlignmentMode.UNALIGNED or alignment_timeout_ms is not None:
-        raise OptionError(
-            "stores rows whose calls of asyncFunction run, and they would be late in event time, which "
-            "maxEventTimeSkew is to prevent: leave it out, and an epoch waits for its calls",
-            option=name,
-        )
 
 
 def _calls(options: ParsedOptions) -> SourceCalls | None:

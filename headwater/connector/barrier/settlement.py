@@ -15,7 +15,13 @@ from headwater.core.epoch import EpochState, Failing, FoundSplit, SplitProgress,
 from headwater.core.errors import ContractError
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split, SplitPath
-from headwater.readers.runtime.epoch.event_time import Front, fronts_of, is_fronts_event
+from headwater.readers.runtime.epoch.event_time import (
+    OTHERS,
+    Front,
+    fronts_of,
+    in_flight_ms_of,
+    is_fronts_event,
+)
 from headwater.readers.runtime.epoch.state_parts import without_taken
 
 
@@ -36,7 +42,8 @@ class Settlement:
         waiting: found splits that no task has begun with.
         events: of the readers, in the order of their tasks.
         at_end: those that had nothing more, whether they may be asked again at once or not.
-        fronts: the time to which splits have come; None if no epoch was aligned by event time yet.
+        fronts: the time to which splits have come, and for `OTHERS` the earliest time of rows in flight;
+            None if no epoch was aligned by event time yet.
         held: those that have a row which waits for other splits.
         ran: whether any task was run.
         state: of the enumerator, as it was when the epoch was planned.
@@ -90,7 +97,7 @@ def settle(
             # Nothing of it came to the sink: its splits and the rows that it was to restore wait as before.
             after.not_run += [offset.splits[path] for path in offset.tasks[number]]
             after.unserved.append(offset.tasks[number])
-            after.restored += offset.restored[number]
+            after.keep_restored(offset.restored[number])
             after.waiting += offset.waiting[number]
         else:
             written_ms = manifest.metrics.get("written_ms", now_ms)
@@ -144,8 +151,11 @@ class _StateAfter:
         self.at_end: set[SplitPath] = set()
         self.held: set[SplitPath] = set()
         self._fronts: dict[SplitPath, int | None] | None = None
+        self._in_flight_ms: list[int] = []
+        self._were_in_flight_ms: int | None = None
         if offset.fronts is not None:
             self._fronts = dict(offset.fronts)
+            self._were_in_flight_ms = self._fronts.pop(OTHERS, None)
 
     def take(self, state: EpochState, given: frozenset[SplitPath], written_ms: int) -> None:
         """Take the state of a task that was run, and that was given some splits.
@@ -160,7 +170,7 @@ class _StateAfter:
             self._add(found)
         for event in state.events:
             if is_fronts_event(event):
-                self._take_fronts(fronts_of(event))
+                self._take_fronts(fronts_of(event), in_flight_ms_of(event))
             else:
                 self.events.append(event)
         self.unserved.append(_with_more(state.progress[: state.unserved]))
@@ -177,11 +187,22 @@ class _StateAfter:
         """Return the fronts of live splits."""
         if self._fronts is None:
             return None
-        return {path: front_ms for path, front_ms in self._fronts.items() if path in self.positions}
+        known = {path: front_ms for path, front_ms in self._fronts.items() if path in self.positions}
+        if self._in_flight_ms:
+            known[OTHERS] = min(self._in_flight_ms)
+        return known
 
-    def _take_fronts(self, fronts: Iterable[Front]) -> None:
+    def keep_restored(self, restored: Sequence[ManifestRef]) -> None:
+        """Keep rows in flight for the next epoch: the task that was to emit them was not run."""
+        self.restored += restored
+        if restored and self._were_in_flight_ms is not None:
+            self._in_flight_ms.append(self._were_in_flight_ms)
+
+    def _take_fronts(self, fronts: Iterable[Front], in_flight_ms: int | None) -> None:
         if self._fronts is None:
             self._fronts = {}
+        if in_flight_ms is not None:
+            self._in_flight_ms.append(in_flight_ms)
         for logged, time_ms, is_held in fronts:
             path = self._source.path_of(logged)
             self._fronts[path] = time_ms

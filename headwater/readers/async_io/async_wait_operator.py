@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
@@ -81,8 +82,8 @@ class AsyncWaitOperator:
         self._queue = new_queue(self._settings.queue_capacity)
         self._completions = Completions()
         self._unanswered = 0
-        # Rows of `process` that are not in the queue: for want of room, or of the wish to wait for it.
-        self._not_fed: list[Any] = []
+        # What `process` took and is not in the queue: for want of room, or of the wish to wait for it.
+        self._not_fed: deque[Sequence[InputRow] | Watermark] = deque()
         # When rows that were restored were first asked, by the identity of the row, until they are submitted.
         self._asked_before: dict[int, float] = {}
         self._resources = ExitStack()
@@ -206,7 +207,7 @@ class AsyncWaitOperator:
         self._intake.flush()
         while len(self._queue) > 0 or self._intake.holds:
             left_s = deadline - now()
-            if left_s <= 0 and patience.may_leave(self.values()):
+            if left_s <= 0 and patience.may_leave(self.rows()):
                 break
             found = self.poll(min(linger.seconds, left_s) if left_s > 0 else linger.seconds, at_least)
             if found:
@@ -217,7 +218,7 @@ class AsyncWaitOperator:
 
     def process(
         self,
-        batches: Iterable[Sequence[InputRow]],
+        batches: Iterable[Sequence[InputRow] | Watermark],
         *,
         linger_s: float = 0.05,
         at_least: int = 1000,
@@ -229,9 +230,9 @@ class AsyncWaitOperator:
         What is then not out is in `values`; so it is when the generator is closed.
 
         Args:
-            batches: rows in their order. A batch is taken from the iterable only when the one before has
-                found room: so `values` never holds more than ``queue_size`` rows and one batch. Where room is
-                not waited for, all are taken, and those without room are not asked.
+            batches: rows in their order, and watermarks between them. A batch is taken from the iterable only
+                when the one before has found room: so `values` never holds more than ``queue_size`` rows and
+                one batch. Where room is not waited for, all are taken, and those without room are not asked.
                 An empty batch lets outputs that are due come out while no rows come in.
             linger_s: as in `drain`.
             at_least: as in `drain`.
@@ -245,7 +246,7 @@ class AsyncWaitOperator:
         linger = Linger(linger_s)
         patience = patience or Patience()
         for batch in batches:
-            self._not_fed += batch
+            self._not_fed.append(batch)
             self._feed_more()
             while (self._not_fed or self._is_full(has_room)) and patience.waits_for_room():
                 found = self.poll(linger.seconds, enough)
@@ -258,8 +259,18 @@ class AsyncWaitOperator:
         yield from self.drain(patience, linger_s=linger_s, at_least=at_least)
 
     def _feed_more(self) -> None:
-        if self._not_fed:
-            del self._not_fed[: self.feed(self._not_fed)]
+        """Feed what was not fed, in its order, as far as there is room."""
+        while self._not_fed:
+            first = self._not_fed[0]
+            if isinstance(first, Watermark):
+                if not self.put_watermark(first):
+                    return
+            else:
+                taken = self.feed(first)
+                if taken < len(first):
+                    self._not_fed[0] = first[taken:]
+                    return
+            self._not_fed.popleft()
 
     def _is_full(self, has_room: Callable[[], bool]) -> bool:
         """Return whether the driver has no room. It has, once nothing is in."""
@@ -271,6 +282,10 @@ class AsyncWaitOperator:
         What a snapshot stores, with `waited_s`.
         """
         return [value for value, _ in self._asked()]
+
+    def rows(self) -> list[InputRow]:
+        """Return `values` without watermarks."""
+        return [value for value in self.values() if not isinstance(value, Watermark)]
 
     def waited_s(self) -> list[float]:
         """Return for each of `values` how many seconds ago it was first asked; 0 if it was not."""
@@ -286,8 +301,11 @@ class AsyncWaitOperator:
         """
         if waited_s is not None:
             now = self._host.loop.time()
-            asked_at = ((id(value), now - waited) for value, waited in zip(values, waited_s, strict=True))
-            self._asked_before.update(asked_at)
+            self._asked_before.update(
+                (id(value), now - waited)
+                for value, waited in zip(values, waited_s, strict=True)
+                if not isinstance(value, Watermark)
+            )
         self._intake.restore(values)
 
     def _asked(self) -> list[tuple[Any, float | None]]:
@@ -298,7 +316,9 @@ class AsyncWaitOperator:
         else:
             queued = [(element.value, element.asked_at) for element in elements]
         before = self._asked_before
-        not_queued = [*self._intake.values(), *self._not_fed]
+        not_queued = self._intake.values()
+        for batch in self._not_fed:
+            not_queued += [batch] if isinstance(batch, Watermark) else batch
         return [*queued, *((value, before.get(id(value))) for value in not_queued)]
 
     def _submit(self, elements: list[StreamElement]) -> None:

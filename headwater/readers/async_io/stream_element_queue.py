@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -175,6 +175,11 @@ def outputs(elements: Iterable[StreamElement]) -> list[Output]:
         element.value if type(element.value) is Watermark else (element.value, element.result)
         for element in elements
     ]
+
+
+def answered(outputs: Sequence[Output]) -> list[tuple[InputRow, Result]]:
+    """Return rows with their results, without the watermarks among them."""
+    return [output for output in outputs if not isinstance(output, Watermark)]
 
 
 def bulk_outputs(elements: Iterable[StreamElement]) -> list[Output]:

@@ -22,6 +22,7 @@ from headwater.readers.async_io.settings import (
     OutputMode,
     RetryPolicy,
 )
+from headwater.readers.async_io.stream_element_queue import Watermark
 from tests.connector.async_io.test_task import Briefly, batches, wait_of
 
 SCHEMA: dict[str, pa.DataType] = {"doubled": pa.int64()}
@@ -65,7 +66,7 @@ def test_calls_are_as_large_as_it_is_said_in_rows_and_bytes() -> None:
     assert max(function.sizes) <= 150
     [large] = batches(0, size=1000)
     gathering = Gathering(Batching(size=10_000, most_bytes=4000))
-    pieces = [piece for piece in gathering.gathered([large]) if piece]
+    pieces = [piece for piece in gathering.gathered([large]) if isinstance(piece, pa.RecordBatch)]
     assert max(piece.nbytes for piece in pieces) <= 4000
     assert pa.Table.from_batches(pieces).equals(pa.Table.from_batches([large]))
 
@@ -75,7 +76,16 @@ def test_rows_wait_for_more_rows_no_longer_than_the_linger() -> None:
     [few] = batches(0, size=3)
     gathering = Gathering(Batching(size=10, linger_ms=30), lambda: next(times))
     given = gathering.gathered([few, None, None, None])
-    assert [batch and batch.num_rows for batch in given] == [None, 3, None, None]
+    sizes = [batch.num_rows if isinstance(batch, pa.RecordBatch) else batch for batch in given]
+    assert sizes == [None, 3, None, None]
+
+
+def test_a_watermark_sends_off_what_was_gathered() -> None:
+    [first, second] = batches(0, 3, size=3)
+    gathering = Gathering(Batching(size=10, linger_ms=60_000))
+    border = Watermark(7)
+    given = list(gathering.gathered([first, border, second]))
+    assert given == [first, border, second]
 
 
 class Fails(AsyncArrowFunction):

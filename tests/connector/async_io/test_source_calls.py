@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -95,22 +94,6 @@ def test_options_of_calls_without_calls_are_refused() -> None:
     parsed = options.parse({"asyncCapacity": "7"}, Boundedness.BOUNDED)
     with pytest.raises(OptionError, match="'asyncCapacity': means nothing without asyncFunction"):
         epoch_settings(parsed, Boundedness.BOUNDED, source="x")
-
-
-@pytest.mark.parametrize("option", [{"barrierMode": "unaligned"}, {"alignmentTimeout": "1s"}])
-def test_calls_that_event_time_waits_for_are_not_stored(option: dict[str, str], tmp_path: Path) -> None:
-    given = {
-        "asyncFunction": f"{HERE}:Answers",
-        "stateLocation": str(tmp_path),
-        "barrierRows": "10",
-        "maxEventTimeSkew": "1m",
-        "eventTimeColumn": "id",
-    }
-    options = OptionTable(BARRIER_OPTIONS)
-    stream = Boundedness.CONTINUOUS_UNBOUNDED
-    assert epoch_settings(options.parse(given, stream), stream, source="x").calls is not None
-    with pytest.raises(OptionError, match=f"option '{next(iter(option))}': stores rows whose calls"):
-        epoch_settings(options.parse({**given, **option}, stream), stream, source="x")
 
 
 def test_a_method_that_is_not_async_is_an_error_of_the_task() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -30,10 +31,13 @@ from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath
 from headwater.core.state_store import MemoryStateStore
+from headwater.readers.async_io.settings import OutputMode
+from headwater.readers.runtime.epoch.calls import CreateCalls
 from headwater.readers.runtime.epoch.event_time import EventTimeSpan, SplitAlignment, TaskAlignment, time_span
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.read_epoch import read_epoch
 from headwater.readers.runtime.epoch.task import EpochTask
+from tests.asynchronous import calls_of
 from tests.connector.barrier.epoch_queries import OPEN
 from tests.doubles import NumberSplit
 from tests.pages import Library, Page, PageSource, rows_of
@@ -109,6 +113,7 @@ class Query:
     barrier: Barrier = field(default_factory=lambda: Barrier(rows=20))
     idle_timeout_ms: int | None = None
     budget_bytes: int = 1 << 26
+    calls: CreateCalls | None = None
 
     def __post_init__(self) -> None:
         self.store = MemoryStateStore()
@@ -149,13 +154,16 @@ class Query:
 
     def read(self, task: EpochTask, leave_after: int | None = None) -> Rows:
         found: Rows = []
-        batches = iter(read_epoch(self.source, task, self.store, partial(open_epoch_reader)))
+        batches = iter(read_epoch(self.source, task, self.store, self.opening()))
         for number, batch in enumerate(batches):
             found += rows_of([batch])
             if number == leave_after:
                 break
         del batches
         return found
+
+    def opening(self) -> Any:
+        return partial(open_epoch_reader, create_calls=self.calls)
 
     def run(self) -> list[Rows]:
         """AvailableNow: return the rows of each epoch."""
@@ -347,6 +355,51 @@ def test_however_epochs_are_cut_left_read_twice_and_restarted_no_row_is_lost_and
         if rng.random() < 0.3:
             again = [row for task in query.tasks for row in query.read(task)]
             assert sorted(again) == sorted(rows)
+        if rng.random() < 0.2:
+            query.restart()
+            query.coordinator.prepare_for_available_now()
+    assert sorted(query.rows) == everything(library)
+    check_alignment(library, epochs)
+
+
+class Forgetful:
+    """A service that answers about some rows only when it was asked several times: until then it hangs."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._hangs: dict[tuple[str, int], int] = {}
+
+    async def __call__(self, row: Any) -> tuple[str, int]:
+        key = (row.label, row.number)
+        left = self._hangs.setdefault(key, self._rng.choice([0] * 6 + [1, 3]))
+        self._hangs[key] -= 1
+        if left > 0:
+            await asyncio.Event().wait()
+        return key
+
+
+@pytest.mark.timeout(300)
+@hypothesis.settings(max_examples=15, deadline=None)
+@hypothesis.given(seed=st.integers(0, 1 << 32))
+def test_rows_whose_calls_are_stored_hold_all_others_back(seed: int) -> None:
+    rng = random.Random(seed)
+    library = library_of(
+        **{label: sorted(rng.randrange(90) for _ in range(rng.randint(1, 20))) for label in "abc"}
+    )
+    query = Query(
+        library,
+        parallelism=rng.randint(1, 3),
+        mode=AlignmentMode.UNALIGNED,
+        barrier=Barrier(rows=rng.choice([2, 6]), duration_ms=20),
+        calls=calls_of(
+            Forgetful(rng), mode=rng.choice([OutputMode.ORDERED, OutputMode.UNORDERED]), capacity=100
+        ),
+    )
+    epochs: list[Rows] = []
+    query.coordinator.prepare_for_available_now()
+    while (rows := query.batch()) is not None:
+        epochs.append(rows)
+        assert len(epochs) < 1_000
         if rng.random() < 0.2:
             query.restart()
             query.coordinator.prepare_for_available_now()

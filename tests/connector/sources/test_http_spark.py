@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, window
 
 from examples.http_server import Api, serving
+from tests.connector.async_io.service import SlowService
 from tests.exactly_once.pipeline import logged_ids
 from tests.exactly_once.waiting import until
 from tests.readers.http.scripted import Answer, scripted_server
@@ -283,8 +284,9 @@ def test_a_server_that_asks_one_task_to_leave_it_alone_is_left_alone_by_the_othe
         assert [path for path, _ in server.asked].count("/a") == 1
 
 
+@pytest.mark.parametrize("asks", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_two_lists_of_different_age_lose_no_row_of_a_window_when_they_are_aligned_by_event_time(
-    spark: SparkSession, tmp_path: Path
+    asks: bool, spark: SparkSession, tmp_path: Path
 ) -> None:
     """One list has 40 rows of three hours, the other one 40 rows of the last of these hours."""
     hour_s = 3_600
@@ -336,5 +338,16 @@ def test_two_lists_of_different_age_lose_no_row_of_a_window_when_they_are_aligne
 
     with scripted_server() as server:
         server.answer = answer
-        assert read("plain", parallelism="2") < 80
-        assert read("aligned", parallelism="2", maxEventTimeSkew="18m", eventTimeColumn="at") == 80
+        aligned = {"parallelism": "2", "maxEventTimeSkew": "18m", "eventTimeColumn": "at"}
+        if not asks:
+            assert read("plain", parallelism="2") < 80
+            assert read("aligned", **aligned) == 80
+            return
+        with SlowService() as service:
+            asking = {
+                "asyncFunction": "tests.exactly_once.asking:AskAboutTime",
+                "asyncArguments": json.dumps({"url": service.url, "slow": "again"}),
+                "barrierMode": "unaligned",
+            }
+            assert read("asking", **aligned, **asking) == 80
+            assert service.count("again") >= 2 * len([key for key in service.calls if key[0] == "again"]) > 0

@@ -15,6 +15,7 @@ from headwater.readers.async_io.function import (
     Result,
     ResultFuture,
 )
+from headwater.readers.async_io.patience import Patience
 from headwater.readers.async_io.settings import OnFailure, OutputMode, RetryPolicy
 from headwater.readers.async_io.stream_element_queue import Output, Watermark
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of, times_two
@@ -375,3 +376,26 @@ class TestFlinksCases:
             assert operator.poll() == []
             assert operator.values() == []
             assert service.running == []
+
+
+def test_watermarks_among_batches_wait_for_room_and_for_their_turn_as_rows_do(host: ManualHost) -> None:
+    batches: list[list[int] | Watermark] = [[2, 1], Watermark(2), [3], Watermark(3), [1]]
+    with operator_of(times_two, host, mode=UNORDERED, queue_size=2) as operator:
+        out = [output for outputs in operator.process(batches) for output in outputs]
+        assert inputs_of(out) == [1, 2, Watermark(2), 3, Watermark(3), 1]
+        assert operator.values() == []
+
+
+def test_watermarks_without_room_are_left_in_their_places(host: ManualHost) -> None:
+    class NoWaiting(Patience):
+        def waits_for_room(self) -> bool:
+            return False
+
+        def seconds(self) -> float:
+            return 0.0
+
+    batches: list[list[int] | Watermark] = [[2, 1, 4], Watermark(4), [3]]
+    with operator_of(times_two, host, mode=UNORDERED, queue_size=2) as operator:
+        assert list(operator.process(batches, patience=NoWaiting())) == []
+        assert operator.values() == [2, 1, 4, Watermark(4), 3]
+        assert operator.rows() == [2, 1, 4, 3]

@@ -24,6 +24,7 @@ from headwater.readers.runtime.epoch.event_time import (
 from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone, SplitsFailed
+from headwater.readers.runtime.partitions.ipc import read_batches
 from headwater.readers.runtime.partitions.subpartition import PartitionEvent
 
 MOST_HELD = 1_000
@@ -47,8 +48,9 @@ class AlignedNode(EmitterNode):
     """Holds back records that are too far ahead, and has their splits paused.
 
     A record that waits was not emitted: the position is before it. If it waits still when the epoch is cut,
-    it is dropped, and fetched again in an epoch in which it may be emitted. Rows that a barrier overtakes
-    count as emitted: they come first in the next epoch. Memory: of each split that waits
+    it is dropped, and fetched again in an epoch in which it may be emitted. Rows that are stored with the
+    snapshot (a barrier overtook them, or a call that runs) count as emitted for their split, and hold all
+    splits back in the next epoch, in which they come first. Memory: of each split that waits
     the record that does, and what had been fetched behind it before the split was paused.
 
     How far the splits have come goes to the driver as a source event, with the snapshot.
@@ -126,8 +128,10 @@ class AlignedNode(EmitterNode):
         self, loop_log: Iterable[SplitPath], in_flight: Sequence[InFlight], taken: int
     ) -> EpochState:
         fronts = self._alignment.fronts()
-        if fronts:
-            self.progress.add_events([fronts_event(fronts)])
+        stored = time_span((rows for held in in_flight for rows in read_batches(held.rows)), self._column)
+        if fronts or stored is not None:
+            in_flight_ms = None if stored is None else stored.first_ms
+            self.progress.add_events([fronts_event(fronts, in_flight_ms)])
         return super().snapshot(loop_log, in_flight, taken)
 
     def _go_on(self, path: SplitPath) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
+
 
 class CallPace(ABC):
     """What an epoch lets its calls wait for. Asked on the task's thread."""
@@ -25,6 +27,13 @@ class CallPace(ABC):
 
         Asked once, when the last row is in.
         """
+
+    def alignment(self) -> TaskAlignment | None:
+        """Return what holds rows together in event time; None if nothing does. Asked once, before any row.
+
+        With it, no row comes out that is later than one that is stored by more than the skew.
+        """
+        return None
 
 
 class AsyncCalls(ABC):

@@ -14,9 +14,10 @@ from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.split import SplitPath
 
 OTHERS: Final[SplitPath] = ()
-"""Stands for the splits of all other tasks."""
+"""Stands for the splits of all other tasks; on the driver for rows in flight, which belong to no split."""
 
 _FRONTS: Final = "eventTimeFronts"
+_IN_FLIGHT: Final = "eventTimeInFlight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class TaskAlignment:
         max_skew_ms: how far ahead of the split that is behind all others rows may be.
         awaits_ends: whether a split that has nothing more now holds the others back.
         fronts: the splits that hold others back: those of the task, each by its path, and `OTHERS` with the
-            least of the others; with the time to which they have come, None where that is not known.
+            least of the others and of rows in flight; with the time to which they have come, None where that
+            is not known.
     """
 
     column: str
@@ -60,11 +62,17 @@ class Front(NamedTuple):
 
 def time_span(batches: Iterable[pa.RecordBatch], column: str) -> EventTimeSpan | None:
     """Return the span of the times of some rows, None if none has a time."""
-    spans = [_span(batch.column(column)) for batch in batches]
+    spans = [_span(times_ms(batch.column(column))) for batch in batches]
     known = [span for span in spans if span is not None]
     if not known:
         return None
     return EventTimeSpan(min(span.first_ms for span in known), max(span.last_ms for span in known))
+
+
+def times_ms(times: pa.Array[Any]) -> pa.Array[Any]:
+    """Return times, of any type that has them, in ms since 1970."""
+    in_ms: pa.Array[Any] = times.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    return in_ms
 
 
 def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
@@ -72,15 +80,29 @@ def is_fronts_event(event: JsonValue) -> TypeGuard[JsonObject]:
     return isinstance(event, dict) and _FRONTS in event
 
 
-def fronts_event(fronts: Sequence[Front]) -> JsonObject:
-    """Return the source event by which a task tells its fronts."""
-    return {_FRONTS: [[list(front.path), front.time_ms, front.is_held] for front in fronts]}
+def fronts_event(fronts: Sequence[Front], in_flight_ms: int | None) -> JsonObject:
+    """Return the source event by which a task tells its fronts.
+
+    Args:
+        fronts: of its splits.
+        in_flight_ms: the earliest time of the rows that are stored with the snapshot, to come in the next
+            epoch; None if there are none.
+    """
+    event: JsonObject = {_FRONTS: [[list(front.path), front.time_ms, front.is_held] for front in fronts]}
+    if in_flight_ms is not None:
+        event[_IN_FLIGHT] = in_flight_ms
+    return event
 
 
 def fronts_of(event: JsonObject) -> list[Front]:
     """Return the fronts that an event tells."""
     told = cast("list[tuple[list[str], int, bool]]", event[_FRONTS])
     return [Front(tuple(path), time_ms, is_held) for path, time_ms, is_held in told]
+
+
+def in_flight_ms_of(event: JsonObject) -> int | None:
+    """Return the earliest time of stored rows that an event tells."""
+    return cast("int | None", event.get(_IN_FLIGHT))
 
 
 class SplitAlignment:
@@ -172,7 +194,6 @@ def _time(front: tuple[SplitPath, int | None]) -> float:
     return float("-inf") if front[1] is None else front[1]
 
 
-def _span(times: pa.Array[Any]) -> EventTimeSpan | None:
-    in_ms = times.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+def _span(in_ms: pa.Array[Any]) -> EventTimeSpan | None:
     found = cast("dict[str, int]", pc.min_max(in_ms).as_py())
     return None if found["min"] is None else EventTimeSpan(found["min"], found["max"])

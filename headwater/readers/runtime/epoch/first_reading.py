@@ -18,6 +18,7 @@ from headwater.readers.runtime.epoch.calls import AsyncCalls
 from headwater.readers.runtime.epoch.dataflow import Dataflow
 from headwater.readers.runtime.epoch.emitter_node import EmitterNode
 from headwater.readers.runtime.epoch.epoch_reader import EpochReader
+from headwater.readers.runtime.epoch.event_time import TaskAlignment
 from headwater.readers.runtime.epoch.failures import SplitFailures
 from headwater.readers.runtime.epoch.in_flight import batches_with_calls, rows_of_splits
 from headwater.readers.runtime.epoch.task import EpochTask, ReadingContext
@@ -64,6 +65,7 @@ class FirstReading(EpochReader):
         self._clock = context.clock
         self._waiting = context.waiting
         self._barrier = task.barrier
+        self._alignment = task.alignment
         self._alignment_timeout_ms = task.alignment_timeout_ms
         self._handler = BarrierHandler(
             len(flow.partition),
@@ -83,6 +85,10 @@ class FirstReading(EpochReader):
         self._flow.manager.check_errors()
         self._look()
         return self._cut is not Cut.OVERTAKE or self.patience_ms() != 0
+
+    def alignment(self) -> TaskAlignment | None:
+        """See `CallPace`."""
+        return self._alignment
 
     def patience_ms(self) -> int | None:
         """See `CallPace`: aligned calls finish, others are overtaken."""
