@@ -2,8 +2,8 @@
 
 It runs until it is killed or the trigger ends it.
 
-The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder``, ``trigger`` and
-``united``.
+The one argument is JSON: ``master``, ``conf``, ``options``, ``columns``, ``folder``, ``trigger``, ``united``,
+and ``peeks``: the first batch is left after its first rows, and nothing of it is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["start"]
@@ -24,11 +24,19 @@ def start(spark: SparkSession, job: dict[str, Any]) -> StreamingQuery:
     frame = spark.readStream.format("headwater").options(**job["options"]).load().selectExpr(*job["columns"])
     if job["united"]:
         frame = frame.union(frame)
-    writer = (
-        frame.writeStream.format("parquet")
-        .option("path", f"{job['folder']}/rows")
-        .option("checkpointLocation", f"{job['folder']}/checkpoint")
-    )
+
+    def write_all_but_the_first(batch: DataFrame, number: int) -> None:
+        if number == 0:
+            assert not batch.isEmpty()
+        else:
+            # A batch that is run again takes the place of its first run.
+            batch.write.mode("overwrite").parquet(f"{job['folder']}/batches/batch={number}")
+
+    if job.get("peeks"):
+        writer = frame.writeStream.foreachBatch(write_all_but_the_first)
+    else:
+        writer = frame.writeStream.format("parquet").option("path", f"{job['folder']}/rows")
+    writer = writer.option("checkpointLocation", f"{job['folder']}/checkpoint")
     return (writer.trigger(**job["trigger"]) if job["trigger"] else writer).start()
 
 

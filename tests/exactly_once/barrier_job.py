@@ -52,6 +52,7 @@ class BarrierJob:
         columns: what is written.
         master: of the drivers: in one process, or with an executor of its own.
         united: whether the stream is united with itself, so that each epoch is scanned twice.
+        peeks: whether the first batch is left after its first rows, and nothing of it written.
         trace: a file for the names of the functions that the drivers and their workers call.
         state: the state location, if it is not in the folder.
     """
@@ -63,6 +64,7 @@ class BarrierJob:
     columns: list[str]
     master: str = "local[2,4]"
     united: bool = False
+    peeks: bool = False
     trace: Path | None = None
     state: Path | None = None
 
@@ -94,6 +96,7 @@ class BarrierJob:
             "columns": self.columns,
             "folder": str(self.folder),
             "united": self.united,
+            "peeks": self.peeks,
             "trigger": trigger,
         }
 
@@ -134,6 +137,17 @@ class BarrierJob:
             print(f"round {number + 1} of {rounds}: {', '.join(said)}, {kill.__name__}", flush=True)
         return killed
 
+    def kill_when(self, condition: Callable[[], object], what: str) -> None:
+        """Start the job, and kill the driver with all that belongs to it as soon as the condition holds."""
+        log = self.folder / "driver.log"
+        with Program("barrier_driver.py", self.job(), log, self._environment) as driver:
+
+            def holds() -> object:
+                driver.check()
+                return condition()
+
+            until(holds, what)
+
     @property
     def _environment(self) -> dict[str, str]:
         self.temporary.mkdir(exist_ok=True)
@@ -165,10 +179,8 @@ class BarrierJob:
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
         """Return what was written, sorted; a row that was written twice is there twice."""
-        return sorted(
-            tuple(row)
-            for row in self.spark.read.parquet(f"{self.folder}/rows").selectExpr(*columns).collect()
-        )
+        written = self.spark.read.parquet(f"{self.folder}/{'batches' if self.peeks else 'rows'}")
+        return sorted(tuple(row) for row in written.selectExpr(*columns).collect())
 
 
 def _skip(events: Iterator[Path], count: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.exactly_once.contract_paths import PATHS, ROOT, read_runs
-from tests.exactly_once.contract_witnesses import NOT_RUN, WITNESSES
+from tests.exactly_once.contract_witnesses import WITNESSES
 
 __all__ = ["PAGE", "cell_of", "page", "rows", "witnesses_of"]
 
@@ -19,7 +19,7 @@ ABOUT = (
     "Each path above is a stream in Spark, whose Python worker and driver are killed (SIGKILL) at seeded",
     "points, and whose rows are counted. What these processes call is noted while they run. For each file,",
     "how many of its functions that was, when it was last recorded. The rest are errors, waits that did not",
-    "happen, and contracts above that are not run.",
+    "happen, and batch reads.",
 )
 WITHOUT = "Without a meaning on Spark:"
 
@@ -45,9 +45,6 @@ def cell_of(first: str, line: str) -> str:
     for begins, (path, *functions) in WITNESSES.items():
         if first.startswith(begins):
             return f"`{path}`: {', '.join(f'`{name}`' for name in functions)}"
-    for begins, reason in NOT_RUN.items():
-        if first.startswith(begins):
-            return f"not run: {reason}"
     raise LookupError(f"{first}: tests/exactly_once/contract_witnesses.py does not say where it is run")
 
 
@@ -75,7 +72,7 @@ def page(text: str) -> str:
 
 
 def _with_cell(line: str, cell: str) -> str:
-    known = (COLUMN, "no meaning", "not run: ", *(f"`{path}`: " for path in PATHS))
+    known = (COLUMN, "no meaning", *(f"`{path}`: " for path in PATHS))
     rest, _, last = line.removesuffix(" |").rpartition(" | ")
     kept = rest if last.startswith(known) else line.removesuffix(" |")
     return f"{kept} | {cell} |"

@@ -62,6 +62,9 @@ PATHS = {
         {"connections": "2"}, then={"connections": "2", "barrierMode": "unaligned"}
     ),
     "http twice at once": ContractPath(),
+    "http checkpointTimeout": ContractPath(
+        {"checkpointTimeout": "2s", "barrierRows": "100000", "barrierInterval": "1h"}
+    ),
     "http maxEventTimeSkew": ContractPath(
         {
             "maxEventTimeSkew": "2m",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NOT_RUN", "WITNESSES"]
+__all__ = ["WITNESSES"]
 
 _HTTP = "http"
 _THREADS = "http connections=3"
@@ -17,6 +17,7 @@ _TWO = "http twice at once"
 _EVENT_TIME = "http maxEventTimeSkew"
 _ROUNDS = "http incrementalField"
 _ASKING = "http asyncFunction"
+_LATE = "http checkpointTimeout"
 _MQTT = "mqtt"
 
 WITNESSES: dict[str, tuple[str, ...]] = {
@@ -113,6 +114,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "TriggerAndConfirm": (_HTTP, "CheckpointCoordinator.trigger", "CheckpointCoordinator.complete"),
     "TriggerAndDecline": (_HTTP, "ClaimWatch.at_work", "CheckpointCoordinator._collect"),
     "SuccessfulCheckpoint": (_HTTP, "CheckpointCoordinator.trigger"),
+    "CheckpointTimeoutIsolated": (_LATE, "CheckpointCoordinator._warn_of_timeout", "_Publisher.publish"),
     "HandleMessagesForNonExisting": (_TWO, "CheckpointCoordinator.epochs", "CheckpointCoordinator.prune"),
     "a restore without": (_CHANGED, "CheckpointCoordinator._check_opened"),
     "StateCleanup": (_TWO, "CheckpointCoordinator.prune"),
@@ -123,8 +125,3 @@ WITNESSES: dict[str, tuple[str, ...]] = {
     "the whole protocol": (_HTTP, "ClaimProtocol.try_acquire", "_Publisher.publish", "settle"),
 }
 """By the beginning of the row's first cell: the path, and functions that its kill run has called."""
-
-NOT_RUN: dict[str, str] = {
-    "CheckpointTimeoutIsolated": "a task must hang after its batch was committed",
-}
-"""Rows that no kill run reaches, and why."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
 from datetime import datetime, timedelta
 from typing import cast
 
 from examples.http_server import Api, Handler
+from tests.patience import PATIENCE_S
 
 __all__ = ["MoodyApi"]
 
@@ -22,6 +25,11 @@ class MoodyHandler(Handler):
         request = next(self.server.moods)
         if request == self.server.long_wait_at:
             self._send(429, b"busy", {"Retry-After": str(self.server.long_wait_s)})
+        elif request == self.server.silent_at:
+            # The client may have hung up by then.
+            self.server.may_speak.wait(PATIENCE_S)
+            with contextlib.suppress(OSError):
+                super().do_GET()
         elif self.server.broken_every and request % self.server.broken_every == 0:
             self._send(200, b"<html>", {})
         else:
@@ -34,6 +42,8 @@ class MoodyApi(Api):
     Attributes:
         long_wait_at: the number of the request that is answered with a wait, if not 0.
         long_wait_s: for how long.
+        silent_at: the number of the request that is not answered before `may_speak` is set, if not 0.
+        may_speak: see there.
         broken_every: each request of such a number is answered with something that is no page, if not 0.
     """
 
@@ -43,6 +53,8 @@ class MoodyApi(Api):
         self.moods = itertools.count(1)
         self.long_wait_at = 0
         self.long_wait_s = 6
+        self.silent_at = 0
+        self.may_speak = threading.Event()
         self.broken_every = 0
 
     @property

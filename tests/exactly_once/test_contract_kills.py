@@ -39,7 +39,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RECORDS = bool(os.environ.get("HEADWATER_RECORD_CONTRACTS"))
-WITH_TESTS_OF_THEIR_OWN = ("http twice at once", "http maxEventTimeSkew", "http incrementalField")
+WITH_TESTS_OF_THEIR_OWN = (
+    "http twice at once",
+    "http checkpointTimeout",
+    "http maxEventTimeSkew",
+    "http incrementalField",
+)
 ALONE = [
     name
     for name, path in PATHS.items()
@@ -127,6 +132,32 @@ def test_http_in_two_queries_at_once_on_one_state_location(
     for each in (job, other):
         each.finish()
         check_items(each, api, 1)
+    check_or_record(path, trace)
+
+
+def test_http_where_a_task_is_still_at_work_long_after_its_batch_was_committed(
+    api: MoodyApi, job: BarrierJob, trace: Path
+) -> None:
+    """The first batch is left after its first page, and its task waits for a server that does not answer."""
+    path = "http checkpointTimeout"
+    job = replace(job, options={**job.options, **PATHS[path].options}, peeks=True)
+    # Two pages are more than Python's buffer to the JVM holds.
+    api.page = 2_000
+    api.items = 20_000
+    api.silent_at = 3
+
+    def goes_on_without_it() -> bool:
+        if list(job.folder.glob("state/*/epoch-0000000001-*/00000.manifest")):
+            # Now the task reads on, and publishes what it came to.
+            api.may_speak.set()
+        return (job.folder / "checkpoint/commits/3").exists()
+
+    job.kill_when(goes_on_without_it, "a batch after the one that was left")
+    job.kill_rounds(1, random.Random(path))
+    end(api)
+    job.finish()
+    # Nothing of the first batch was written, so all of it came again.
+    check_items(job, api, 1)
     check_or_record(path, trace)
 
 

@@ -248,20 +248,25 @@ class CheckpointCoordinator:
             manifests |= self._published([slot for slot in slots if slot.number not in manifests])
             expired = self._clock.monotonic_ms() - began_ms >= self._timeout_ms
             for slot, watch in zip(slots, watches, strict=True):
-                if slot.number not in manifests and (expired or not watch.at_work()):
-                    if expired:
-                        log.warning(
-                            "epoch %d: task %d did not publish within %d ms; its slot is sealed",
-                            epoch.number,
-                            slot.number,
-                            self._timeout_ms,
-                        )
+                if slot.number in manifests:
+                    continue
+                if expired:
+                    self._warn_of_timeout(epoch, slot)
+                if expired or not watch.at_work():
                     manifests[slot.number] = self._decoded(slot, slot.publish(SEALED))
             waited_ms = self._clock.monotonic_ms() - began_ms
             if len(manifests) == tasks:
                 return CompletedCheckpoint(epoch, tuple(manifests[slot.number] for slot in slots), waited_ms)
             self._clock.wait(threading.Event(), poll_ms)
             poll_ms = min(2 * poll_ms, _MOST_POLL_MS)
+
+    def _warn_of_timeout(self, epoch: EpochId, slot: TaskSlot) -> None:
+        log.warning(
+            "epoch %d: task %d did not publish within %d ms; its slot is sealed",
+            epoch.number,
+            slot.number,
+            self._timeout_ms,
+        )
 
     def _published(self, slots: list[TaskSlot]) -> dict[int, Manifest]:
         """Return what is published, by task. Reads several at once: object stores answer late."""
