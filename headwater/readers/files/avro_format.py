@@ -55,11 +55,11 @@ class AvroFormat(FileFormat):
                 return
             writer = _record(header.schema)
             decoder = container.ContainerDecoder(writer, replace(self._reader(header), fields=tuple(fields)))
-            for last in _decoded(decoder, found):
+            for begin, end in _decoded(decoder, found):
                 rows = decoder.finish()
                 arrays = [convert(column) for column, (_, convert) in zip(rows.columns, plan, strict=True)]
                 schema = pa.schema([field for field, _ in plan])
-                yield FileBlock(pa.RecordBatch.from_arrays(arrays, schema=schema), last.start, last.stop)
+                yield FileBlock(pa.RecordBatch.from_arrays(arrays, schema=schema), begin, end)
 
     def decode(self, block: FileBlock, file: FileStatus, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield cast("pa.RecordBatch", block.data)
@@ -98,33 +98,32 @@ def _plan(
     return fields, plan
 
 
-def _decoded(decoder: ContainerDecoder, blocks: Iterator[ContainerBlock]) -> Iterator[ContainerBlock]:
-    """Decode blocks. Yield the last one whenever there are rows enough for a batch.
+def _decoded(decoder: ContainerDecoder, blocks: Iterator[ContainerBlock]) -> Iterator[tuple[int, int]]:
+    """Decode blocks. Yield where in the file they lie whenever there are rows enough for a batch.
 
-    What was decoded before a damaged place comes first.
+    What was decoded before a damaged place comes first. The damaged block counts as not read.
     """
-    rows = 0
+    start = stop = 0
     size = 0
-    last: ContainerBlock | None = None
     failure: ValueError | None = None
     while failure is None:
         try:
             block = next(blocks, None)
             if block is None:
                 break
+            start = start or block.start
+            stop = block.start
             decoder.append(block)
         except ValueError as error:
             failure = error
             break
-        last = block
-        rows += block.rows
+        stop = block.stop
         size += len(block.content)
-        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield block
-            last = None
-            rows = size = 0
-    if last is not None:
-        yield last
+        if decoder.rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield start, stop
+            start = size = 0
+    if decoder.rows:
+        yield start, stop
     if failure is not None:
         raise failure
 

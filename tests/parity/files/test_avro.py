@@ -67,6 +67,7 @@ READ = (
     ),
 )
 CODECS = ("null", "deflate", "snappy", "bzip2", "xz")
+_SYNC = b"S" * 16
 _TOP = {"type": "record", "name": "top"}
 
 
@@ -85,7 +86,7 @@ def avro(kind: Any, values: list[Any], codec: str = "null", interval: int = 16_0
         [{"c": value} for value in values],
         codec=codec,
         sync_interval=interval,
-        sync_marker=b"S" * 16,
+        sync_marker=_SYNC,
     )
     written = json.dumps({**_TOP, "fields": [{"name": "c", "type": kind}]}).encode()
     data = out.getvalue()
@@ -147,6 +148,28 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
     found = parity.same(skipping, files)
     assert isinstance(found[0], list)
     assert len(found[0]) == 20_000
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+@pytest.mark.parametrize("count", [12, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+def test_rows_before_a_damaged_value_are_those_of_spark(
+    parity: FilesParity, rng: random.Random, codec: str, count: int
+) -> None:
+    kind, _ = WRITTEN["int or string"]
+    values = [each for number in range(300) for each in (number, str(number), None)]
+    good = avro(kind, values, codec, interval=2_000)
+    header = good.index(_SYNC) + len(_SYNC)
+    files = []
+    for _ in range(count):
+        data = bytearray(good)
+        at = rng.randrange(header, len(data))
+        # Longer than any value of the file, and no branch of its union.
+        data[at : at + 3] = rng.choice([b"\xff\xff\xff", bytes([rng.randrange(256)]), b""])
+        files.append(bytes(data))
+    found = parity.same(
+        reading("avro", "c struct<member0:int,member1:string>", ignoreCorruptFiles="true"), files
+    )
+    assert any(isinstance(rows, list) and 0 < len(rows) < len(values) for rows in found)
 
 
 def test_times_as_days_differ(parity: FilesParity) -> None:

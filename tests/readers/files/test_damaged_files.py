@@ -77,6 +77,40 @@ def test_a_mutated_file_is_skipped_from_the_damage_on(kind: str, tmp_path: Path)
         assert len(read(path, settings(kind, schema, ignore_corrupt=True))) >= 0
 
 
+def test_avro_gives_the_rows_before_a_damaged_value(tmp_path: Path) -> None:
+    schema = pa.schema([("a", pa.string())])
+    fields = [{"name": "a", "type": "string"}]
+    out = io.BytesIO()
+    rows = [{"a": f"v{at:03}"} for at in range(300)]
+    written: Any = {"type": "record", "name": "r", "fields": fields}
+    fastavro.writer(out, fastavro.parse_schema(written), rows, sync_interval=500)
+    good = out.getvalue()
+    path = tmp_path / "f"
+    for at in (0, 1, 117, 299):
+        damaged = bytearray(good)
+        damaged[good.index(b"v%03d" % at) - 1] = 0xFF
+        path.write_bytes(damaged)
+        assert read(path, settings("avro", schema, ignore_corrupt=True)) == rows[:at]
+
+
+def test_a_block_of_avro_ends_after_as_many_values_as_it_says(tmp_path: Path) -> None:
+    schema = pa.schema([("a", pa.int64())])
+    written: Any = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "long"}]}
+    out = io.BytesIO()
+    marker = b"S" * 16
+    values = [1, 2, 3, 1, 4, 0, 5]
+    rows = [{"a": value} for value in values]
+    fastavro.writer(out, fastavro.parse_schema(written), rows, sync_marker=marker)
+    data = bytearray(out.getvalue())
+    count = data.index(marker) + len(marker)
+    assert data[count] == 2 * len(rows)
+    data[count] = 2 * 3
+    path = tmp_path / "f"
+    path.write_bytes(data)
+    # What follows would be taken for a block of one value, and the end of an array.
+    assert read(path, settings("avro", schema)) == rows[:3]
+
+
 def orc_content(rng: random.Random) -> bytes:
     """Return a file of ORC with all of its encodings."""
     rows = 60

@@ -16,6 +16,7 @@ import pyarrow as pa
 from headwater.readers.formats.avro.decoder import AvroDecoder
 from headwater.readers.formats.avro.types import ArrayType, RecordType
 from headwater.readers.formats.format import Spans
+from headwater.readers.kernels.arrays import address
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
@@ -140,28 +141,40 @@ class ContainerDecoder:
 
     def __init__(self, writer: RecordType, reader: RecordType) -> None:
         self._decoder = AvroDecoder(
-            ArrayType(reader), corrupt_column=False, header=0, writer=lambda _id, _row: ArrayType(writer)
+            ArrayType(reader),
+            corrupt_column=False,
+            header=0,
+            writer=lambda _id, _row: ArrayType(writer),
+            sole_block=True,
         )
+        self.rows = 0
+        """How many there are since `finish` was called last."""
 
     def append(self, block: ContainerBlock) -> None:
         """Decode a block into the next rows.
 
         Raises:
-            ContainerError: one of its values cannot be read. The block gives no rows then.
+            ContainerError: one of its values cannot be read. The block gives the rows before that one.
         """
         if block.rows == 0:
             return
-        data = b"".join((_long(block.rows), block.content, b"\0"))
-        array = np.frombuffer(data, np.uint8)
-        spans = Spans(array, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        count = _long(block.rows)
+        array = np.frombuffer(count + block.content, np.uint8)
+        spans = Spans(array, np.zeros(1, np.int64), np.full(1, array.size, np.int64))
         bad = self._decoder.append(spans)
-        if bad is not None:
-            reason = self._decoder.reason(int(bad.reasons[0]))
-            raise ContainerError(f"a block of values cannot be read: {reason}", block.start)
+        if bad is None:
+            self.rows += block.rows
+            return
+        reason = self._decoder.reason(int(bad.reasons[0]))
+        left, begin = self._decoder.bad_element()
+        whole = block.content[: begin - address(array) - len(count)]
+        self.append(ContainerBlock(block.rows - left - 1, whole, block.start, block.stop))
+        raise ContainerError(f"a block of values cannot be read: {reason}", block.start)
 
     def finish(self) -> pa.RecordBatch:
         """Return the rows since the last call."""
         (blocks,) = self._decoder.finish()
+        self.rows = 0
         rows: Any = blocks
         return pa.RecordBatch.from_struct_array(rows.values)
 

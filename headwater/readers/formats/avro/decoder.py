@@ -35,10 +35,17 @@ class AvroDecoder(ValueDecoder):
         header: how many bytes of each value are before Avro's; 0: there is no header.
         writer: called for each schema that is met for the first time, with its id, `PLAIN` without a header,
             and the number of the value.
+        sole_block: whether values are arrays of one block, without the end that arrays have.
     """
 
     def __init__(
-        self, reader: AvroType, *, corrupt_column: bool, header: int, writer: Callable[[int, int], AvroType]
+        self,
+        reader: AvroType,
+        *,
+        corrupt_column: bool,
+        header: int,
+        writer: Callable[[int, int], AvroType],
+        sole_block: bool = False,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -61,6 +68,7 @@ class AvroDecoder(ValueDecoder):
             (layout.IN_NULL_COUNT, self._nulls.size),
             (layout.IN_CORRUPT, NODE_BYTES * (1 + len(fields))),
             (layout.IN_CORRUPT_COUNT, int(corrupt_column)),
+            (layout.IN_SOLE_BLOCK, int(sole_block)),
             (layout.IN_STATE, address(self._state)),
         ):
             self._given[at] = value
@@ -91,6 +99,14 @@ class AvroDecoder(ValueDecoder):
         bad = BadValues(self._bad[0, :count].copy(), self._bad[1, :count].copy())
         self._name_headers(spans, bad)
         return bad
+
+    def bad_element(self) -> tuple[int, int]:
+        """Return which element of an array was bad, counted from its last one, and where it begins.
+
+        To be asked where `append` has found the only value bad, and that is an array of one block. The place
+        is one in memory: compare it with that of the value.
+        """
+        return int(self._frames[layout.FRAME_LEFT]), int(self._frames[layout.FRAME_BEGIN])
 
     def reason(self, code: int) -> str:
         if code < layout.REASONS_OF_PROGRAMS:

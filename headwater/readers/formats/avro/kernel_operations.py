@@ -185,10 +185,11 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
             frame += _FRAME_BYTES
             store_int64(frame + 8 * layout.FRAME_ENTRY, entry)
             store_int64(frame + 8 * layout.FRAME_LEFT, 0)
+            store_int64(frame + 8 * layout.FRAME_IS_LAST, 0)
         elif code == layout.OP_ITEM:
             items = nodes + _at(op, layout.OP_A)
             left = _at(frame, layout.FRAME_LEFT)
-            if left == 0:
+            if left == 0 and _at(frame, layout.FRAME_IS_LAST) == 0:
                 left, at = zigzag_long(at, end)
                 if left < 0 and at <= end:  # the size of the block follows
                     left = -left
@@ -197,6 +198,8 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
                     return _reason(at, end)
                 if left < 0:
                     return layout.REASON_LENGTH
+                if frame == _at(given, layout.IN_FRAMES):
+                    store_int64(frame + 8 * layout.FRAME_IS_LAST, _at(given, layout.IN_SOLE_BLOCK))
             if left == 0:
                 entry = _at(frame, layout.FRAME_ENTRY)
                 frame -= _FRAME_BYTES

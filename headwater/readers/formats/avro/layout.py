@@ -79,13 +79,15 @@ OP_SKIP_ITEM_END = 34
 """An element is complete: back to its loop at B."""
 
 # A frame of a loop: lists in lists are as deep as the schema.
-FRAME_FIELDS = 3
+FRAME_FIELDS = 4
 FRAME_ENTRY = 0
 """The entry of the list, to which its elements belong."""
 FRAME_LEFT = 1
 """How many elements of the block in hand are left."""
 FRAME_BEGIN = 2
-"""Where the element in hand begins: to notice elements without bytes."""
+"""Where the element in hand begins: to notice elements without bytes, and where a bad one is."""
+FRAME_IS_LAST = 3
+"""1 if no other block follows the one in hand."""
 
 MOST_EMPTY_ITEMS = 1_024
 """So many elements without bytes a value may have: an array of empty records needs few bytes to have very
@@ -114,7 +116,9 @@ IN_CORRUPT = 16
 """The place of the node for bad values, which is the last column, if there is one."""
 IN_CORRUPT_COUNT = 17
 """1 if there is one, else 0."""
-IN_FIELDS = 18
+IN_SOLE_BLOCK = 18
+"""1 if values are lists of one block, without the end that lists have: as containers keep their values."""
+IN_FIELDS = 19
 ENTRY_ARGUMENTS = 2
 """The address of these, and the first row."""
 
