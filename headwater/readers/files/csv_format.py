@@ -129,7 +129,7 @@ class CsvFormat(LineFormat):
         self, block: FileBlock, data: bytes, file: FileStatus, columns: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         if block.start == 0 or self._stream is None:
-            self._stream = CsvStream(self._dialect, self.settings.lines)
+            self._stream = CsvStream(self._dialect, self.settings.lines, file.url)
         stream = self._stream
         stream.add(data, last=not data)
         if self._csv.header and stream.header is None:

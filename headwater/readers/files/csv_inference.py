@@ -128,8 +128,8 @@ class _Lines(_Sample):
 class _Stream(_Sample):
     """Records that may go over several lines. The first one of each file is its header."""
 
-    def look(self, source: Any, _file: FileStatus) -> None:
-        stream = CsvStream(self.dialect, self.settings.lines)
+    def look(self, source: Any, file: FileStatus) -> None:
+        stream = CsvStream(self.dialect, self.settings.lines, file.url)
         decoder: CsvDecoder | None = None
         for data in stream_pieces(source):
             stream.add(data, last=not data)

@@ -10,7 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from headwater.core.errors import CorruptRecordError
 from headwater.readers.files.csv_lines import Lines
+from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.line_settings import UTF_8, LineSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
 from headwater.readers.formats.csv.csv_settings import CsvDialect
@@ -32,16 +34,21 @@ class CsvStream:
     Args:
         dialect: how records are written.
         lines: the encoding, and the line separator unless it is found in the file.
+        url: of the file, for errors.
 
     Attributes:
         header: the values of the first record, once it was taken.
     """
 
-    def __init__(self, dialect: CsvDialect, lines: LineSettings) -> None:
+    def __init__(self, dialect: CsvDialect, lines: LineSettings, url: str) -> None:
         self._dialect = dialect
         self._separator = lines.separator
         self._encoding = lines.encoding or UTF_8
+        self._url = url
         self._decode: codecs.IncrementalDecoder | None = None
+        # What came since no whole record was found in the data any more.
+        self._waiting: list[bytes] = []
+        self._has_records = False
         self._data: ByteArray = np.zeros(BEHIND, np.uint8)
         self._start = 0
         self._stop = 0
@@ -57,12 +64,31 @@ class CsvStream:
         return self._separator or "\n"
 
     def add(self, data: bytes, *, last: bool) -> None:
-        """Add the next bytes of the file."""
+        """Add the next bytes of the file.
+
+        Raises:
+            CorruptRecordError: a record is longer than 512 MiB, as where a quote is never closed.
+        """
         self._last = last
         if self._encoding != UTF_8:
             self._decode = self._decode or _incremental(self._encoding, data)
             data = self._decode.decode(data, last).encode()
+        self._waiting.append(data)
+        size = self._stop - self._start
+        # As much again as there is of a long record: it is not read anew for every piece that it has.
+        if sum(map(len, self._waiting)) < size and not last:
+            return
+        if size > LONGEST_LINE_BYTES:
+            raise CorruptRecordError(
+                f"a record is longer than {LONGEST_LINE_BYTES} bytes",
+                source="files",
+                split=self._url,
+                position=self._place + self._start,
+            )
         rest = self._data[self._start : self._stop].tobytes()
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        self._has_records = True
         self._place += self._start
         joined = rest + data
         if not self._begun and (len(joined) >= len(_BOM) or last):
@@ -83,10 +109,13 @@ class CsvStream:
         Args:
             take: whether the record is the header, and no record.
         """
+        if not self._has_records:
+            return None
         values, size = _first_values(
             self._dialect, self.line_separator, self._data, self._start, self._stop, last=self._last
         )
         if values is None and not self._last:
+            self._has_records = False
             return None
         if take:
             self._start += size
@@ -95,11 +124,10 @@ class CsvStream:
 
     def rows(self, decoder: CsvDecoder) -> Iterator[tuple[BadValues | None, Lines]]:
         """Decode what is there. Yield, for each batch in the decoder, its bad records and where all lie."""
-        ended = False
-        while not ended:
+        while self._has_records:
             part = decoder.append_stream(self._data, self._start, self._stop, last=self._last)
             self._start += part.size
-            ended = part.ended
+            self._has_records = not part.ended
             if part.rows:
                 yield part.bad, Lines(part.spans, part.spans.starts + self._place)
 

@@ -18,7 +18,8 @@ from headwater.readers.files.codecs import decompressed, is_compressed
 from headwater.readers.files.file_format import FileBlock, FileFormat
 from headwater.readers.files.lines import LineEnds, UniversalEnds, line_ends
 
-LONGEST_LINE_BYTES = 1 << 30
+LONGEST_LINE_BYTES = 1 << 29
+"""Text may become three times as long where it is not UTF-8, and a column of a batch holds 2 GiB."""
 _UNIVERSAL = UniversalEnds()
 _BOM = b"\xef\xbb\xbf"
 
@@ -66,14 +67,15 @@ def line_blocks(  # noqa: PLR0917 - a range of a file, and what is in it
         block_bytes: how much to read at once; a longer line makes a longer block.
 
     Raises:
-        CorruptRecordError: a line is longer than 1 GiB: this is no text.
+        CorruptRecordError: a line is longer than 512 MiB: this is no text.
     """
     at = _next_line(file, start, ends, block_bytes) if start else 0
     # What was read and is not yielded yet; it begins at `at`.
     rest = b""
     while stop is None or at < stop:
         # As much again as there is of a long line: it is not copied for every block that it has.
-        data = file.read(max(block_bytes, len(rest)))
+        more = min(len(rest), LONGEST_LINE_BYTES + 1 - len(rest))
+        data = file.read(max(block_bytes, more))
         buffer = rest + data if rest else data
         if not data:
             # The line ends of a range that ends here were all found.
@@ -98,7 +100,7 @@ def whole_block(file: Any, status: FileStatus) -> Iterator[FileBlock]:
     """Yield a whole file, after decompression, as one block.
 
     Raises:
-        CorruptRecordError: it is larger than 1 GiB.
+        CorruptRecordError: it is larger than 512 MiB.
     """
     data = decompressed(status.url, file).read(LONGEST_LINE_BYTES + 1)
     if len(data) > LONGEST_LINE_BYTES:

@@ -8,10 +8,10 @@ from collections.abc import Generator, Iterator, Sequence
 import pyarrow as pa
 
 from headwater.core.emitter import RecordEmitter, SplitState
-from headwater.core.errors import CorruptRecordError, DataLossError, UnknownSplitError
+from headwater.core.errors import CorruptRecordError, DataLossError, SourceError, UnknownSplitError
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitRange
-from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit
+from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit, FileStatus
 from headwater.readers.files.drift import DriftGuard
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import FileBlock, make_format
@@ -121,14 +121,14 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         """Yield the rows of one block.
 
         Raises:
-            CorruptRecordError: a record cannot be read and the mode is to fail, or the file does not fit the
-                schema.
+            CorruptRecordError: a record cannot be read and the mode is to fail, the file does not fit the
+                schema, or a batch cannot hold a record.
         """
         if state is not self._state:
             self._state = state
             self._range_start = state.position
         file = state.split.file
-        for decoded in self._format.decode(record, file, self._assembler.file_columns(file.url)):
+        for decoded in self._decoded(record, file):
             batch = self._guard.with_rescued(decoded) if self._tells_columns else decoded
             rows = self._assembler.assemble(batch, file, self._range_start, state.stop)
             if not self._tells_columns:
@@ -138,6 +138,17 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
                 yield rows
         # Never back, and never past the stop: the last line of a range may reach over it.
         state.position = max(state.position, min(record.stop, state.stop))
+
+    def _decoded(self, record: FileBlock, file: FileStatus) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._format.decode(record, file, self._assembler.file_columns(file.url))
+        except SourceError as error:
+            if error.source is not None:
+                raise
+            # Columns that are full know nothing of files.
+            raise CorruptRecordError(
+                error.message, source="files", split=file.url, position=record.start
+            ) from error
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Write the bad records that are not written yet, and sum up; there are no more rows.

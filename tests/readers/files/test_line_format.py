@@ -45,6 +45,25 @@ def test_a_stream_without_an_end_or_seek_is_read_whole(data: bytes, block_bytes:
     assert b"".join(cast("bytes", block.data) for block in blocks) == data.removeprefix(b"\xef\xbb\xbf")
 
 
+@given(st.integers(1, 40), st.integers(0, 3), st.integers(0, 100))
+def test_a_line_up_to_the_bound_is_read_wherever_it_lies(block_bytes: int, lines: int, size: int) -> None:
+    data = b"a\n" * lines + b"x" * (size - 1) + b"\nb\n" * 200
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LONGEST_LINE_BYTES", 100)
+        blocks = list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes=block_bytes))
+    assert b"".join(cast("bytes", block.data) for block in blocks) == data
+
+
+@given(st.integers(1, 40), st.integers(0, 3), st.integers(1, 100))
+def test_a_longer_line_is_refused_though_its_end_would_come(block_bytes: int, lines: int, more: int) -> None:
+    data = b"a\n" * lines + b"x" * (100 + block_bytes + more) + b"\nb\n" * 200
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LONGEST_LINE_BYTES", 100)
+        with pytest.raises(CorruptRecordError) as raised:
+            list(line_blocks(io.BytesIO(data), 0, None, "f", block_bytes=block_bytes))
+    assert raised.value.position == 2 * lines
+
+
 def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_LINE_BYTES", 100)
     with pytest.raises(CorruptRecordError, match=r"split f, position 2\]"):
