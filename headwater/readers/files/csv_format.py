@@ -16,7 +16,7 @@ from headwater.readers.files.bad_records import BadRecords
 from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.csv_header import check_names, placed, safe_names
 from headwater.readers.files.csv_inference import csv_schema
-from headwater.readers.files.csv_lines import Lines, header_row, lines_of, records_of
+from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines, header_row, lines_of, records_of
 from headwater.readers.files.csv_rescue import CsvRescue
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import FileBlock, Opener
@@ -60,6 +60,8 @@ class CsvFormat(LineFormat):
             yield from self._stream_rows(block, block.data, file, columns)
             return
         records = records_of(lines_of(block.data, self.settings.lines), self._dialect.comment)
+        if block.start == 0:
+            records = records.unmarked()
         decoder = self._decoder_of(self._placed(block.header, columns))
         bad = decoder.append(records.spans)
         batch: pa.RecordBatch | None = self._batch(decoder)
@@ -113,7 +115,7 @@ class CsvFormat(LineFormat):
         row = header_row(lines, self._dialect.comment)
         if row is None:
             return None, block
-        line = lines.spans.value(row) or b""
+        line = (lines.spans.value(row) or b"").removeprefix(BYTE_ORDER_MARK)
         end = int(lines.places[row + 1]) if row + 1 < len(lines.places) else len(block.data)
         values = record_values(line, self._dialect, self.settings.lines.separator or "\n")
         return values or [], FileBlock(block.data[end:], block.start + end, block.stop)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.codecs import decompressed
 from headwater.readers.files.csv_header import safe_names
-from headwater.readers.files.csv_lines import Lines, lines_of, records_of
+from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines, lines_of, records_of
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
 from headwater.readers.files.file_format import Opener
 from headwater.readers.files.line_format import line_blocks
@@ -108,20 +108,22 @@ class _Lines(_Sample):
             if self.names is None and len(records.places):
                 self._header = records.spans.value(0) or b""
                 separator = lines.separator or "\n"
-                self.begin(record_values(self._header, self.dialect, separator) or [], separator)
+                first = self._header.removeprefix(BYTE_ORDER_MARK)
+                self.begin(record_values(first, self.dialect, separator) or [], separator)
             if self.done:
                 return
             if self.names is not None:
-                self._add(records)
+                self._add(records, begins=block.start == 0)
 
-    def _add(self, records: Lines) -> None:
+    def _add(self, records: Lines, *, begins: bool) -> None:
         kept = self.sampled(len(records.places))
         if self.settings.csv.header:
             same = records.spans.sizes[kept] == len(self._header)
             alike = [row for row in kept[same].tolist() if records.spans.value(row) == self._header]
             kept = np.setdiff1d(kept, alike)
         assert self._decoder is not None
-        self._decoder.append(records.only(kept).spans)
+        wanted = records.only(kept)
+        self._decoder.append((wanted.unmarked() if begins else wanted).spans)
         self.take(self._decoder.finish())
 
 

@@ -17,6 +17,7 @@ _SPACE = 32
 _UNITS: Final = {"UTF-16BE": 2, "UTF-16LE": 2, "UTF-32": 4}
 _LITTLE_MARK: Final = 0xFF
 _BIG_MARK: Final = 0xFE
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BLANKS = bytes(range(_SPACE + 1))
 """What Java's ``trim`` takes away."""
 _ONE_BYTE = frozenset({"US-ASCII", "ISO-8859-1"})
@@ -37,6 +38,19 @@ class Lines(NamedTuple):
         """Return some of the lines."""
         spans = Spans(self.spans.data, self.spans.starts[which], self.spans.sizes[which])
         return Lines(spans, self.places[which])
+
+    def unmarked(self) -> Lines:
+        """Return the same lines without a byte order mark in front of the first one.
+
+        Spark's parser takes one off the first record of a file, also where the encoding's name says the order
+        and the decoder leaves it there.
+        """
+        data, starts, sizes = self.spans
+        if not len(sizes) or not (self.spans.value(0) or b"").startswith(BYTE_ORDER_MARK):
+            return self
+        taken = np.zeros(len(sizes), np.int64)
+        taken[0] = len(BYTE_ORDER_MARK)
+        return Lines(Spans(data, starts + taken, sizes - taken), self.places + taken)
 
 
 def lines_of(data: bytes, settings: LineSettings) -> Lines:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError
-from headwater.readers.files.csv_lines import Lines
+from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines
 from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.line_settings import UTF_8, LineSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
@@ -22,7 +22,6 @@ from headwater.readers.formats.value_addresses import BEHIND
 from headwater.readers.kernels.arrays import ByteArray
 
 _PIECE_BYTES: Final = 1 << 20
-_BOM: Final = b"\xef\xbb\xbf"
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _DETECTED_BYTES: Final = 1 << 20
 """So many bytes univocity looks through for the first line end."""
@@ -91,9 +90,9 @@ class CsvStream:
         self._has_records = True
         self._place += self._start
         joined = rest + data
-        if not self._begun and (len(joined) >= len(_BOM) or last):
+        if not self._begun and (len(joined) >= len(BYTE_ORDER_MARK) or last):
             self._begun = True
-            joined = joined.removeprefix(_BOM)
+            joined = joined.removeprefix(BYTE_ORDER_MARK)
         if self._separator is None:
             found = _LINE_END.search(joined[:_DETECTED_BYTES])
             # A carriage return at the end may be the first half of a line end.

@@ -127,6 +127,39 @@ def test_encodings_are_read_as_in_spark(parity: FilesParity, encoding: str, mult
     parity.same(reading("csv", TEXT, encoding=encoding, multiLine=multi_line), files)
 
 
+MARKED = "\ufeff"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "multi_line"),
+    [
+        ("UTF-16LE", "false"),
+        *(
+            pytest.param(encoding, multi_line, marks=pytest.mark.long)
+            for encoding in ("UTF-8", "UTF-16LE", "UTF-16BE", "UTF-16", "UTF-32")
+            for multi_line in ("true", "false")
+        ),
+    ],
+)
+def test_marks_of_the_byte_order_are_taken_off_as_in_spark(
+    parity: FilesParity, encoding: str, multi_line: str
+) -> None:
+    codec = {"UTF-16": "utf-16-be", "UTF-32": "utf-32-be"}.get(encoding, encoding)
+    texts = [
+        f"{MARKED}1,x,\n2,y,\n",
+        f"1,x,\n{MARKED}2,y,\n",
+        f'{MARKED}"a,b",y,z\n',
+        f"{MARKED}x,y,z,more\n",
+    ]
+    if multi_line == "false" and encoding != "UTF-32":
+        texts.append(f"{MARKED}{MARKED}1,x,\n")
+    files = [text.encode(codec) for text in texts]
+    options = {"encoding": encoding, "multiLine": multi_line}
+    parity.same(reading("csv", TEXT, **options), files)
+    for more in ({"header": "true"}, {"inferSchema": "true"}):
+        parity.same(reading("csv", **options, **more), files[:3], one_by_one=True)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "options",
