@@ -24,7 +24,7 @@ SYSTEMS = ("files", "http", "kafka", "mqtt", "simple")
 """One source: a room of this name on each floor."""
 
 ROOMS: dict[str, list[tuple[str, ...]]] = {
-    "headwater.enumerators": [("event_time",), SYSTEMS],
+    "headwater.enumerators": [("event_time",), (*SYSTEMS, "hybrid")],
     "headwater.enumerators.kafka": [
         ("client", "java_regex", "split"),
         (
@@ -41,7 +41,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("lookup",),
         ("enumerator",),
     ],
-    "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), (*SYSTEMS, "demo")],
+    "headwater.readers": [("async_io", "kernels"), ("formats", "runtime"), (*SYSTEMS, "demo", "hybrid")],
     "headwater.readers.formats": [
         ("format", "format_options", "table_layout", "bad_records_location"),
         (
@@ -123,6 +123,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("user_sources",),
         ("demo",),
         ("registry",),
+        ("hybrid",),
     ],
 }
 """The rooms of each package, from the ground up. Rooms of one line do not know each other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
 from headwater.core.jsons import JsonValue
@@ -31,6 +31,23 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
     The enumerator then keeps the limits of a batch and the target of an AvailableNow run itself, in
     `PlannedSplitEnumerator.handle_split_request`.
     """
+
+    def is_bounded(self, split: SplitT) -> bool:
+        """Whether this split is read once, whole, in the batch that it is assigned to.
+
+        A pure function. The default says of each split what `bounded_splits` says of all; a chain of sources
+        has splits of both kinds.
+        """
+        return self.bounded_splits
+
+    def fixed_at_first_look(self) -> Self:
+        """Return the source that reads what its first complete look finds, and nothing that comes later.
+
+        For a part of a chain that is not the last one. What was found is in the enumerator's state, so that
+        a restart reads no more and no less. Its enumerator is asked for splits with `SplitRequest.ends`. The
+        default returns the same source: ends of splits that have positions are fixed by the chain. No I/O.
+        """
+        return self
 
     @property
     def forgets_kept_splits(self) -> bool:

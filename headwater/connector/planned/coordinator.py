@@ -283,7 +283,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         rows_between = self._source.rows_between
         backlog = [rows_between(positions[path], ends[path]) for path in behind]
         taken = backlog
-        if not self._source.bounded_splits:
+        # No split, or one that is not read whole: then none is, but where everything is read anyway.
+        if not self._source.bounded_splits and not self._all_bounded(splits):
             taken = self._admission.admit(
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
@@ -331,13 +332,17 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             )
         return after
 
+    def _all_bounded(self, splits: Mapping[SplitPath, SplitT]) -> bool:
+        """Whether there are splits, and each is read whole in the batch that it is assigned to."""
+        return bool(splits) and all(map(self._source.is_bounded, splits.values()))
+
     def _ends(self, splits: Mapping[SplitPath, SplitT]) -> Mapping[SplitPath, PositionT]:
         """Return how far each split may be read now: to its head.
 
         Under AvailableNow not beyond the head that was there when the run began.
         """
         heads = self._heads
-        if not self._available_now or self._source.bounded_splits:
+        if not self._available_now or self._source.bounded_splits or self._all_bounded(splits):
             return heads
         if self._target is None:
             self._target = {splits[path]: head for path, head in heads.items() if path in splits}

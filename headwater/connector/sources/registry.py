@@ -41,6 +41,7 @@ _BUILT_IN: Final = {
     "demo": _BuiltIn("demo", "configure_demo", "demo", "DEMO_OPTIONS"),
     "files": _BuiltIn("files.source", "configure_files", "files.options", "FILES_OPTIONS"),
     "http": _BuiltIn("http.configure", "configure_http", "http.options", "HTTP_OPTIONS"),
+    "hybrid": _BuiltIn("hybrid.configure", "configure_hybrid", "hybrid.options", "HYBRID_OPTIONS"),
     "kafka": _BuiltIn("kafka.source", "configure_kafka", "kafka.options", "KAFKA_OPTIONS"),
     "mqtt": _BuiltIn("mqtt.configure", "configure_mqtt", "mqtt.options", "MQTT_OPTIONS"),
 }

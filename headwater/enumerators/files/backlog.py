@@ -71,6 +71,15 @@ class FileBacklog:
             if file.url not in self._files:
                 self.put(file)
 
+    def files(self) -> list[FileStatus]:
+        """Return all files, in no order."""
+        return list(self._files.values())
+
+    def drop(self, files: Iterable[FileStatus]) -> None:
+        """Forget files that are never read."""
+        for file in files:
+            self._files.pop(file.url, None)
+
     def take(self, limits: BatchLimits, most: int | None = None) -> list[FileStatus]:
         """Remove and return the files of the next batch, in order.
 

@@ -22,6 +22,7 @@ from headwater.enumerators.files import seen
 from headwater.enumerators.files.backlog import FileBacklog
 from headwater.enumerators.files.cleaner import FileCleaner
 from headwater.enumerators.files.discovery import ListedFiles
+from headwater.enumerators.files.fixed_listing import FixedListing
 from headwater.enumerators.files.names import NameStore
 from headwater.enumerators.files.seen import SeenFiles, sort_files
 from headwater.enumerators.files.settings import FilesSettings
@@ -83,6 +84,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         self._listed_once = False
         # Whether the files to read are those of the backlog and no more: the query ends after them.
         self._is_fixed = False
+        # What is left of the first complete listing, if later files are never read; None before it.
+        self._first_listing: FixedListing | None = None
 
     def start(self) -> None:
         """Nothing to do: the first `refresh` begins the first listing."""
@@ -116,6 +119,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         }
         if self._names is not None:
             state["query"] = self._query
+        if self._first_listing is not None:
+            state["listing"] = self._first_listing.to_json()
         if self._settings.schema is not None:
             state["schema"] = self._settings.schema
         self._state = state
@@ -123,6 +128,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
 
     def add_splits_back(self, splits: Sequence[FileSplit]) -> None:
         self._backlog.put_back(split.file for split in splits)
+        if self._first_listing is not None:
+            self._first_listing = self._first_listing.with_back([split.file for split in splits])
         # They were remembered as seen when they were assigned: `refresh` restores what the checkpoint holds.
         self._seen = self._nothing_seen()
         self._state = None
@@ -163,6 +170,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
         self._seen = self._nothing_seen()
         self._state = state
         self._next_number = next_number
+        if "listing" in state:
+            self._first_listing = FixedListing.from_json(state["listing"])
         # Earlier versions logged no name: what this process drew is logged with the next batch.
         self._query = str(state.get("query", self._query))
         for name, newest_ms in self._seen.restore(state):
@@ -234,7 +243,29 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
             self._take_listed(request)
             return
         self._is_fixed = request.ends
+        if self._settings.is_fixed:
+            self._fix_listing()
         self._assign(request)
+
+    def _fix_listing(self) -> None:
+        """Keep the files of the first complete listing; report those that came later, each once."""
+        files = self._backlog.files()
+        if self._first_listing is None:
+            self._first_listing = FixedListing.of(files)
+            return
+        listing = self._first_listing
+        later = [file for file in files if listing.came_later(file)]
+        self._backlog.drop(later)
+        listing.check(self._backlog.files())
+        untold = [file for file in later if file.modified_us > listing.told_us]
+        if untold:
+            log.warning(
+                "%d files came after the first listing, which is all that is read; the first is %s",
+                len(untold),
+                untold[0].url,
+            )
+            self._context.report_lost_splits([file.url for file in untold])
+        self._first_listing = listing.told(untold)
 
     # From the backlog to the batch
 
@@ -257,6 +288,8 @@ class FileSplitEnumerator(PlannedSplitEnumerator[FileSplit, int]):
             self._context.retire_splits(list(self._checkpoint.splits), "it is read")
         self._context.assign_splits({split.path: (split, 0) for split in splits})
         self._heads = {split.path: split.file.size_bytes for split in splits}
+        if self._first_listing is not None:
+            self._first_listing = self._first_listing.without(files)
         if self._settings.remember:
             self._remember(files)
 

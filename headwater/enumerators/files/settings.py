@@ -43,6 +43,7 @@ class FilesSettings:
         store: where names go that do not fit into the offset, None if there is no such place.
         queue: where notifications about new files are, None if files are found by listing alone.
         remember: whether this is a stream. A batch read sees every file once, and remembers nothing.
+        is_fixed: whether only the files of the first complete listing are read, in the life of a checkpoint.
         schema: the schema that was inferred, to be kept in the offset, or None if the user gave one.
     """
 
@@ -57,6 +58,7 @@ class FilesSettings:
     store: StateStore | None = field(default=None, repr=False)
     queue: QueueSettings | None = None
     remember: bool = True
+    is_fixed: bool = False
     schema: str | None = None
 
     def discovery(self, clock: Clock) -> FileDiscovery:

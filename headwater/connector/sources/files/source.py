@@ -150,6 +150,10 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
         return replace(self, read=replace(self.read, filters=understood_filters(filters)))
 
+    def fixed_at_first_look(self) -> FilesSource:
+        """No file that comes later is read, so nothing that is older than the oldest unread one is remembered."""
+        return replace(self, files=replace(self.files, is_fixed=True, window_ms=0))
+
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[FileSplit, int]
     ) -> FileSplitEnumerator:

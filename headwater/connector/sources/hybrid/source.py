@@ -1,0 +1,183 @@
+"""The hybrid source: a chain of sources in planned mode, one after the other (FLIP-150)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
+from headwater.core.errors import OffsetError, OptionError
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
+from headwater.core.source import Boundedness
+from headwater.core.split import SplitPath, SplitRange
+from headwater.enumerators.hybrid.enumerator import HybridSplitEnumerator
+from headwater.enumerators.hybrid.part import HybridPart
+from headwater.enumerators.hybrid.seam import Seam
+from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_path, inner_position
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.readers.hybrid.split_reader import HybridRecordEmitter, HybridSplitReader
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
+    """A chain: the splits of one part at a time, with positions that name the part.
+
+    Attributes:
+        parts: in the order in which they are read; all but the last end with what is there at first.
+        seam: what decides row by row; None if every row of every part counts.
+        mode: a batch or a stream.
+    """
+
+    name: ClassVar[str] = "hybrid"
+    path_depth: ClassVar[int] = 2
+
+    parts: tuple[HybridPart, ...]
+    seam: Seam | None
+    mode: Boundedness
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self.mode
+
+    @property
+    def counts_losses(self) -> bool:
+        return any(source.counts_losses for source in self._sources)
+
+    @property
+    def forgets_kept_splits(self) -> bool:
+        return all(source.forgets_kept_splits for source in self._sources)
+
+    @property
+    def logged_schema(self) -> JsonValue:
+        logged = {part.name: part.source.logged_schema for part in self.parts}
+        return {name: each for name, each in logged.items() if each is not None} or None
+
+    @property
+    def takes_other_schemas(self) -> bool:
+        return all(source.takes_other_schemas for source in self._sources)
+
+    def is_bounded(self, split: HybridSplit) -> bool:
+        return self._sources[split.index].is_bounded(split.inner)
+
+    def schema(self) -> pa.Schema:
+        return self._sources[-1].schema()
+
+    def with_schema(self, schema: pa.Schema, *, given: bool) -> Self:
+        bound = [HybridPart(part.name, part.source.with_schema(schema, given=given)) for part in self.parts]
+        made = replace(self, parts=tuple(bound))
+        for part in made.parts:
+            check_columns(schema, part.source.schema(), part.name)
+        return made
+
+    def create_enumerator(
+        self, context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition]
+    ) -> HybridSplitEnumerator:
+        return HybridSplitEnumerator(context, self.parts, is_batch=self.mode is Boundedness.BOUNDED)
+
+    def restore_enumerator(
+        self,
+        context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition],
+        checkpoint: Checkpoint[HybridSplit, HybridPosition],
+    ) -> HybridSplitEnumerator:
+        """The first `refresh` shows the checkpoint to a new enumerator: nothing else is needed."""
+        return self.create_enumerator(context)
+
+    def create_reader(self) -> HybridSplitReader:
+        from headwater.readers.hybrid.split_reader import HybridSplitReader
+
+        return HybridSplitReader(self._sources)
+
+    def create_emitter(self) -> HybridRecordEmitter:
+        from headwater.readers.hybrid.seam_filter import SeamFilter
+        from headwater.readers.hybrid.split_reader import HybridRecordEmitter
+
+        last = len(self.parts) - 1
+        sides = {
+            index: None if self.seam is None else SeamFilter(self.seam, after=index == last, part=part.name)
+            for index, part in enumerate(self.parts)
+        }
+        return HybridRecordEmitter(self._sources, sides, self.schema())
+
+    def serialize_splits(self, splits: Iterable[HybridSplit]) -> JsonValue:
+        by_part: dict[int, list[Any]] = {}
+        for split in splits:
+            by_part.setdefault(split.index, []).append(split.inner)
+        return {
+            self.parts[index].name: self._sources[index].serialize_splits(inner)
+            for index, inner in by_part.items()
+        }
+
+    def deserialize_splits(
+        self, paths: Iterable[SplitPath], definitions: JsonValue
+    ) -> Mapping[SplitPath, HybridSplit]:
+        by_part: dict[str, list[SplitPath]] = {}
+        for path in paths:
+            by_part.setdefault(path[0], []).append(path)
+        indexes = {part.name: index for index, part in enumerate(self.parts)}
+        found: dict[SplitPath, HybridSplit] = {}
+        for name, outer in by_part.items():
+            if name not in indexes or not isinstance(definitions, dict):
+                raise OffsetError(
+                    f"the checkpoint has splits of part {name!r}, which option 'sources' does not name: give "
+                    "the names that the query began with"
+                )
+            index = indexes[name]
+            inner = self._sources[index].deserialize_splits(
+                [inner_path(path) for path in outer], definitions.get(name)
+            )
+            found.update({path: HybridSplit(name, index, inner[inner_path(path)]) for path in outer})
+        return found
+
+    def rows_between(self, start: HybridPosition, stop: HybridPosition) -> int:
+        return self._source_at(start).rows_between(inner_position(start), inner_position(stop))
+
+    def position_after(self, start: HybridPosition, rows: int, stop: HybridPosition) -> HybridPosition:
+        after = self._source_at(start).position_after(inner_position(start), rows, inner_position(stop))
+        return [start[0], after]
+
+    def row_bytes(self, split: HybridSplit, state: JsonValue) -> int:
+        fields = cast("JsonObject", state) if isinstance(state, dict) else {}
+        if fields.get("part") != split.part and not self.is_bounded(split):
+            return DEFAULT_ROW_BYTES
+        return self._sources[split.index].row_bytes(split.inner, fields.get("state"))
+
+    def cut(
+        self, whole: SplitRange[HybridSplit, HybridPosition], pieces: int
+    ) -> Sequence[SplitRange[HybridSplit, HybridPosition]]:
+        split = whole.split
+        inner = SplitRange(split.inner, inner_position(whole.start), inner_position(whole.stop))
+        return [
+            SplitRange(split, [split.index, piece.start], [split.index, piece.stop])
+            for piece in self._sources[split.index].cut(inner, pieces)
+        ]
+
+    @property
+    def _sources(self) -> tuple[PlannedSource[Any, Any, Any], ...]:
+        return tuple(part.source for part in self.parts)
+
+    def _source_at(self, position: HybridPosition) -> PlannedSource[Any, Any, Any]:
+        return self._sources[cast("int", position[0])]
+
+
+def check_columns(wanted: pa.Schema, found: pa.Schema, part: str) -> None:
+    """Prove that a part has the columns of the chain, by names, types and order.
+
+    Raises:
+        OptionError: it has others; the message shows the difference.
+    """
+    ours = [(field.name, str(field.type)) for field in wanted]
+    theirs = [(field.name, str(field.type)) for field in found]
+    if ours != theirs:
+        only_ours = ", ".join(f"{name} {kind}" for name, kind in ours if (name, kind) not in theirs)
+        only_theirs = ", ".join(f"{name} {kind}" for name, kind in theirs if (name, kind) not in ours)
+        raise OptionError(
+            f"the parts must have the same columns in the same order. Only the query has "
+            f"{only_ours or 'nothing'}; only part {part!r} has {only_theirs or 'nothing'}. Its options "
+            f"{part}.columns, {part}.valueFormat and {part}.valueSchema say what its rows are",
+            option="sources",
+        )

@@ -1,0 +1,263 @@
+"""The split enumerator of a chain: runs that of the current part, and goes on to the next one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from headwater.core.enumerator import (
+    Checkpoint,
+    PlannedSplitEnumerator,
+    PlannedSplitEnumeratorContext,
+    SplitRequest,
+)
+from headwater.core.errors import OffsetError
+from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.planned_source import DEFAULT_ROW_BYTES
+from headwater.core.split import SplitPath
+from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
+from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_position
+
+log = logging.getLogger(__name__)
+
+
+class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition]):
+    """Flink's ``HybridSourceSplitEnumerator``, for parts in planned mode.
+
+    The life of a part that is not the last one:
+
+    1. Its enumerator is made when the part before it is read to its end, in the round that found this.
+    2. It is asked for splits as in a query that ends: what is there at its first complete look is read, and
+       what comes later is not.
+    3. A round in which it has no split to give, and all that it gave are read to their ends, is its last:
+       its splits are retired, and the next part begins in the same round. So one offset logs both, and a
+       driver that is killed there finds one or the other.
+
+    Where limits do not count, the next part also begins when this one has given all its splits: a batch read
+    is planned once.
+
+    Ends of splits that have positions are fixed at the first look of the part and logged; files are read
+    whole. What was logged of the current part is its state; a plan that is not logged is forgotten with it.
+
+    Args:
+        context: the coordinator.
+        parts: the chain.
+        is_batch: whether all parts are planned in one round.
+    """
+
+    def __init__(
+        self,
+        context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition],
+        parts: Sequence[HybridPart],
+        *,
+        is_batch: bool,
+    ) -> None:
+        self._context = context
+        self._parts = parts
+        self._is_batch = is_batch
+        self._open: list[OpenPart] = []
+        self._checkpoint: Checkpoint[HybridSplit, HybridPosition] | None = None
+        # Where the splits of the current part end for good; None until its first look, or if it is the last.
+        self._ends: dict[SplitPath, HybridPosition] | None = None
+        self._heads: dict[SplitPath, HybridPosition] | None = None
+
+    def start(self) -> None:
+        """Nothing to do: the first `refresh` opens the part."""
+
+    def refresh(self, checkpoint: Checkpoint[HybridSplit, HybridPosition] | None) -> None:
+        self._checkpoint = checkpoint
+        self._heads = None
+        if checkpoint is None:
+            # Also where a plan that went on to a later part never came to be logged.
+            if not self._open or self._current.index:
+                self._begin(0)
+            open_part = self._current
+            open_part.context.has_assigned = False
+            open_part.enumerator.refresh(None)
+            return
+        self._open_part_of(checkpoint)
+        open_part = self._current
+        open_part.context.has_assigned = False
+        open_part.enumerator.refresh(self._checkpoint_of(open_part, checkpoint))
+
+    def handle_split_request(self, request: SplitRequest) -> None:
+        open_part = self._current
+        open_part.enumerator.handle_split_request(self._request_of(open_part, request))
+        open_part.context.when_idle(lambda: self._on_answered(request))
+
+    def heads(self) -> Mapping[SplitPath, HybridPosition]:
+        """Return the heads of the part; of one that is not the last, where its splits end for good."""
+        if self._heads is None:
+            self._heads = {}
+            for open_part in self._open:
+                self._heads.update(self._heads_of(open_part))
+        return self._heads
+
+    def bounds(self) -> Mapping[SplitPath, HybridPosition] | None:
+        told = [(each, each.enumerator.bounds()) for each in self._open]
+        known = [each.positions(bounds) for each, bounds in told if bounds is not None]
+        return known[-1] if known else None
+
+    def fronts_ms(self) -> Mapping[SplitPath, int]:
+        return self._current.by_outer_path(self._current.enumerator.fronts_ms())
+
+    def snapshot_state(self) -> JsonValue:
+        current = self._current
+        state: JsonObject = {"part": current.part.name, "state": current.enumerator.snapshot_state()}
+        if self._ends is not None:
+            state["ends"] = cast(
+                "JsonObject", {path[1]: inner_position(end) for path, end in self._ends.items()}
+            )
+        return state
+
+    def add_splits_back(self, splits: Sequence[HybridSplit]) -> None:
+        """Give each part its own; if the plan went on to another part, `refresh` goes back."""
+        for open_part in self._open:
+            inner = [split.inner for split in splits if split.part == open_part.part.name]
+            if inner:
+                open_part.enumerator.add_splits_back(inner)
+
+    def notify_checkpoint_complete(self, checkpoint: Checkpoint[HybridSplit, HybridPosition]) -> None:
+        self._open_part_of(checkpoint)
+        open_part = self._current
+        open_part.enumerator.notify_checkpoint_complete(self._checkpoint_of(open_part, checkpoint))
+
+    def notify_end_of_input(self) -> None:
+        self._current.enumerator.notify_end_of_input()
+
+    def close(self) -> None:
+        self._close_parts()
+
+    # The part that is read
+
+    @property
+    def _current(self) -> OpenPart:
+        return self._open[-1]
+
+    def _is_last(self, open_part: OpenPart) -> bool:
+        return open_part.index == len(self._parts) - 1
+
+    def _begin(self, index: int) -> None:
+        """Open a part that nothing is logged of. In a batch those before it stay open."""
+        if not self._is_batch or index == 0:
+            self._close_parts()
+        self._ends = None
+        part = self._parts[index]
+        context = PartContext(self._context, part.name, index)
+        enumerator = part.source.create_enumerator(context)
+        enumerator.start()
+        self._open.append(OpenPart(index, part, context, enumerator))
+
+    def _open_part_of(self, checkpoint: Checkpoint[HybridSplit, HybridPosition]) -> None:
+        """Restore the part that a checkpoint is in, unless it is open.
+
+        Another one is open if this process is new, or if the plan that went on to it was given up.
+        """
+        if not self._open or self._current.part.name != _part_of(checkpoint):
+            self._restore(checkpoint)
+
+    def _restore(self, checkpoint: Checkpoint[HybridSplit, HybridPosition]) -> None:
+        self._close_parts()
+        name = _part_of(checkpoint)
+        index = next((at for at, part in enumerate(self._parts) if part.name == name), None)
+        if index is None:
+            known = ", ".join(part.name for part in self._parts)
+            raise OffsetError(
+                f"the checkpoint is in part {name!r} of the chain, and option 'sources' has {known}: give the "
+                "names that the query began with"
+            )
+        part = self._parts[index]
+        state = cast("JsonObject", checkpoint.state)
+        ends = cast("dict[str, Any] | None", state.get("ends"))
+        self._ends = None if ends is None else {(part.name, path): [index, end] for path, end in ends.items()}
+        context = PartContext(self._context, part.name, index)
+        enumerator = part.source.restore_enumerator(
+            context, part_checkpoint(checkpoint, part.name, state.get("state"))
+        )
+        enumerator.start()
+        self._open.append(OpenPart(index, part, context, enumerator))
+
+    def _checkpoint_of(
+        self, open_part: OpenPart, checkpoint: Checkpoint[HybridSplit, HybridPosition]
+    ) -> Checkpoint[Any, Any]:
+        state = cast("JsonObject", checkpoint.state)
+        return part_checkpoint(checkpoint, open_part.part.name, state.get("state"))
+
+    def _request_of(self, open_part: OpenPart, request: SplitRequest) -> SplitRequest:
+        """Return what a part may have: one that is not the last ends with what is there now.
+
+        A source of files counts bytes where others count rows; what a row weighs is not known before.
+        """
+        if self._is_last(open_part):
+            return request
+        request = replace(request, ends=True)
+        if open_part.part.source.bounded_splits and request.max_rows is not None:
+            in_bytes = request.max_rows * DEFAULT_ROW_BYTES
+            most = in_bytes if request.max_bytes is None else min(request.max_bytes, in_bytes)
+            return replace(request, max_rows=None, max_bytes=most)
+        return request
+
+    def _heads_of(self, open_part: OpenPart) -> dict[SplitPath, HybridPosition]:
+        heads = open_part.positions(open_part.enumerator.heads())
+        if self._is_last(open_part) or open_part.part.source.bounded_splits:
+            return heads
+        if self._ends is None:
+            self._ends = heads
+        return {path: end for path, end in self._ends.items() if path in heads}
+
+    # From one part to the next
+
+    def _on_answered(self, request: SplitRequest) -> None:
+        """The part has said all that it has to say in this round: it may have been its last."""
+        open_part = self._current
+        if self._is_last(open_part):
+            return
+        if self._is_batch:
+            self._heads_of(open_part)
+        elif not self._is_read(open_part):
+            return
+        else:
+            self._retire(open_part)
+        self._begin(open_part.index + 1)
+        following = self._current
+        log.info("part %r is read to its end; %r begins", open_part.part.name, following.part.name)
+        following.enumerator.refresh(None)
+        following.context.when_idle(lambda: self.handle_split_request(request))
+
+    def _is_read(self, open_part: OpenPart) -> bool:
+        """Whether a part has nothing more to give, and all that it gave is committed."""
+        if open_part.part.source.bounded_splits:
+            # Such splits are read whole in the batch that they come with.
+            return not open_part.context.has_assigned
+        ends = self._heads_of(open_part)
+        positions = self._context.positions()
+        committed = {} if self._checkpoint is None else self._checkpoint.positions
+        source = open_part.part.source
+        return all(
+            path in positions
+            and committed.get(path, positions[path]) == positions[path]
+            and source.rows_between(inner_position(positions[path]), inner_position(end)) == 0
+            for path, end in ends.items()
+        )
+
+    def _retire(self, open_part: OpenPart) -> None:
+        if self._checkpoint is None:
+            return
+        known = [*self._checkpoint.splits, *self._checkpoint.kept]
+        self._context.retire_splits([path for path in known if path[0] == open_part.part.name], "it is read")
+
+    def _close_parts(self) -> None:
+        for open_part in self._open:
+            open_part.enumerator.close()
+        self._open = []
+
+
+def _part_of(checkpoint: Checkpoint[HybridSplit, HybridPosition]) -> str:
+    """Return the name of the part that a checkpoint is in."""
+    state = checkpoint.state
+    name = state.get("part") if isinstance(state, dict) else None
+    if not isinstance(name, str):
+        raise OffsetError("the checkpoint's state is not one of the hybrid source")
+    return name
