@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, PlannedSplitEnumeratorContext
+from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
+from headwater.core.part_end import EndPositions, PartEnd
 from headwater.core.reader import RecordT
 from headwater.core.source import Source
 from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
@@ -46,6 +48,29 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         For a part of a chain that is not the last one. What was found is in the enumerator's state, so that
         a restart reads no more and no less. Its enumerator is asked for splits with `SplitRequest.ends`. The
         default returns the same source: ends of splits that have positions are fixed by the chain. No I/O.
+        """
+        return self
+
+    def end_positions(self, splits: Sequence[SplitT]) -> EndPositions:
+        """Return where the next part of a chain begins, as far as these splits tell it.
+
+        For a part of a chain that is not the last one, whose splits are read whole, if the user wants the
+        last one to begin by position. Called on the worker thread, may block; for each split once it is
+        assigned.
+
+        Raises:
+            SourceError: a split does not tell it.
+        """
+        raise OptionError(f"the source {self.name!r} does not tell positions", option="seamOffsets")
+
+    def begin_after(self, end: PartEnd) -> Self:
+        """Return the source that begins where the part before it in a chain ends.
+
+        Called on the driver when the part before is read, and again after a restart; no I/O. The default
+        returns the same source: it begins where its own options say.
+
+        Raises:
+            OptionError: it cannot begin there.
         """
         return self
 

@@ -113,7 +113,7 @@ def read_limits(
     """Return the limits of a batch.
 
     Args:
-        options: of a table with `MAX_BYTES`, `MAX_DELAY`, `DURATION_OPTIONS` and the next two.
+        options: of a table with `MAX_BYTES`, `MAX_DELAY` and the next two; mostly with `DURATION_OPTIONS`.
         max_rows: the source's option for the most rows of a batch, or of each group of splits.
         min_rows: the source's option for the rows that a batch waits for.
 
@@ -139,15 +139,15 @@ def target_duration(options: ParsedOptions) -> TargetDuration | None:
     """Return how long batches should take; None if the user does not say.
 
     Args:
-        options: of a table with `DURATION_OPTIONS`.
+        options: of a table, mostly one with `DURATION_OPTIONS`.
 
     Raises:
         OptionError: the time that a batch takes could not be told from the wait for a trigger, or an option
             says how to measure what was not asked for.
     """
-    target_ms = options[TARGET_DURATION]
-    checkpoint = options[CHECKPOINT_LOCATION]
-    interval_ms = options[TRIGGER_INTERVAL]
+    target_ms = options.get(TARGET_DURATION)
+    checkpoint = options.get(CHECKPOINT_LOCATION)
+    interval_ms = options.get(TRIGGER_INTERVAL)
     if target_ms is None:
         for name, value in ((CHECKPOINT_LOCATION.name, checkpoint), (TRIGGER_INTERVAL.name, interval_ms)):
             if value is not None:

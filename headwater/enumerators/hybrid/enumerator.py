@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
 from headwater.core.enumerator import (
     Checkpoint,
@@ -13,14 +14,18 @@ from headwater.core.enumerator import (
     PlannedSplitEnumeratorContext,
     SplitRequest,
 )
-from headwater.core.errors import OffsetError
+from headwater.core.errors import OffsetError, OptionError
 from headwater.core.jsons import JsonObject, JsonValue
-from headwater.core.planned_source import DEFAULT_ROW_BYTES
+from headwater.core.part_end import EndPositions, PartEnd
+from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.split import SplitPath
 from headwater.enumerators.hybrid.part import HybridPart, OpenPart, PartContext, part_checkpoint
-from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_position
+from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam, furthest
+from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_path, inner_position
 
 log = logging.getLogger(__name__)
+
+_TOPIC_AND_PARTITION: Final = 2
 
 
 class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition]):
@@ -44,6 +49,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
     Args:
         context: the coordinator.
         parts: the chain.
+        seam: where the last part begins; None if its own options say it.
         is_batch: whether all parts are planned in one round.
     """
 
@@ -51,17 +57,21 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         self,
         context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition],
         parts: Sequence[HybridPart],
+        seam: Seam | None,
         *,
         is_batch: bool,
     ) -> None:
         self._context = context
         self._parts = parts
+        self._seam = seam
         self._is_batch = is_batch
         self._open: list[OpenPart] = []
         self._checkpoint: Checkpoint[HybridSplit, HybridPosition] | None = None
         # Where the splits of the current part end for good; None until its first look, or if it is the last.
         self._ends: dict[SplitPath, HybridPosition] | None = None
         self._heads: dict[SplitPath, HybridPosition] | None = None
+        # Where the parts that were read end, as far as they tell it, if the last one begins there.
+        self._told: EndPositions = {}
 
     def start(self) -> None:
         """Nothing to do: the first `refresh` opens the part."""
@@ -74,18 +84,18 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
             if not self._open or self._current.index:
                 self._begin(0)
             open_part = self._current
-            open_part.context.has_assigned = False
+            open_part.context.assigned.clear()
             open_part.enumerator.refresh(None)
             return
         self._open_part_of(checkpoint)
         open_part = self._current
-        open_part.context.has_assigned = False
+        open_part.context.assigned.clear()
         open_part.enumerator.refresh(self._checkpoint_of(open_part, checkpoint))
 
     def handle_split_request(self, request: SplitRequest) -> None:
         open_part = self._current
         open_part.enumerator.handle_split_request(self._request_of(open_part, request))
-        open_part.context.when_idle(lambda: self._on_answered(request))
+        open_part.context.when_idle(lambda: self._hear_ends(request))
 
     def heads(self) -> Mapping[SplitPath, HybridPosition]:
         """Return the heads of the part; of one that is not the last, where its splits end for good."""
@@ -110,6 +120,8 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
             state["ends"] = cast(
                 "JsonObject", {path[1]: inner_position(end) for path, end in self._ends.items()}
             )
+        if self._told:
+            state["seam"] = cast("JsonObject", self._told)
         return state
 
     def add_splits_back(self, splits: Sequence[HybridSplit]) -> None:
@@ -144,9 +156,11 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         if not self._is_batch or index == 0:
             self._close_parts()
         self._ends = None
+        if index == 0:
+            self._told = {}
         part = self._parts[index]
         context = PartContext(self._context, part.name, index)
-        enumerator = part.source.create_enumerator(context)
+        enumerator = self._beginning(index).create_enumerator(context)
         enumerator.start()
         self._open.append(OpenPart(index, part, context, enumerator))
 
@@ -165,12 +179,13 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         if index is None:
             known = ", ".join(part.name for part in self._parts)
             raise OffsetError(
-                f"the checkpoint is in part {name!r} of the chain, and option 'sources' has {known}: give the "
-                "names that the query began with"
+                f"the checkpoint is in part {name!r} of the chain, and option 'sources' has {known}: give "
+                "the names that the query began with"
             )
         part = self._parts[index]
         state = cast("JsonObject", checkpoint.state)
         ends = cast("dict[str, Any] | None", state.get("ends"))
+        self._told = cast("EndPositions", state.get("seam", {}))
         self._ends = None if ends is None else {(part.name, path): [index, end] for path, end in ends.items()}
         context = PartContext(self._context, part.name, index)
         enumerator = part.source.restore_enumerator(
@@ -207,7 +222,38 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
             self._ends = heads
         return {path: end for path, end in self._ends.items() if path in heads}
 
+    def _beginning(self, index: int) -> PlannedSource[Any, Any, Any]:
+        """Return the source of a part, which begins where the parts before it end."""
+        source = self._parts[index].source
+        if index < len(self._parts) - 1 or self._seam is None:
+            return source
+        if isinstance(self._seam, TimeSeam):
+            return source.begin_after(PartEnd("seamTime", time_ms=self._seam.begin_ms))
+        given = self._seam.positions
+        return source.begin_after(PartEnd("seamOffsets", positions=self._told if given is None else given))
+
     # From one part to the next
+
+    def _hear_ends(self, request: SplitRequest) -> None:
+        """Let the splits that the part has given tell where the last part begins, if they are to."""
+        open_part = self._current
+        asks = isinstance(self._seam, PositionSeam) and self._seam.positions is None
+        if not asks or self._is_last(open_part):
+            self._on_answered(request)
+            return
+        given = list(open_part.context.assigned)
+        if open_part.part.source.bounded_splits and given:
+            open_part.context.call_async(
+                partial(open_part.part.source.end_positions, given),
+                self._take_ends,
+                what=f"where {len(given):,} splits end",
+            )
+        elif not open_part.part.source.bounded_splits:
+            self._take_ends(_by_topic(self._heads_of(open_part)))
+        open_part.context.when_idle(lambda: self._on_answered(request))
+
+    def _take_ends(self, ends: EndPositions) -> None:
+        self._told = furthest(self._told, ends)
 
     def _on_answered(self, request: SplitRequest) -> None:
         """The part has said all that it has to say in this round: it may have been its last."""
@@ -230,7 +276,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         """Whether a part has nothing more to give, and all that it gave is committed."""
         if open_part.part.source.bounded_splits:
             # Such splits are read whole in the batch that they come with.
-            return not open_part.context.has_assigned
+            return not open_part.context.assigned
         ends = self._heads_of(open_part)
         positions = self._context.positions()
         committed = {} if self._checkpoint is None else self._checkpoint.positions
@@ -252,6 +298,25 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         for open_part in self._open:
             open_part.enumerator.close()
         self._open = []
+
+
+def _by_topic(ends: Mapping[SplitPath, HybridPosition]) -> EndPositions:
+    """Return the ends of splits that are partitions of topics.
+
+    Raises:
+        OptionError: they are something else.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for path, end in ends.items():
+        position = inner_position(end)
+        inner = inner_path(path)
+        if len(inner) != _TOPIC_AND_PARTITION or not isinstance(position, int):
+            raise OptionError(
+                f"the split {'-'.join(inner)} does not tell where the next part begins: say it as JSON",
+                option="seamOffsets",
+            )
+        found.setdefault(inner[0], {})[inner[1]] = position
+    return found
 
 
 def _part_of(checkpoint: Checkpoint[HybridSplit, HybridPosition]) -> str:

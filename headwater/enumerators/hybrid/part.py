@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from headwater.core.enumerator import (
@@ -45,6 +45,9 @@ class PartContext(PlannedSplitEnumeratorContext[Split, Any]):
         context: the coordinator.
         part: its name.
         index: which part of the chain it is.
+
+    Attributes:
+        assigned: the splits that the part has given since this was last cleared.
     """
 
     def __init__(
@@ -55,7 +58,7 @@ class PartContext(PlannedSplitEnumeratorContext[Split, Any]):
         self._index = index
         self._calls = 0
         self._when_idle: list[Callable[[], None]] = []
-        self.has_assigned = False
+        self.assigned: list[Split] = []
 
     def call_async(self, call: Callable[[], T], handler: Callable[[T], None], *, what: str) -> None:
         self._calls += 1
@@ -74,7 +77,7 @@ class PartContext(PlannedSplitEnumeratorContext[Split, Any]):
         self._tell_if_idle()
 
     def assign_splits(self, starts: Mapping[SplitPath, tuple[Split, Any]]) -> None:
-        self.has_assigned = self.has_assigned or bool(starts)
+        self.assigned += [split for split, _ in starts.values()]
         outer = {
             self._path(path): (HybridSplit(self._part, self._index, split), self._position(start))
             for path, (split, start) in starts.items()
@@ -146,7 +149,7 @@ def part_checkpoint(
     """Return what a checkpoint of the chain says of one part, as that part knows it."""
     splits = {path: split for path, split in checkpoint.splits.items() if split.part == part}
     kept: dict[SplitPath, KeptSplit[Any, Any]] = {
-        inner_path(path): replace(known, split=known.split.inner, position=inner_position(known.position))
+        inner_path(path): KeptSplit(known.split.inner, inner_position(known.position), known.since_ms)
         for path, known in checkpoint.kept.items()
         if known.split.part == part
     }

@@ -1,12 +1,16 @@
-"""The seam between two parts: one time that decides row by row on both sides."""
+"""The seam between the last part of a chain and those before it: by time, or by position."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from headwater.core.part_end import EndPositions
 
 
 @dataclass(frozen=True, slots=True)
-class Seam:
+class TimeSeam:
     """Rows before a time come from the parts before the last one, all others from the last one.
 
     It decides by the rows alone, never by where they stand: rows out of order are neither lost nor doubled.
@@ -14,7 +18,42 @@ class Seam:
     Attributes:
         column: the column with the time of a row, of the type timestamp, in all parts.
         time_us: rows at or after this time, in microseconds since 1970, are the last part's.
+        disorder_ms: the last part begins so much earlier than that.
     """
 
     column: str
     time_us: int
+    disorder_ms: int
+
+    @property
+    def begin_ms(self) -> int:
+        """Where the last part begins, in ms since 1970."""
+        return max(0, self.time_us // 1000 - self.disorder_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionSeam:
+    """The last part begins at a position.
+
+    Attributes:
+        positions: by topic and partition; None if the parts before tell it
+            (`headwater.core.planned_source.PlannedSource.end_positions`).
+    """
+
+    positions: EndPositions | None
+
+
+Seam: TypeAlias = TimeSeam | PositionSeam
+
+
+def furthest(one: EndPositions, other: EndPositions) -> dict[str, dict[str, int]]:
+    """Return the larger position of each partition."""
+    found = {topic: dict(offsets) for topic, offsets in one.items()}
+    for topic, offsets in other.items():
+        _raise_to(found.setdefault(topic, {}), offsets)
+    return found
+
+
+def _raise_to(known: dict[str, int], offsets: Mapping[str, int]) -> None:
+    for partition, offset in offsets.items():
+        known[partition] = max(known.get(partition, 0), offset)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headwater.core.errors import OptionError, SourceError
+from headwater.core.errors import DataLossError, OptionError, SourceError
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class OffsetsInitializer:
         partitions: by partition.
         no_match: what to do if a partition has no record at or after the timestamp, or no committed offset.
         topics: by topic: for the partitions that it has when this is resolved.
+        is_seam: whether records before the begin are read elsewhere, so that none from there on may be gone.
     """
 
     option: str
@@ -59,6 +60,7 @@ class OffsetsInitializer:
     partitions: Mapping[TopicPartition, PartitionSpec] = field(default_factory=dict)
     no_match: NoMatch = "error"
     topics: Mapping[str, int] = field(default_factory=dict)
+    is_seam: bool = False
 
     def check(self, selected: Collection[TopicPartition]) -> None:
         """Return if the option names what is read: each partition, and no other. Asks nobody.
@@ -69,6 +71,11 @@ class OffsetsInitializer:
         Raises:
             OptionError: it does not name a partition that is read, or names one that is not.
         """
+        if self.is_seam and (unseen := sorted(self.partitions.keys() - set(selected))):
+            # Found later they would begin at their first record, which is in the part before, too.
+            raise OptionError(
+                f"names partitions that are not read or do not exist: {_text(unseen)}", option=self.option
+            )
         if self.everywhere is not None:
             return
         named = {tp for tp in selected if tp.topic in self.topics} | self.partitions.keys()
@@ -115,7 +122,41 @@ class OffsetsInitializer:
         for tp in [*fixed, *timed]:
             offset = found.get(tp) if tp in timed else asked[tp]
             resolved[tp] = self._or_fallback(tp, offset, asked.get(tp), timed.get(tp))
+        if self.is_seam:
+            self._check_seam(cluster, specs, resolved)
         return resolved
+
+    def _check_seam(
+        self,
+        cluster: Cluster,
+        specs: Mapping[TopicPartition, PartitionSpec],
+        resolved: Mapping[TopicPartition, int],
+    ) -> None:
+        """Return if the log of each partition still has all from the seam on.
+
+        By time that is not known if the log begins there, and did not always: the last record that is gone
+        may have been one from the seam on. The same is true where no position was given.
+
+        Raises:
+            DataLossError: it has not.
+        """
+        # After the offsets: what retention removes meanwhile is noticed.
+        earliest = cluster.list_offsets(dict.fromkeys(resolved, EARLIEST))
+        for tp, offset in sorted(resolved.items()):
+            first = earliest[tp] or 0
+            is_named = tp in self.partitions
+            if offset < first or (not is_named and 0 < first == offset):
+                is_by_time = isinstance(specs[tp], AtTimestamp)
+                where = "the time of the seam" if is_by_time else f"the seam at offset {offset:,}"
+                if not is_named and not is_by_time:
+                    where = "records before the seam, of which the history has none,"
+                raise DataLossError(
+                    f"retention has removed {where} from topic {tp.topic!r}, partition {tp.partition}, whose "
+                    f"log begins at offset {first:,}: rows between the history and the log are gone. Extend "
+                    "the history and move the seam to a later time or position",
+                    source="kafka",
+                    split=str(tp),
+                )
 
     def leaves_open(self, tp: TopicPartition, end: int) -> bool:
         """Whether the user named no offset for a partition, but ``end``: `EARLIEST` or `LATEST`.

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import SourceError
-from headwater.enumerators.hybrid.seam import Seam
+from headwater.core.part_end import EndPositions
+from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
 
 
-class SeamFilter:
-    """Keeps the rows of one side of the seam. Used on the task's thread.
+class SeamFilter(ABC):
+    """Keeps the rows of one side of the seam. Used on the task's thread."""
+
+    def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of this side; the batch itself if that is all.
+
+        Raises:
+            SourceError: a row does not say on which side it is: neither side would have it, or both.
+        """
+        mask = self._mask(batch)
+        return batch if mask.true_count == len(mask) else batch.filter(mask)
+
+    @abstractmethod
+    def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray: ...
+
+
+class TimeFilter(SeamFilter):
+    """By the time of each row.
 
     Args:
         seam: where it is.
@@ -18,25 +38,75 @@ class SeamFilter:
         part: the name of the part, for errors.
     """
 
-    def __init__(self, seam: Seam, *, after: bool, part: str) -> None:
-        self._column = seam.column
-        self._time_us = seam.time_us
-        self._compare = pc.greater_equal if after else pc.less
+    def __init__(self, seam: TimeSeam, *, after: bool, part: str) -> None:
+        self._seam = seam
+        self._compare: Any = pc.greater_equal if after else pc.less
         self._part = part
 
-    def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of this side; the batch itself if that is all.
-
-        Raises:
-            SourceError: a row has no time: neither side would have it, or both.
-        """
-        times = batch.column(self._column)
+    def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        times: Any = batch.column(self._seam.column)
         if times.null_count:
             raise SourceError(
-                f"{times.null_count} rows have no {self._column!r}, so the seam cannot decide which part they "
-                "belong to: a row that is in one part only needs a time",
-                source=self._part,
+                f"{times.null_count} rows have no {self._seam.column!r}, so the seam cannot decide which "
+                "part they belong to (option 'seamColumn'): give them a time, or take another column",
+                source=f"hybrid, part {self._part}",
             )
-        seam = pa.scalar(self._time_us, pa.timestamp("us", tz="UTC")).cast(times.type)
-        mask = self._compare(times, seam)
-        return batch if mask.true_count == len(mask) else batch.filter(mask)
+        # As numbers: a time has no zone, or another one, in some parts.
+        at_us = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+        mask: pa.BooleanArray = self._compare(at_us, pa.scalar(self._seam.time_us, pa.int64()))
+        return mask
+
+
+class PositionFilter(SeamFilter):
+    """By the position of each row: rows of the history that the last part begins with are left out.
+
+    Args:
+        positions: where the last part begins.
+        part: the name of the part, for errors.
+    """
+
+    def __init__(self, positions: EndPositions, *, part: str) -> None:
+        self._positions = positions
+        self._part = part
+
+    def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        if "topic" in batch.schema.names:
+            topics: Any = batch.column("topic").cast(pa.string())
+        else:
+            topics = pa.repeat(pa.scalar(next(iter(self._positions)), pa.string()), batch.num_rows)
+        partitions = batch.column("partition").cast(pa.int64())
+        ends: Any = pa.nulls(batch.num_rows, pa.int64())
+        for topic, offsets in self._positions.items():
+            places = pc.index_in(partitions, pa.array(list(map(int, offsets)), pa.int64()))
+            found = pa.array(offsets.values(), pa.int64()).take(places)
+            ends = pc.if_else(pc.equal(topics, pa.scalar(topic)), found, ends)
+        if ends.null_count:
+            unknown = pc.index(ends.is_null(), pa.scalar(True)).as_py()
+            raise SourceError(
+                f"a row of topic {topics[unknown]}, partition {partitions[unknown]} is on neither side: "
+                "option 'seamOffsets' does not name it",
+                source=f"hybrid, part {self._part}",
+            )
+        mask: pa.BooleanArray = pc.less(batch.column("offset").cast(pa.int64()), ends)
+        return mask
+
+
+def filter_of(seam: Seam | None, schema: pa.Schema, *, is_last: bool, part: str) -> SeamFilter | None:
+    """Return what keeps the rows of a part; None if all of them count.
+
+    Args:
+        seam: None: every row of every part counts.
+        schema: of the rows.
+        is_last: whether this is the last part of the chain.
+        part: its name.
+    """
+    if isinstance(seam, TimeSeam):
+        return TimeFilter(seam, after=is_last, part=part)
+    if isinstance(seam, PositionSeam) and seam.positions is not None and not is_last:
+        return PositionFilter(seam.positions, part=part) if has_positions(schema) else None
+    return None
+
+
+def has_positions(schema: pa.Schema) -> bool:
+    """Whether rows say which record of a topic they were."""
+    return {"partition", "offset"} <= set(schema.names)

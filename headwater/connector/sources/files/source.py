@@ -42,6 +42,7 @@ from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
+from headwater.core.part_end import EndPositions
 from headwater.core.planned_source import PlannedSource
 from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
@@ -151,8 +152,19 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         return replace(self, read=replace(self.read, filters=understood_filters(filters)))
 
     def fixed_at_first_look(self) -> FilesSource:
-        """No file that comes later is read, so nothing that is older than the oldest unread one is remembered."""
+        """No file that comes later is read, so nothing older than the oldest unread one is remembered."""
         return replace(self, files=replace(self.files, is_fixed=True, window_ms=0))
+
+    def end_positions(self, splits: Sequence[FileSplit]) -> EndPositions:
+        """Only files of Parquet tell it, in their footers."""
+        if self.read.format != "parquet":
+            raise OptionError(
+                f"files of {self.read.format} do not tell where the next part begins: say it as JSON",
+                option="seamOffsets",
+            )
+        from headwater.readers.files.parquet_ends import end_positions
+
+        return end_positions([split.file for split in splits], self.read.storage_options)
 
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[FileSplit, int]

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from headwater.connector.options import ParsedOptions
-from headwater.connector.planned.options import planning_hints, read_limits
+from headwater.connector.planned.options import DURATION_OPTIONS, planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource, ConfiguredSource
 from headwater.connector.sources.hybrid.options import (
     HYBRID_OPTIONS,
     SEAM_COLUMN,
     SEAM_DISORDER,
+    SEAM_OFFSETS,
     SEAM_TIME,
     SOURCES,
 )
+from headwater.connector.sources.hybrid.schemas import common_schema
 from headwater.connector.sources.hybrid.source import HybridSource
 from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.hybrid.part import HybridPart
-from headwater.enumerators.hybrid.seam import Seam
+from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
 
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+_STARTS: Final = ("startingTimestamp", "startingOffsets", "startingOffsetsByTimestamp")
 
-_STARTS: Final = ("startingtimestamp", "startingoffsets", "startingoffsetsbytimestamp")
+
+class _Named(NamedTuple):
+    """A part of the chain, by the name that the user gave it."""
+
+    name: str
+    configured: ConfiguredPlannedSource
 
 
 def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
@@ -39,131 +46,113 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
         OptionError: an option is unknown, malformed or missing, a part is in barrier mode, or the parts do
             not have the same columns.
     """
-    names = HYBRID_OPTIONS.parse(_own({"sources": options.get("sources", "")}), None)[SOURCES]
-    parsed = HYBRID_OPTIONS.parse(
-        {
-            key: value
-            for key, value in options.items()
-            if key.partition(".")[0] not in names or "." not in key
-        },
-        boundedness,
-    )
+    sources = {key: value for key, value in options.items() if key == SOURCES.name}
+    names = HYBRID_OPTIONS.parse(sources, None)[SOURCES]
+    own = {key: value for key, value in options.items() if not _is_of_part(key, names)}
+    _check_no_duration(own)
+    parsed = HYBRID_OPTIONS.parse(own, boundedness)
     seam = _seam(parsed)
-    configured = [
-        _part(name, _options_of(name, options, parsed, is_last=name == names[-1]), boundedness)
-        for name in names
-    ]
-    sources = [each.source for each in configured]
-    parts = [
-        HybridPart(name, source if name == names[-1] else source.fixed_at_first_look())
-        for name, source in zip(names, sources, strict=True)
-    ]
+    named = [_Named(name, _part(name, options, boundedness)) for name in names]
+    _check_last(named[-1].name, options, seam)
+    history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in named[:-1]]
+    limits = read_limits(parsed)
     return ConfiguredPlannedSource(
-        source=HybridSource(parts=tuple(parts), seam=seam, mode=boundedness or Boundedness.BOUNDED),
-        limits=read_limits(parsed),
+        source=HybridSource(
+            parts=(*history, HybridPart(named[-1].name, named[-1].configured.source)),
+            seam=seam,
+            mode=boundedness or Boundedness.BOUNDED,
+        ),
+        # A part of files keeps limits of its own. So Once, which knows no limits, is told apart.
+        limits=replace(limits, max_files=next((m for m in map(_max_files, named) if m is not None), None)),
         hints=planning_hints(parsed),
-        backoff=max((each.backoff for each in configured), key=lambda backoff: backoff.deadline_ms),
+        backoff=max((part.backoff for _, part in named), key=lambda backoff: backoff.deadline_ms),
         # The schema is asked for before the mode is known; readers compare it again as Arrow.
-        spark_schema=_common_schema(names, configured, seam) if boundedness is None else None,
+        spark_schema=common_schema(named, seam) if boundedness is None else None,
     )
 
 
-def _own(given: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in given.items() if value}
+def _is_of_part(key: str, names: Sequence[str]) -> bool:
+    part, dot, _ = key.partition(".")
+    return bool(dot) and part in names
+
+
+def _max_files(part: _Named) -> int | None:
+    return part.configured.limits.max_files
+
+
+def _check_no_duration(own: Mapping[str, str]) -> None:
+    for option in DURATION_OPTIONS:
+        if option.name.lower() in own:
+            raise OptionError(
+                "counts rows, and the parts of a chain count different things (bytes of files, records of "
+                "Kafka): limit batches with maxRowsPerTrigger and maxBytesPerTrigger",
+                option=option.name,
+            )
 
 
 def _seam(parsed: ParsedOptions) -> Seam | None:
     column = parsed[SEAM_COLUMN]
     time_us = parsed[SEAM_TIME]
+    by_position = parsed[SEAM_OFFSETS]
+    if by_position is not None and (column is not None or time_us is not None):
+        raise OptionError("a seam is by time or by position, not both", option=SEAM_OFFSETS.name)
+    if by_position is not None:
+        return by_position
     if (column is None) != (time_us is None):
         missing = SEAM_COLUMN if column is None else SEAM_TIME
         raise OptionError("is required: a seam by time is a column and a time", option=missing.name)
-    return None if column is None or time_us is None else Seam(column, time_us)
+    return None if column is None or time_us is None else TimeSeam(column, time_us, parsed[SEAM_DISORDER])
 
 
-def _options_of(
-    name: str, options: Mapping[str, str], parsed: ParsedOptions, *, is_last: bool
-) -> dict[str, str]:
-    """Return the options of a part; the last one begins at the seam.
+def _check_last(name: str, options: Mapping[str, str], seam: Seam | None) -> None:
+    """Return if it is clear where the last part begins.
 
     Raises:
-        OptionError: nothing says where the last part begins.
+        OptionError: nobody says it, or two do.
     """
+    is_kafka = options.get(f"{name}.source", "").lower() == "kafka"
+    given = [start for start in _STARTS if f"{name}.{start.lower()}" in options]
+    if seam is None and is_kafka:
+        raise OptionError(
+            f"is required, with seamColumn; or seamOffsets: nothing says where {name!r} begins, so rows "
+            "could be missing or come twice",
+            option=SEAM_TIME.name,
+        )
+    if seam is not None and given:
+        which = SEAM_TIME if isinstance(seam, TimeSeam) else SEAM_OFFSETS
+        raise OptionError(
+            f"contradicts {which.name}, which says where {name!r} begins", option=f"{name}.{given[0]}"
+        )
+    if isinstance(seam, PositionSeam) and not is_kafka:
+        raise OptionError(
+            f"says where a part of Kafka begins, and {name!r} is none: use seamColumn and seamTime",
+            option=SEAM_OFFSETS.name,
+        )
+
+
+def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
     prefix = f"{name}."
     own = {key[len(prefix) :]: value for key, value in options.items() if key.startswith(prefix)}
-    starts = [key for key in _STARTS if key in own]
-    if not is_last or own.get("source", "").lower() != "kafka":
-        return own
-    time_us = parsed[SEAM_TIME]
-    if time_us is None:
-        if own.get("startingoffsets", "").startswith("{"):
-            return own
-        raise OptionError(
-            f"nothing says where the part before ends in {name!r}: give seamColumn and seamTime, or the seam "
-            f"by position as JSON in {name}.startingOffsets",
-            option="seamTime",
-        )
-    if starts:
-        raise OptionError(
-            "contradicts seamTime, which says where this part begins", option=prefix + starts[0]
-        )
-    first_ms = max(0, time_us // 1000 - parsed[SEAM_DISORDER])
-    return {
-        **own,
-        "startingtimestamp": str(first_ms),
-        "startingoffsetsbytimestampstrategy": "latest",
-    }
-
-
-def _part(name: str, options: dict[str, str], boundedness: Boundedness | None) -> ConfiguredPlannedSource:
-    kind = options.pop("source", None)
+    kind = own.pop("source", None)
     if not kind:
         raise OptionError(f"is required: the source of part {name!r}, such as files", option=f"{name}.source")
     try:
-        configured: ConfiguredSource = source_factory(kind)(options, boundedness)
+        configured: ConfiguredSource = source_factory(kind)(own, boundedness)
     except OptionError as error:
-        raise OptionError(f"part {name!r}: {error}", option=f"{name}.{error.option or 'source'}") from error
+        said = str(error).removeprefix(f"option {error.option!r}: ")
+        raise OptionError(said, option=f"{name}.{error.option or 'source'}") from error
     if not isinstance(configured, ConfiguredPlannedSource):
         raise OptionError(
             f"{kind!r} is in barrier mode: where it ends is known only when it is read, so nothing can begin "
             "there. A chain has sources of planned mode, such as files and kafka",
             option=f"{name}.source",
         )
+    if isinstance(configured.source, HybridSource):
+        raise OptionError("is a chain itself: name all parts in one", option=f"{name}.source")
     if configured.limits.limits_batches:
         raise OptionError(
-            f"limits of part {name!r}: a batch has one limit in all parts, so give maxRowsPerTrigger and "
-            "maxBytesPerTrigger without the name of a part",
+            f"part {name!r} has a limit of its own: a batch has one limit in all parts, so give "
+            "maxRowsPerTrigger and maxBytesPerTrigger without the name of a part",
             option=f"{name}.source",
         )
     return configured
-
-
-def _common_schema(
-    names: tuple[str, ...], configured: list[ConfiguredPlannedSource], seam: Seam | None
-) -> StructType:
-    """Return the columns that all parts have.
-
-    Raises:
-        OptionError: they differ, or the column of the seam is none of them, or is no timestamp.
-    """
-    from headwater.connector.spark.schemas import spark_schema
-
-    found = [each.spark_schema or spark_schema(each.schema()) for each in configured]
-    columns = [[(field.name, field.dataType.simpleString()) for field in each.fields] for each in found]
-    for name, theirs in zip(names[1:], columns[1:], strict=True):
-        if theirs != columns[0]:
-            only_first = ", ".join(" ".join(each) for each in columns[0] if each not in theirs)
-            only_this = ", ".join(" ".join(each) for each in theirs if each not in columns[0])
-            raise OptionError(
-                f"the parts must have the same columns in the same order. Only {names[0]!r} has "
-                f"{only_first or 'nothing'}; only {name!r} has {only_this or 'nothing'}. {name}.columns and "
-                f"{name}.valueFormat say what the rows of a topic are",
-                option=SOURCES.name,
-            )
-    if seam is not None and (seam.column, "timestamp") not in columns[0]:
-        raise OptionError(
-            f"{seam.column!r} is no column of the type timestamp; there are "
-            + ", ".join(" ".join(each) for each in columns[0]),
-            option=SEAM_COLUMN.name,
-        )
-    return found[0]

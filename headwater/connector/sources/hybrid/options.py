@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from headwater.connector.options import Option, OptionTable, duration_ms, names, text
-from headwater.connector.planned.options import PLANNED_OPTIONS
+from headwater.connector.planned.options import DURATION_OPTIONS, PLANNED_OPTIONS
+from headwater.enumerators.hybrid.seam import PositionSeam
 
 
 def _parts(raw: str) -> tuple[str, ...]:
@@ -28,12 +31,33 @@ def _time_us(raw: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-SOURCES: Final = Option(
+def _positions(raw: str) -> PositionSeam:
+    if raw.strip().lower() == "end":
+        return PositionSeam(None)
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        found = None
+    if not (found and isinstance(found, dict) and all(map(_are_offsets, found.values()))):
+        raise ValueError(f'must be end, or JSON such as {{"orders": {{"0": 1200}}}}, not {raw!r}')
+    return PositionSeam(found)
+
+
+def _are_offsets(found: Any) -> bool:
+    if not found or not isinstance(found, Mapping):
+        return False
+    return all(
+        partition.isdigit() and type(offset) is int and offset >= 0 for partition, offset in found.items()
+    )
+
+
+SOURCES: Final[Option[tuple[str, ...]]] = Option(
     "sources",
     _parts,
     (),
     "The names of the parts, in the order in which they are read, such as `history,live`. Each has the "
-    "options of its source with the name before them: `history.source=files`, `history.path`, `live.subscribe`.",
+    "options of its source with the name before them: `history.source=files`, `history.path`, "
+    "`live.subscribe`.",
     required=True,
 )
 SEAM_COLUMN: Final = Option(
@@ -42,21 +66,37 @@ SEAM_COLUMN: Final = Option(
     None,
     "The column of the type timestamp that decides, row by row, which part a row belongs to.",
 )
-SEAM_TIME: Final = Option(
+SEAM_TIME: Final[Option[int | None]] = Option(
     "seamTime",
     _time_us,
     None,
-    "Rows before this time come from the parts before the last one, all others from the last one: a time such "
-    "as `2024-05-01T12:00:00Z`.",
+    "Rows before this time come from the parts before the last one, all others from the last one: a time "
+    "such as `2024-05-01T12:00:00Z`.",
 )
 SEAM_DISORDER: Final = Option(
     "seamDisorder",
     duration_ms,
     3_600_000,
-    "The last part begins so much earlier than `seamTime`: no row at or after that time may stand in a record "
-    "whose own time is earlier by more.",
+    "With `seamTime`: Kafka is read from so much before it on. No row at or after it may be in a record "
+    "whose own timestamp is earlier by more.",
     shown_default="`1h`",
 )
+SEAM_OFFSETS: Final[Option[PositionSeam | None]] = Option(
+    "seamOffsets",
+    _positions,
+    None,
+    'Instead of a time: where Kafka begins, as JSON such as `{"orders": {"0": 1200}}`; or `end`: where the '
+    "parts before end, by the footers of their Parquet files.",
+)
 
-HYBRID_OPTIONS: Final = OptionTable((SOURCES, SEAM_COLUMN, SEAM_TIME, SEAM_DISORDER, *PLANNED_OPTIONS))
+HYBRID_OPTIONS: Final = OptionTable(
+    (
+        SOURCES,
+        SEAM_COLUMN,
+        SEAM_TIME,
+        SEAM_DISORDER,
+        SEAM_OFFSETS,
+        *(option for option in PLANNED_OPTIONS if option not in DURATION_OPTIONS),
+    )
+)
 """All options of the hybrid source, but for those of its parts."""

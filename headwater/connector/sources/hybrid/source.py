@@ -77,7 +77,9 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[HybridSplit, HybridPosition]
     ) -> HybridSplitEnumerator:
-        return HybridSplitEnumerator(context, self.parts, is_batch=self.mode is Boundedness.BOUNDED)
+        return HybridSplitEnumerator(
+            context, self.parts, self.seam, is_batch=self.mode is Boundedness.BOUNDED
+        )
 
     def restore_enumerator(
         self,
@@ -93,15 +95,16 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return HybridSplitReader(self._sources)
 
     def create_emitter(self) -> HybridRecordEmitter:
-        from headwater.readers.hybrid.seam_filter import SeamFilter
+        from headwater.readers.hybrid.seam_filter import filter_of
         from headwater.readers.hybrid.split_reader import HybridRecordEmitter
 
+        schema = self.schema()
         last = len(self.parts) - 1
         sides = {
-            index: None if self.seam is None else SeamFilter(self.seam, after=index == last, part=part.name)
+            index: filter_of(self.seam, schema, is_last=index == last, part=part.name)
             for index, part in enumerate(self.parts)
         }
-        return HybridRecordEmitter(self._sources, sides, self.schema())
+        return HybridRecordEmitter(self._sources, sides, schema)
 
     def serialize_splits(self, splits: Iterable[HybridSplit]) -> JsonValue:
         by_part: dict[int, list[Any]] = {}
@@ -141,7 +144,7 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return [start[0], after]
 
     def row_bytes(self, split: HybridSplit, state: JsonValue) -> int:
-        fields = cast("JsonObject", state) if isinstance(state, dict) else {}
+        fields: JsonObject = state if isinstance(state, dict) else {}
         if fields.get("part") != split.part and not self.is_bounded(split):
             return DEFAULT_ROW_BYTES
         return self._sources[split.index].row_bytes(split.inner, fields.get("state"))

@@ -39,6 +39,7 @@ from headwater.core.enumerator import Checkpoint, PlannedSplitEnumerator, Planne
 from headwater.core.errors import OptionError
 from headwater.core.imports import importing, require
 from headwater.core.jsons import JsonValue
+from headwater.core.part_end import PartEnd
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.reader import SplitReader
 from headwater.core.retry import Backoff
@@ -48,7 +49,7 @@ from headwater.enumerators.event_time.settings import AlignmentSettings
 from headwater.enumerators.kafka.client.client_config import ClientConfig
 from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, TopicPartition
 from headwater.enumerators.kafka.lookup_settings import LookupSettings
-from headwater.enumerators.kafka.offsets_initializer import check_timestamps
+from headwater.enumerators.kafka.offsets_initializer import AtTimestamp, OffsetsInitializer, check_timestamps
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.enumerators.kafka.split import KafkaPartitionSplit
 from headwater.readers.formats.bad_records_location import BadRecordsLocation, block_start
@@ -116,6 +117,37 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     @property
     def forgets_kept_splits(self) -> bool:
         return not self.fail_on_data_loss
+
+    def begin_after(self, end: PartEnd) -> KafkaSource:
+        if end.positions is not None:
+            starting = OffsetsInitializer(
+                end.option,
+                partitions={
+                    TopicPartition(topic or self._only_topic(end.option), int(partition)): offset
+                    for topic, offsets in end.positions.items()
+                    for partition, offset in offsets.items()
+                },
+                # A partition without history is read whole.
+                everywhere=EARLIEST,
+                is_seam=True,
+            )
+        elif end.time_ms is not None:
+            starting = OffsetsInitializer(
+                end.option, AtTimestamp(end.time_ms), no_match="latest", is_seam=True
+            )
+        else:
+            return self
+        return replace(self, lookup=replace(self.lookup, starting=starting))
+
+    def _only_topic(self, option: str) -> str:
+        topics = self.lookup.subscription.topics
+        if topics is None or len(topics) != 1:
+            raise OptionError(
+                "the part before has no column `topic`, and several topics are read: say where each begins, "
+                "as JSON",
+                option=option,
+            )
+        return next(iter(topics))
 
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[KafkaPartitionSplit, int]
