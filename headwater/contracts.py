@@ -23,6 +23,7 @@ from headwater.core.enumerator import (
 )
 from headwater.core.epoch import Barrier, FoundSplit
 from headwater.core.jsons import JsonValue
+from headwater.core.part_end import EndPositions, PartEnd
 from headwater.core.planned_source import PlannedSource
 from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.source import Boundedness, Source
@@ -37,6 +38,7 @@ __all__ = [
     "Boundedness",
     "Checkpoint",
     "Decoding",
+    "EndPositions",
     "EpochRecord",
     "EpochRecordEmitter",
     "EpochRecords",
@@ -45,6 +47,7 @@ __all__ = [
     "JsonValue",
     "KeptSplit",
     "LossReporter",
+    "PartEnd",
     "PlannedSource",
     "PlannedSplitEnumerator",
     "PlannedSplitEnumeratorContext",

@@ -11,7 +11,8 @@ from __future__ import annotations
 from headwater.connector.typed.read.demo import demo
 from headwater.connector.typed.read.files import files
 from headwater.connector.typed.read.http import http
+from headwater.connector.typed.read.hybrid import hybrid
 from headwater.connector.typed.read.kafka import kafka
 from headwater.connector.typed.read.mqtt import mqtt
 
-__all__ = ["demo", "files", "http", "kafka", "mqtt"]
+__all__ = ["demo", "files", "http", "hybrid", "kafka", "mqtt"]

@@ -11,7 +11,8 @@ from __future__ import annotations
 from headwater.connector.typed.read_stream.demo import demo
 from headwater.connector.typed.read_stream.files import files
 from headwater.connector.typed.read_stream.http import http
+from headwater.connector.typed.read_stream.hybrid import hybrid
 from headwater.connector.typed.read_stream.kafka import kafka
 from headwater.connector.typed.read_stream.mqtt import mqtt
 
-__all__ = ["demo", "files", "http", "kafka", "mqtt"]
+__all__ = ["demo", "files", "http", "hybrid", "kafka", "mqtt"]

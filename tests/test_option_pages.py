@@ -13,6 +13,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = {
     "kafka": ("kafka.md", "options.md"),
     "http": ("http.md",),
+    "hybrid": ("hybrid.md",),
     "mqtt": ("mqtt.md",),
     "files": ("files.md",),
     "demo": ("demo.md",),

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,25 @@ def run_until(line: str, *arguments: str) -> str:
     watchdog.cancel()
     assert process.returncode == 0, "".join(printed)
     return "".join(printed)
+
+
+@pytest.mark.slow
+def test_hybrid_stream_goes_from_the_files_to_the_topic_without_a_gap(
+    kafka: LocalKafka, topic: str, tmp_path: Path
+) -> None:
+    kafka.create_topic(topic, partitions=2)
+    now = datetime.now(UTC)
+
+    def produce(numbers: range, at: datetime) -> None:
+        orders = ({"order_id": number, "ordered_at": at.isoformat(), "amount": 2.5} for number in numbers)
+        kafka.produce(topic, [json.dumps(order).encode() for order in orders])
+
+    produce(range(30), now - timedelta(hours=2))
+    produce(range(30, 40), now + timedelta(hours=1))
+    program = ("examples/hybrid_stream.py", kafka.bootstrap_servers, topic, str(tmp_path))
+    assert json.loads(run(*program)) == {"orders": 40, "twice": 0}
+    produce(range(40, 50), now + timedelta(hours=1))
+    assert json.loads(run(*program)) == {"orders": 50, "twice": 0}
 
 
 @pytest.mark.slow

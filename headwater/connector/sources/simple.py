@@ -17,7 +17,7 @@ from headwater.connector.sources.source_options import (
     RETRY_DEADLINE,
     STARTING_TIMESTAMP,
 )
-from headwater.core.abilities import EstimatesSizes, Heads, InfersSchema, PushesFilters
+from headwater.core.abilities import EstimatesSizes, FindsTimestamps, Heads, InfersSchema, PushesFilters
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.barrier_source import BarrierSource
 from headwater.core.clock import SystemClock
@@ -27,6 +27,7 @@ from headwater.core.enumerator import BarrierSplitEnumeratorContext, Checkpoint,
 from headwater.core.errors import ContractError, OffsetError
 from headwater.core.jsons import JsonValue
 from headwater.core.outside import outside
+from headwater.core.part_end import PartEnd
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.simple_source import NamedSplit, SimpleSource
 from headwater.core.source import Boundedness, Source
@@ -182,6 +183,12 @@ class PlannedSimpleSource(_SimpleForm, PlannedSource[EpochRecord, NamedSplit, An
             return DEFAULT_ROW_BYTES
         with outside(f"{type(self.user).__name__}.row_bytes", source=self.name, split=split.name):
             return max(1, self.user.row_bytes(split))
+
+    def begin_after(self, end: PartEnd) -> PlannedSimpleSource:
+        """A source that finds timestamps begins at the time of the seam; any other one at its own start."""
+        if end.time_ms is None or not isinstance(self.user, FindsTimestamps):
+            return self
+        return replace(self, starting_timestamp_ms=end.time_ms)
 
     def _enumerator(
         self, context: PlannedSplitEnumeratorContext[NamedSplit, Any], state: JsonValue

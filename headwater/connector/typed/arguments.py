@@ -22,7 +22,7 @@ from headwater.connector.sources.registry import options_of
 from headwater.connector.typed.argument_kinds import ArgumentKind
 from headwater.core.source import Boundedness
 
-SOURCES: Final = ("demo", "files", "http", "kafka", "mqtt")
+SOURCES: Final = ("demo", "files", "http", "hybrid", "kafka", "mqtt")
 """The sources that have typed readers: all that are built in."""
 
 
@@ -32,8 +32,8 @@ class Argument:
 
     Attributes:
         name: of the argument.
-        option: that it sets; what ends with a dot is the beginning of the names of many options, and the
-            argument a mapping of the rest of their names.
+        option: that it sets; what ends with a dot, or is empty, is the beginning of the names of many
+            options, and the argument a mapping of the rest of their names.
         annotation: its type, as a signature writes it, without None.
         kind: how its value is written.
         required: whether it must be given.
@@ -85,6 +85,11 @@ _SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
         "requestsPerSecond": _Spelling(kind=ArgumentKind.NUMBER),
         "header.": _Spelling("headers"),
     },
+    "hybrid": {
+        "sources": _Spelling(required=True, kind=ArgumentKind.NAMES),
+        "seamTime": _Spelling(kind=ArgumentKind.MOMENT),
+        "seamOffsets": _Spelling(kind=ArgumentKind.JSON),
+    },
     "kafka": {
         "subscribe": _Spelling("topics", ArgumentKind.NAMES),
         "subscribePattern": _Spelling("topic_pattern"),
@@ -126,6 +131,16 @@ _SERVERS: Final = Argument(
     default="required",
     help="Brokers to begin with, as `host:port`.",
 )
+_PARTS: Final = Argument(
+    "parts",
+    "",
+    "Mapping[str, str]",
+    ArgumentKind.TEXT,
+    required=True,
+    default="required",
+    help="Options of the parts, by their whole names: "
+    "`{'history.source': 'files', 'live.subscribe': 'orders'}`.",
+)
 _MANY: Final = {
     "kafka.": "Properties of Kafka's client, without `kafka.`: `{'security.protocol': 'SASL_SSL'}`.",
     "header.": "Headers of each request, by name.",
@@ -156,6 +171,8 @@ def _arguments(source: str, boundedness: Boundedness) -> Iterator[Argument]:
     table = options_of(source)
     if source == "kafka":
         yield _SERVERS
+    if source == "hybrid":
+        yield _PARTS
     for row in table.rows:
         of_this_mode = row.only is None or row.only is boundedness
         if of_this_mode and row.name not in _OTHER_NAMES and not row.help.startswith("Refused"):

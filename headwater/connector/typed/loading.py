@@ -47,7 +47,7 @@ def _written(argument: Argument, value: Any) -> Iterator[tuple[str, str]]:
     """Yield the options that an argument sets: none if it was not given."""
     if value is None:
         return
-    if not argument.option.endswith("."):
+    if argument.option and not argument.option.endswith("."):
         yield argument.option, argument.kind.text(value, argument.name)
         return
     for rest, each in value.items():

@@ -26,6 +26,7 @@ _TITLES: Final = {
     "demo": "orders that are made up",
     "files": "files",
     "http": "a REST API",
+    "hybrid": "a chain of sources",
     "kafka": "Kafka",
     "mqtt": "MQTT",
 }
@@ -33,6 +34,7 @@ _PAGES: Final = {
     "demo": "docs/demo.md",
     "files": "docs/files.md",
     "http": "docs/http.md",
+    "hybrid": "docs/hybrid.md",
     "kafka": "docs/options.md",
     "mqtt": "docs/mqtt.md",
 }
@@ -133,7 +135,7 @@ def _parameter(argument: Argument) -> str:
 
 def _doc(argument: Argument) -> str:
     counts = f" Default: {argument.default}." if argument.default and not argument.required else ""
-    option = f" (``{argument.option}``)" if argument.option != argument.name else ""
+    option = f" (``{argument.option}``)" if argument.option not in ("", argument.name) else ""
     said = f"{argument.name}: {argument.help}{counts}{option}"
     said = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", said)
     lines = textwrap.wrap(

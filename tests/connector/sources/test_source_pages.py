@@ -9,9 +9,15 @@ import pytest
 from headwater.connector.options import OptionTable
 from headwater.connector.sources.demo import DEMO_OPTIONS
 from headwater.connector.sources.http.options import HTTP_OPTIONS
+from headwater.connector.sources.hybrid.options import HYBRID_OPTIONS
 from headwater.connector.sources.mqtt.options import MQTT_OPTIONS
 
-PAGES = [("demo.md", DEMO_OPTIONS), ("http.md", HTTP_OPTIONS), ("mqtt.md", MQTT_OPTIONS)]
+PAGES = [
+    ("demo.md", DEMO_OPTIONS),
+    ("http.md", HTTP_OPTIONS),
+    ("hybrid.md", HYBRID_OPTIONS),
+    ("mqtt.md", MQTT_OPTIONS),
+]
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
