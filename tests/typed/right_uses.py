@@ -24,6 +24,7 @@ batches: list[DataFrame] = [
     hw.read.demo(spark, rows=5, disorder=timedelta(seconds=1)),
     hw.read.files(spark, format="csv", path=["/a", "/b"], header=True, modified_after=datetime.now(UTC)),
     hw.read.http(spark, url="https://api.example.com/orders", params={"limit": 100}, headers={"X": "y"}),
+    hw.read.hybrid(spark, sources=["a", "b"], parts={"a.source": "demo"}, seam_time=datetime.now(UTC)),
     hw.read.kafka(
         spark,
         servers=["a:9092", "b:9092"],
@@ -39,6 +40,7 @@ streams: list[DataFrame] = [
     hw.read_stream.demo(spark, rows_per_second=5, max_rows_per_trigger=100),
     hw.read_stream.files(spark, format="json", path="/a", schema="id long", max_files_per_trigger=10),
     hw.read_stream.http(spark, url="https://api.example.com/orders", retry_deadline="5m"),
+    hw.read_stream.hybrid(spark, sources="a,b", parts={"a.source": "demo"}, seam_offsets="end"),
     hw.read_stream.kafka(spark, servers="a:9092", topic_pattern="^orders", max_offsets_per_trigger=1_000),
     hw.read_stream.mqtt(spark, broker="mqtt://localhost:1883", topics=["orders/#"], client_id="orders"),
 ]
@@ -391,6 +393,13 @@ class Shelves(hw.contracts.PlannedSource[range, Shelf, int], hw.contracts.FromOp
 
     def position_after(self, start: int, rows: int, stop: int) -> int:
         return min(start + rows, stop)
+
+    def end_positions(self, splits: Sequence[Shelf]) -> hw.contracts.EndPositions:
+        return {"books": {split.label: 5 for split in splits}}
+
+    def begin_after(self, end: hw.contracts.PartEnd) -> Self:
+        print(end.time_ms, end.positions)
+        return self
 
 
 class EpochEnumerator(hw.contracts.BarrierSplitEnumerator[Shelf, int]):

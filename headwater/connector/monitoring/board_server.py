@@ -12,6 +12,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from headwater.connector.monitoring.board_app import BoardApp
@@ -67,8 +68,10 @@ class BoardServer:
     def close(self) -> None:
         """Answer no more. Idempotent; from any thread."""
         if self._thread.is_alive():
-            # On the loop's own thread: it may just be waiting for these sockets.
-            self._server.trigger.pull_trigger(lambda: self._close_all(self._sockets))
+            # On the loop's own thread: it may just be waiting for these sockets. One that wakes by itself
+            # may have closed them, the trigger too, before it is pulled.
+            with suppress(OSError):
+                self._server.trigger.pull_trigger(lambda: self._close_all(self._sockets))
             self._thread.join(_CLOSE_S)
             self._server.task_dispatcher.shutdown()
 

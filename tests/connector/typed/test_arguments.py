@@ -41,7 +41,7 @@ def test_every_option_that_counts_has_an_argument(source: str, boundedness: Boun
     }
     named = {argument.option for argument in arguments_of(source, boundedness)}
     assert counting - named <= {"paths", "delimiter", "charset"}, "but for other names of options"
-    more = {"kafka.bootstrap.servers", *options_of(source).prefixes}
+    more = {"kafka.bootstrap.servers", "", *options_of(source).prefixes}
     assert named - counting <= more
 
 

@@ -15,6 +15,7 @@ from headwater.enumerators.kafka.client.connection import BrokerConnection
 from headwater.enumerators.kafka.client.frames import ReceiveBuffer
 from headwater.enumerators.kafka.client.metadata import BrokerAddress
 from local_kafka import LocalKafka
+from local_kafka_admin import until
 from local_kafka_config import free_port
 from tests.enumerators.kafka.client.listeners import (
     API_VERSIONS,
@@ -118,6 +119,11 @@ class TestOnABroker:
         self, kafka: LocalKafka, topic: str, connection: BrokerConnection
     ) -> None:
         kafka.create_topic(topic)
+        # A leader that does not know its topic yet answers at once.
+        until(
+            lambda: connection.call(fetch(topic, max_wait_ms=0)).responses[0].partitions[0].error_code == 0,
+            "the leader knows the topic",
+        )
         assert not connection.is_readable()
         connection.send(fetch(topic, max_wait_ms=LONG_POLL_MS))
         assert not connection.is_readable(1)
