@@ -84,6 +84,7 @@ def _coverage() -> Iterator[str]:
     yield ""
     yield from ABOUT
     yield ""
+    yield from _by_source()
     yield f"| file | {' | '.join(f'`{path}`' for path in PATHS)} | together |"
     yield "|---|" + "---|" * (len(PATHS) + 1)
     for name, functions in sorted(runs["defined"].items()):
@@ -93,6 +94,20 @@ def _coverage() -> Iterator[str]:
         together = set().union(*called.values())
         counts = " | ".join(str(len(called[path])) for path in PATHS)
         yield f"| `{name.removeprefix('headwater/')}` | {counts} | {len(together)} of {len(functions)} |"
+
+
+def _by_source() -> Iterator[str]:
+    """Yield what the runs of each source have called, of all that stands for a row."""
+    called = read_runs()["called"]
+    yield "Of the rows above, by the functions that stand for them:"
+    yield ""
+    for source in ("http", "mqtt"):
+        paths = [path for path in PATHS if path.startswith(source)]
+        names = {name.partition(":")[2] for path in paths for name in called.get(path, [])}
+        missing = [begins.strip("` ") for begins, (_, *run) in WITNESSES.items() if not names.issuperset(run)]
+        said = f": all but {', '.join(missing)}" if missing else ""
+        yield f"* `{source}` has run {len(WITNESSES) - len(missing)} of {len(WITNESSES)}{said}."
+    yield ""
 
 
 def _of_file(names: list[str], file: str) -> set[str]:

@@ -83,7 +83,13 @@ PATHS = {
             "barrierMode": "unaligned",
         },
     ),
-    "mqtt": ContractPath({"messageKey": "payload:number"}),
+    "mqtt": ContractPath({"messageKey": "payload:number", "stateRetainedEpochs": "2"}),
+    "mqtt barrierMode=unaligned": ContractPath(
+        {"messageKey": "payload:number", "sessions": "2", "barrierMode": "unaligned", "parallelism": "1"}
+    ),
+    "mqtt alignmentTimeout": ContractPath({"messageKey": "payload:number", "alignmentTimeout": "1ms"}),
+    "mqtt united with itself": ContractPath({"messageKey": "payload:number"}, united=True),
+    "mqtt shareScans": ContractPath({"messageKey": "payload:number", "shareScans": "true"}, united=True),
 }
 """By the names that the page uses."""
 

@@ -64,7 +64,7 @@ WITNESSES: dict[str, tuple[str, ...]] = {
         "SegmentLogView.segments",
         "IncrementalEnumerator._first_position",
     ),
-    "A listing that is older": (_ROUNDS, "SegmentLog.end", "SegmentLog.begin", "_begin"),
+    "A listing that is older": (_ROUNDS, "SegmentLog.end", "SegmentLog.begin", "first_kept"),
     "Source events": (_HTTP, "EpochProgress.add_events", "OriginWaits.take", "OriginWaits.event"),
     "testReleasingReader": (_HTTP, "PipelinedSubpartitionView.release"),
     "testReleaseIsIdempotent": (_HTTP, "ResultPartition.release"),

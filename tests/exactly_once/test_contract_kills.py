@@ -198,7 +198,9 @@ def test_http_with_a_service_that_is_asked_about_each_row(
     check_or_record(path, trace)
 
 
-def test_mqtt(spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> None:
+@pytest.mark.parametrize("path", [name for name in PATHS if name.startswith("mqtt")])
+def test_mqtt_on_each_path(path: str, spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> None:
+    way = PATHS[path]
     # Messages come before the first task has started a receiver: more than a broker keeps by default.
     with LocalMqtt(more="max_queued_messages 0\n") as broker:
         options = {
@@ -209,17 +211,17 @@ def test_mqtt(spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> N
             "barrierRows": "200",
             "idleTimeout": "200ms",
             "pollInterval": "50ms",
-            **PATHS["mqtt"].options,
+            **way.options,
         }
         begin_session(options)
         columns = ["cast(payload as string) as text"]
-        job = BarrierJob(spark, spark_conf, trace.parent, options, columns, trace=trace)
+        job = BarrierJob(spark, spark_conf, trace.parent, options, columns, united=way.united, trace=trace)
         with Publisher(broker) as publisher:
-            job.kill_rounds(1, random.Random("mqtt"))
+            job.kill_rounds(1, random.Random(path))
         job.finish()
         written = Counter(json.loads(row[0])["number"] for row in job.rows("text"))
-    assert written == dict.fromkeys(range(publisher.sent), 1)
-    check_or_record("mqtt", trace)
+    assert written == dict.fromkeys(range(publisher.sent), 1 + way.united)
+    check_or_record(path, trace)
 
 
 def end(api: MoodyApi) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Any, Final
 from headwater.connector.barrier.checkpoints import CheckpointCoordinator
 from headwater.connector.barrier.due import DueSplits
 from headwater.connector.barrier.event_time import EpochAlignment
+from headwater.connector.barrier.failing_report import warn_of_failing
 from headwater.connector.barrier.merging import merged
 from headwater.connector.barrier.offsets import EpochId, EpochOffset, EpochOffsetCodec
 from headwater.connector.barrier.options import EpochSettings
@@ -35,8 +35,6 @@ from headwater.core.split import SplitPath
 from headwater.core.state_location import check_state_store
 from headwater.readers.runtime.epoch.event_time import OTHERS
 from headwater.readers.runtime.epoch.task import EpochTask
-
-log = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 8
 
@@ -185,7 +183,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             completed = checkpoints.complete(before.epoch, len(before.tasks))
             running_ms = self._clock.monotonic_ms() - self._opened_ms if before.epoch == self._opened else 0
             settled = settle(self._source, before, completed, self._wall_ms(), running_ms)
-            self._report(before.epoch, settled)
+            warn_of_failing(before.epoch, settled.failing, self._retry_deadline_ms)
             settled = replace(settled, waiting=self._merge(before.epoch, settled.waiting))
             self._due.take_up(settled, opened_here=before.epoch == self._opened)
             self._driver.notify_complete(
@@ -194,24 +192,6 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
             self._settled = before.epoch, settled
             self._prune(checkpoints, before, settled)
         return self._settled[1]
-
-    def _report(self, epoch: EpochId, settled: Settlement) -> None:
-        """Log once an epoch which splits fail."""
-        failing = {path: trouble for path, trouble in settled.failing.items() if trouble.reason}
-        if not failing:
-            return
-        path, longest = max(failing.items(), key=lambda item: item[1].lasting_ms)
-        log.warning(
-            "epoch %d: %d splits failed and made no progress; split %s for %d s now, in %d attempts: %s. "
-            "The query ends after %d s of that (option retryDeadline)",
-            epoch.number,
-            len(failing),
-            "-".join(path),
-            longest.lasting_ms // 1000,
-            longest.failures,
-            longest.reason,
-            self._retry_deadline_ms // 1000,
-        )
 
     def _merge(self, epoch: EpochId, waiting: tuple[WaitingSplits, ...]) -> tuple[WaitingSplits, ...]:
         assert self._epochs.store is not None

@@ -33,8 +33,9 @@ from headwater.enumerators.mqtt.sessions import MqttSessionSplit
 from headwater.readers.mqtt.client import MqttClient, MqttClients
 from headwater.readers.mqtt.messages import key_of
 from headwater.readers.mqtt.packets import MqttMessage
-from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask, TaskQuestion
+from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
+from headwater.readers.runtime.staging.receiver_task import ReceiverTask, TaskQuestion
 from local_kafka_tls import TlsFiles, make_certificates
 from local_mqtt import LocalMqtt
 from tests.exactly_once.waiting import until

@@ -103,8 +103,8 @@ class MqttSource(BarrierSource[MqttSessionSplit, int]):
     def create_reader(self) -> BarrierSplitReader[MqttSessionSplit, int]:
         with importing("the mqtt source", extra="mqtt"):
             from headwater.readers.mqtt.client import MqttClients
-        from headwater.readers.runtime.staging.receiver import ReceiverTask
         from headwater.readers.runtime.staging.receiver_link import HostReceiverLink, OwnReceiverLink
+        from headwater.readers.runtime.staging.receiver_task import ReceiverTask
         from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader
 
         staging = self.staging(self.folder)

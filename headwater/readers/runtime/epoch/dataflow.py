@@ -15,7 +15,7 @@ from headwater.readers.runtime.epoch.feedback import FeedbackLoop
 from headwater.readers.runtime.epoch.task import EpochTask
 from headwater.readers.runtime.fetchers.events import Fetched
 from headwater.readers.runtime.fetchers.fetcher_manager import SplitFetcherManager
-from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork
+from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition

@@ -11,7 +11,8 @@ from typing import Any
 
 from headwater.core.errors import ContractError
 from headwater.core.split import SplitPath, SplitRange
-from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
+from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
+from headwater.readers.runtime.fetchers.split_fetcher import SplitFetcher
 
 log = logging.getLogger(__name__)
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
-from headwater.core.clock import Clock
-from headwater.core.jsons import JsonValue
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.answers import check_answer, named_splits
-from headwater.readers.runtime.fetchers.events import Fetched, PendingFetch, SplitsDone
-from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
+from headwater.readers.runtime.fetchers.events import PendingFetch, SplitsDone
+from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
 from headwater.readers.runtime.fetchers.turns import SplitTurns
 from headwater.readers.runtime.fetchers.wake_ups import WakeUps
-from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition
 from headwater.readers.runtime.partitions.subpartition import CheckpointBarrier, PartitionEvent
 
 Reader: TypeAlias = BarrierSplitReader[Any, Any]
@@ -26,25 +22,6 @@ TakeSplit: TypeAlias = Callable[[bool], "SplitRange[Any, Any] | None"]
 
 It is told whether the fetcher has something else to read: then it may keep back what was found.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class FetcherWork:
-    """What all fetchers of a task share.
-
-    Attributes:
-        create_reader: makes a fetcher's reader; called on the fetcher's thread.
-        partition: where the fetched records go; a fetcher has the channel of its own index.
-        trigger: says when the barrier is due, and is told what was fetched.
-        clock: time.
-        events: of the enumerator, for each reader.
-    """
-
-    create_reader: Callable[[], Reader]
-    partition: PipelinedResultPartition[Fetched]
-    trigger: BarrierTrigger
-    clock: Clock
-    events: Sequence[JsonValue] = ()
 
 
 class SplitFetcher:

@@ -12,10 +12,11 @@ from typing import Final
 
 from headwater.core.clock import Clock, SystemClock
 from headwater.core.errors import FencedError, SourceError
-from headwater.readers.runtime.staging.receiver import Heard, Receiver, ReceiverTask, TaskQuestion
+from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from headwater.readers.runtime.staging.receiver_process import exit_code, start_receiver
 from headwater.readers.runtime.staging.receiver_server import on_thread, serve
+from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask, TaskQuestion
 
 _START_MS: Final = 60_000
 """A receiver that does not answer so long after its start is an error."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from headwater.core.errors import SourceError
 from headwater.core.jsons import dumps
-from headwater.readers.runtime.staging.receiver import ReceiverTask
+from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 
 _MOST_SOCKET_PATH: Final = 100
 """A Unix socket's path has room for little more."""

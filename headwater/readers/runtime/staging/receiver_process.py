@@ -17,9 +17,10 @@ from functools import partial
 from multiprocessing.connection import Listener
 from typing import IO, Any, Final
 
-from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask
+from headwater.readers.runtime.staging.receiver import Receiver
 from headwater.readers.runtime.staging.receiver_place import ReceiverPlace
 from headwater.readers.runtime.staging.receiver_server import on_thread, serve_same
+from headwater.readers.runtime.staging.receiver_task import ReceiverTask
 
 _THIS: Final = "headwater.readers.runtime.staging.receiver_process"
 _MOST_LOG_BYTES: Final = 1 << 20

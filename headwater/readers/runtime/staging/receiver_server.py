@@ -8,7 +8,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from headwater.core.errors import SourceError
-from headwater.readers.runtime.staging.receiver import Receiver, ReceiverTask, TaskQuestion
+from headwater.readers.runtime.staging.receiver import Receiver
+from headwater.readers.runtime.staging.receiver_task import ReceiverTask, TaskQuestion
 
 
 def serve(connection: Connection, receiver: Receiver) -> None:

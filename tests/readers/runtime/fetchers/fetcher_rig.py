@@ -11,7 +11,8 @@ from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.fetchers.events import Fetched, SplitsDone
-from headwater.readers.runtime.fetchers.split_fetcher import FetcherWork, SplitFetcher
+from headwater.readers.runtime.fetchers.fetcher_work import FetcherWork
+from headwater.readers.runtime.fetchers.split_fetcher import SplitFetcher
 from headwater.readers.runtime.fetchers.trigger import BarrierTrigger
 from headwater.readers.runtime.partitions.buffer_pool import BufferPool
 from headwater.readers.runtime.partitions.pipelined import PipelinedResultPartition

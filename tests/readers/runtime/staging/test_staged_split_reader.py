@@ -21,8 +21,8 @@ from headwater.core.errors import DeadlineError, FencedError, SourceError, Trans
 from headwater.core.retry import Backoff
 from headwater.core.split import Split, SplitRange
 from headwater.core.state_store import MemoryStateStore
-from headwater.readers.runtime.staging.receiver import Heard, ReceiverTask
 from headwater.readers.runtime.staging.receiver_link import OwnReceiverLink, ReceiverLink
+from headwater.readers.runtime.staging.receiver_task import Heard, ReceiverTask
 from headwater.readers.runtime.staging.recent_keys import RecentKeys
 from headwater.readers.runtime.staging.staged_client import Delivery, StagedClient
 from headwater.readers.runtime.staging.staged_split_reader import StagedSplitReader

@@ -1,0 +1,87 @@
+"""What a receiver is to do, and what it and its tasks say to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.core.errors import HeadwaterError
+from headwater.core.retry import Backoff
+from headwater.core.split import Split
+from headwater.readers.runtime.staging.staged_client import StagedClient
+from headwater.readers.runtime.staging.staging import Staging
+
+
+@dataclass(frozen=True)
+class ReceiverTask:
+    """What a receiver is to do. Picklable and comparable; opens nothing.
+
+    Attributes:
+        queue: names the queue among all that this host may receive, whichever query reads it: two receivers
+            of one queue would take it from each other.
+        staging: where messages go.
+        split: the queue.
+        client: makes a connection that is not open yet. Equal to another one that makes the same.
+        backoff: for how long a queue that is away is asked again.
+        idle_ms: a receiver that no task has asked for so long ends.
+    """
+
+    queue: str
+    staging: Staging
+    split: Split
+    client: Callable[[], StagedClient[Any]]
+    backoff: Backoff
+    idle_ms: int
+
+    def is_same(self, other: ReceiverTask) -> bool:
+        """Whether a receiver that does the one does the other."""
+        return self._says() == other._says()
+
+    def _says(self) -> tuple[object, ...]:
+        staging = self.staging
+        # A store is known by its name: the two come from two processes.
+        where = (str(staging.store), staging.folder, staging.idle_ms, staging.segment_rows)
+        return (
+            self.queue,
+            *where,
+            staging.remembered_keys,
+            self.split,
+            self.client,
+            self.backoff,
+            self.idle_ms,
+        )
+
+
+@dataclass(frozen=True)
+class TaskQuestion:
+    """What a task asks its receiver.
+
+    Attributes:
+        number: the first segment that the task has not read. The answer comes when there is one, when the
+            queue is caught up, when the receiver has ended, or when it has waited long enough.
+        timeout_ms: how long that is.
+        begins: whether the task begins with an epoch: then the receiver makes sure first that it is the
+            writer still, and stores its window of keys.
+    """
+
+    number: int
+    timeout_ms: int
+    begins: bool = False
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a receiver answers.
+
+    Attributes:
+        end: the number behind the last durable segment; None: not known yet.
+        caught_up: whether all that the queue had is before it.
+        finished: whether the queue has ended, and all that it ever had is before it.
+        error: why the receiver has ended; None if it has not.
+    """
+
+    end: int | None
+    caught_up: bool = False
+    finished: bool = False
+    error: HeadwaterError | None = None
