@@ -48,14 +48,24 @@ def many(path: str) -> Answer:
     return 200, [], json.dumps({"items": children if path == "/all" else [1]}).encode()
 
 
-def epochs(interval_ms: int, count: int, tasks: int = 1, **options: str) -> Iterator[float]:
-    """Read so many epochs, task after task; yield how long each took, in seconds."""
+def epochs(interval_ms: int, count: int, tasks: int | None = 1, **options: str) -> Iterator[float]:
+    """Read so many epochs, task after task; yield how long each took, in seconds.
+
+    Args:
+        interval_ms: after which a task ends its epoch.
+        count: of epochs.
+        tasks: of an epoch; None: as the options say.
+        **options: of the source.
+    """
     configured = configure_http({"stateLocation": "/unused", **options}, Boundedness.CONTINUOUS_UNBOUNDED)
     source = configured.source
     assert isinstance(source, BarrierSource)
     store = MemoryStateStore()
     settings = replace(
-        configured.epochs, store=store, barrier=Barrier(duration_ms=interval_ms), parallelism=tasks
+        configured.epochs,
+        store=store,
+        barrier=Barrier(duration_ms=interval_ms),
+        parallelism=tasks or configured.epochs.parallelism,
     )
     coordinator = BarrierCoordinator(source, settings, Backoff(deadline_ms=1_000))
     start = coordinator.initial_offset()
@@ -82,6 +92,14 @@ def test_lists_of_one_task_get_about_the_same(server: Scripted, connections: str
     assert max(pages.values()) - min(pages.values()) <= (
         2 if connections == "1" else max(pages.values()) // 2
     )
+
+
+def test_lists_that_have_nothing_more_leave_the_rate_to_those_that_have(server: Scripted) -> None:
+    server.answer = lambda path: feed(path) if path.startswith("/a") else (200, [], b'{"items": []}')
+    urls = ", ".join(f"{server.origin}/{name}" for name in "abcdefgh")
+    for _ in epochs(1_000, 1, tasks=None, url=urls, requestsPerSecond="30", parallelism="8"):
+        pass
+    assert sum(path.startswith("/a") for path, _ in server.asked) > 15, "an eighth of it are 4"
 
 
 def test_an_epoch_with_many_lists_ends_when_its_time_is_over(server: Scripted) -> None:

@@ -273,11 +273,14 @@ def test_the_rate_is_that_of_the_query_however_many_tasks_there_are(tasks: int) 
     assert 360 <= made <= 400
 
 
-def test_a_low_rate_makes_few_tasks_and_a_batch_does_not_wait_for_its_first_request() -> None:
-    stream = {"url": "http://x/", "stateLocation": "/state", "parallelism": "16", "barrierInterval": "10s"}
-    for rate, tasks in (("100", 16), ("0.5", 5), ("0.001", 1)):
+def test_one_task_makes_all_requests_of_a_rate_and_a_batch_does_not_wait_for_its_first_one() -> None:
+    given = {"url": "http://x/", "stateLocation": "/state", "parallelism": "8", "connections": "2"}
+    stream = {**given, "barrierInterval": "10s"}
+    for rate, connections in (("100", 16), ("0.5", 5), ("0.001", 1)):
         made = configure_http({**stream, "requestsPerSecond": rate}, Boundedness.CONTINUOUS_UNBOUNDED)
-        assert made.epochs.parallelism == tasks
+        assert made.epochs.parallelism == 1
+        assert made.source.fetcher_threads == connections
+    assert configure_http(stream, Boundedness.CONTINUOUS_UNBOUNDED).epochs.parallelism == 8
     batch = batch_source("http://x/", requestsPerSecond="0.1").for_task(0, 2)
     assert batch.pace is not None
     assert [batch.pace.take(0) for _ in range(2)] == [0, 20_000]
@@ -286,6 +289,7 @@ def test_a_low_rate_makes_few_tasks_and_a_batch_does_not_wait_for_its_first_requ
 
 
 def test_the_connections_of_a_task_share_its_part_of_the_rate() -> None:
+    # Of a query that had no rate when the epoch was planned, and so several tasks.
     made = source("http://x/", requestsPerSecond="4", connections="3").for_task(1, 2)
     assert made.pace is not None
     assert [made.pace.take(0) for _ in range(3)] == [500, 1_000, 1_500]

@@ -34,11 +34,13 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
     parsed = HTTP_OPTIONS.parse(options, boundedness)
     urls = first_pages(parsed)
     mode = boundedness or Boundedness.BOUNDED
-    epochs = _paced(epoch_settings(parsed, boundedness, source="http"), parsed[REQUESTS_PER_SECOND])
+    epochs, connections = _paced(
+        epoch_settings(parsed, boundedness, source="http"), parsed[CONNECTIONS], parsed[REQUESTS_PER_SECOND]
+    )
     source = HttpSource(
         urls=urls,
         settings=http_settings(parsed, options, mode),
-        connections=parsed[CONNECTIONS],
+        connections=connections,
         requests_per_s=parsed[REQUESTS_PER_SECOND],
         mode=mode,
         decoding=row_decoding(parsed, ITEM),
@@ -51,13 +53,18 @@ def configure_http(options: Mapping[str, str], boundedness: Boundedness | None) 
     )
 
 
-def _paced(epochs: EpochSettings, requests_per_s: float | None) -> EpochSettings:
-    """Return settings with so few tasks that the turn of each comes before its epoch is to end.
+def _paced(
+    epochs: EpochSettings, connections: int, requests_per_s: float | None
+) -> tuple[EpochSettings, int]:
+    """Let one task make all requests of a query with a rate, over as many connections as all would have had.
 
-    Each task has its share of the rate, and no epoch ends before each task has fetched once.
+    Tasks cannot lend each other what they do not use of a rate, connections of one can: so the rate is that
+    of the query, whichever of its lists have something to read. There are no more connections than requests
+    in an epoch, because none ends before each of them has fetched once.
     """
-    duration_ms = epochs.barrier.duration_ms
-    if requests_per_s is None or duration_ms is None:
-        return epochs
-    most = max(1, int(requests_per_s * duration_ms / 1000))
-    return replace(epochs, parallelism=min(epochs.parallelism, most))
+    if requests_per_s is None:
+        return epochs, connections
+    connections *= epochs.parallelism
+    if epochs.barrier.duration_ms is not None:
+        connections = min(connections, max(1, int(requests_per_s * epochs.barrier.duration_ms / 1000)))
+    return replace(epochs, parallelism=1), connections

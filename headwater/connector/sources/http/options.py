@@ -81,7 +81,8 @@ REQUESTS_PER_SECOND: Final = Option(
     "requestsPerSecond",
     _rate,
     None,
-    "The rate of requests, of all tasks together. An epoch has no more tasks than requests.",
+    "The rate of requests of the query. One task makes all of them, over so many connections as "
+    "`parallelism` tasks would have had, but no more than requests fit into an epoch.",
 )
 _REQUEST_TIMEOUT: Final = Option(
     "requestTimeout",

@@ -149,8 +149,9 @@ def http(
         oauth_client_secret: For `oauthTokenUrl`. It may be `env:NAME`, an environment variable, or
             `file:PATH`, on the driver and every executor. (``oauthClientSecret``)
         oauth_scope: For `oauthTokenUrl`. (``oauthScope``)
-        requests_per_second: The rate of requests, of all tasks together. An epoch has no more tasks than
-            requests. (``requestsPerSecond``)
+        requests_per_second: The rate of requests of the query. One task makes all of them, over so many
+            connections as `parallelism` tasks would have had, but no more than requests fit into an
+            epoch. (``requestsPerSecond``)
         request_timeout: How long a request may take as a whole, to the last byte of its answer. Default:
             `30s`. (``requestTimeout``)
         retry_deadline: How long to go on asking a server that is away or failing: then the query ends.
