@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _READ_BYTES: Final = 1 << 16
 _GOODBYE_S: Final = 5
+_PING_ANSWER: Final = b"\xd0\x00"
 
 
 class BufferedSocket:
@@ -45,10 +46,11 @@ class BufferedSocket:
     def recv(self, buffer_size: int) -> bytes:
         """Return some bytes of packets that are no messages, at least one; none at the end.
 
-        Asks the system once at most.
+        Asks the system once at most. Where messages alone have come, these are those of an answer to a ping:
+        paho would take a broker for dead whose real answer stands behind many messages.
 
         Raises:
-            BlockingIOError: there are none now: nothing came, as `is_drained` says, or messages alone did.
+            BlockingIOError: nothing has come, as `is_drained` says.
             MalformedPacketError: a message cannot be read.
         """
         if self._at == len(self._packets):
@@ -59,10 +61,8 @@ class BufferedSocket:
                 raise BlockingIOError from error
             if not received:
                 return b""
-            self._packets = self._stream.take(received)
+            self._packets = self._stream.take(received) or _PING_ANSWER
             self._at = 0
-            if not self._packets:
-                raise BlockingIOError
         taken = self._packets[self._at : self._at + buffer_size]
         self._at += len(taken)
         return taken
