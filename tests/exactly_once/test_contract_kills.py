@@ -141,10 +141,9 @@ def test_http_where_a_task_is_still_at_work_long_after_its_batch_was_committed(
     """The first batch is left after its first page, and its task waits for a server that does not answer."""
     path = "http checkpointTimeout"
     job = replace(job, options={**job.options, **PATHS[path].options}, peeks=True)
-    # Two pages are more than Python's buffer to the JVM holds.
-    api.page = 2_000
-    api.items = 20_000
-    api.silent_at = 3
+    # Python hands 64 KB at a time to the JVM, and a page has 3 KB. So the JVM has seen the first pages when
+    # this one is asked for, and the next write, at which Python sees that nobody reads, is behind it.
+    api.silent_at = 34
 
     def goes_on_without_it() -> bool:
         if list(job.folder.glob("state/*/epoch-0000000001-*/00000.manifest")):
