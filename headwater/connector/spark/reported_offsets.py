@@ -35,7 +35,11 @@ def positions_by_split(offset: Mapping[str, Any] | None) -> dict[str, Any]:
         read = [tuple(path) for paths in offset["places"] for path in paths]
         aligned = [path for path, _ in _leaves(offset.get("fronts") or {})]
         return {"-".join(path): _at(offset["starts"], path) for path in (*read, *aligned)}
-    return dict(leaves(offset.get("positions", {})))
+    positions = dict(leaves(offset.get("positions", {})))
+    if offset["source"] == "hybrid":
+        # Those of a chain name the part before the position there.
+        return {split: position for split, (_, position) in positions.items()}
+    return positions
 
 
 def leaves(node: Any) -> Iterator[tuple[str, Any]]:

@@ -19,10 +19,10 @@ def progress(*sources: SimpleNamespace, name: str = "orders") -> Any:
 
 def source(positions: dict[str, Any] | None, heads: dict[str, Any] | None, **more: Any) -> SimpleNamespace:
     def offset(of: dict[str, Any] | None, **fields: Any) -> str | None:
-        return (
-            None if of is None else json.dumps({"source": "kafka", "version": 2, "positions": of, **fields})
-        )
+        named = {"source": name, "version": 2, "positions": of, **fields}
+        return None if of is None else json.dumps(named)
 
+    name = more.pop("source", "kafka")
     fronts = {"fronts_ms": more.pop("fronts_ms")} if "fronts_ms" in more else {}
     return SimpleNamespace(endOffset=offset(positions, **more), latestOffset=offset(heads, **fronts))
 
@@ -97,6 +97,15 @@ def test_other_sources_are_left_out_and_a_terminated_query_is_forgotten() -> Non
     assert [lag.total for lag in listener.queries()] == [0]
     listener.onQueryTerminated(SimpleNamespace(runId="a-run"))  # type: ignore[arg-type]
     assert listener.queries() == []
+
+
+def test_positions_of_a_chain_count_as_those_of_its_part() -> None:
+    listener = LagListener()
+    listener.onQueryProgress(
+        progress(source({"live": {"orders/0": [1, 10]}}, {"live": {"orders/0": [1, 35]}}, source="hybrid"))
+    )
+    (lag,) = listener.queries()
+    assert lag.splits == {"live-orders/0": 25}
 
 
 def test_fronts_in_event_time_say_who_holds_back_the_others() -> None:
