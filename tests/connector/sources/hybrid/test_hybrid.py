@@ -19,6 +19,7 @@ from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.sources.registry import source_factory
 from headwater.core.errors import DataLossError, OptionError, SourceError
 from headwater.core.source import Boundedness
+from headwater.testing import MemorySystem
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
 from local_kafka import LocalKafka
 
@@ -329,6 +330,67 @@ class TestFixedHistory:
         assert engine.run(crash_after=Step.COMMITTED, in_batch=1)
         state = json.loads(engine.offsets[-1])["state"]
         assert len(json.dumps(state)) < 1_000
+
+
+class TestLongerChains:
+    @pytest.mark.parametrize("seam", ["time", "end"])
+    def test_three_parts_are_read_one_after_the_other(
+        self, chain: Chain, kafka: LocalKafka, tmp_path: Path, seam: str
+    ) -> None:
+        """Two folders, the second of which goes on where the first ends, and the topic."""
+        recent = History(tmp_path / "recent")
+        produce(kafka, chain.topic, [(number, 60_000 + number * SECOND_MS) for number in range(40)])
+        for history, first, last in ((chain.history, 0, 10), (recent, 10, 24)):
+            for partition in range(PARTITIONS):
+                rows = range(first + partition, last, PARTITIONS)
+                times = [BEGIN + timedelta(milliseconds=60_000 + number * SECOND_MS) for number in rows]
+                offsets = [number // PARTITIONS for number in rows]
+                columns = {
+                    "number": pa.array(rows, pa.int64()),
+                    "at": pa.array(times, pa.timestamp("us", "UTC")),
+                    "partition": pa.array([partition] * len(rows), pa.int32()),
+                    "offset": pa.array(offsets, pa.int64()),
+                }
+                history.put(pa.table(columns))
+        options: dict[str, str | None] = {
+            "sources": "history,recent,live",
+            "recent__source": "files",
+            "recent__format": "parquet",
+            "recent__path": str(recent.folder),
+            "live__columns": "value.*,partition,offset",
+            **({"seamOffsets": "end"} if seam == "end" else seam_at(60_000 + 20 * SECOND_MS)),
+        }
+        for batch in range(6):
+            engine = chain.engine(**options)
+            engine.run(crash_after=Step.WRITTEN, in_batch=batch)
+            while engine.run():
+                pass
+            assert numbers(engine.rows) == list(range(40))
+        assert numbers(chain.read(**options)) == list(range(40))
+
+    @pytest.mark.parametrize("step", [Step.PLANNED, Step.LOGGED, Step.WRITTEN])
+    def test_parts_with_positions_end_with_what_is_there_at_first(self, step: Step) -> None:
+        options = {"sources": "first,second"}
+        systems = {"first": MemorySystem(), "second": MemorySystem()}
+        for name, system in systems.items():
+            options |= {f"{name}.source": "tests.simple_sources:LogSource", f"{name}.system": system.name}
+        systems["first"].append("a", range(5))
+        systems["second"].append("b", range(4))
+        engine = MicroBatchEngine.of("hybrid", {**options, "maxrowspertrigger": "2"})
+        crashes = 0
+        for batch in range(4):
+            crashes += engine.run(crash_after=step, in_batch=batch)
+            if batch:
+                # Before that nothing may be logged, so that the next look is the first one.
+                systems["first"].append("a", [100 + batch])
+        while engine.run():
+            pass
+        assert crashes == 4
+        rows = [(row["log"], row["number"]) for row in engine.rows]
+        assert sorted(rows) == [
+            *(("a", number) for number in range(5)),
+            *(("b", number) for number in range(4)),
+        ]
 
 
 def refused(options: dict[str, str], boundedness: Boundedness | None = None) -> str:
