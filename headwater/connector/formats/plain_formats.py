@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     MapType,
     NumericType,
     StringType,
@@ -20,6 +21,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    TimeType,
 )
 
 from headwater.connector.formats.format_request import ChosenFormat, FormatRequest
@@ -34,7 +36,10 @@ if TYPE_CHECKING:
     from headwater.readers.formats.json.json_format import JsonValueFormat
     from headwater.readers.formats.protobuf.format import ProtobufFormat
 
-_OF_CSV: Final = (NumericType, BooleanType, StringType, BinaryType, DateType, TimestampType, TimestampNTZType)
+_OF_CSV: Final = (
+    *(NumericType, BooleanType, StringType, BinaryType, DateType, TimestampType, TimestampNTZType),
+    *(DayTimeIntervalType, TimeType),
+)
 _AVRO_TEXT: Final = re.compile(r"\s*[\[{\"]|null|boolean|int|long|float|double|bytes|string")
 
 

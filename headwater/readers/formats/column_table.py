@@ -42,6 +42,7 @@ _WIDTH: Final = {
     layout.TYPE_TIMESTAMP: 8,
     layout.TYPE_LOCAL_TIMESTAMP: 8,
     layout.TYPE_DURATION: 8,
+    layout.TYPE_TIME: 8,
 }
 _WITH_OFFSETS: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY, layout.TYPE_LIST, layout.TYPE_MAP})
 _WITH_DATA: Final = frozenset({layout.TYPE_STRING, layout.TYPE_BINARY})
@@ -286,6 +287,7 @@ def type_code(kind: pa.DataType) -> int:
         pa.timestamp("us", tz="UTC"): layout.TYPE_TIMESTAMP,
         pa.timestamp("us"): layout.TYPE_LOCAL_TIMESTAMP,
         pa.duration("us"): layout.TYPE_DURATION,
+        pa.time64("ns"): layout.TYPE_TIME,
     }
     if kind in codes:
         return codes[kind]

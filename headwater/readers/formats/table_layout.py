@@ -33,6 +33,8 @@ TYPE_MAP = 15
 """One child: the entries, a struct without nulls of key and value."""
 TYPE_DURATION = 16
 """Microseconds (Spark's INTERVAL DAY TO SECOND)."""
+TYPE_TIME = 17
+"""Nanoseconds since midnight (Spark's TIME)."""
 
 # The fields of a node. Those that only the kernel changes while it decodes are the last ones.
 NODE_TYPE = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,3 +15,12 @@ from tests.parity.files.files_parity import FilesParity
 def parity(spark: SparkSession, tmp_path: Path) -> FilesParity:
     """In place of the fixture of this name that compares sources of Kafka."""
     return FilesParity(spark, tmp_path)
+
+
+@pytest.fixture
+def with_times_of_day(parity: FilesParity) -> Iterator[FilesParity]:
+    """The same where Spark has the type ``time``, which it has not by default."""
+    name = "spark.sql.timeType.enabled"
+    parity.spark.conf.set(name, "true")
+    yield parity
+    parity.spark.conf.unset(name)

@@ -68,6 +68,8 @@ def test_times_without_a_date_in_csv_differ(parity: FilesParity) -> None:
     how = reading("csv", f"s timestamp, {CORRUPT}")
     _, ours = parity.differs("a time without a date in CSV", how, b"12:30\n")
     assert ours == [(None, "12:30")]
+    with pytest.raises(AssertionError, match="the schemas differ"):
+        parity.differs("a time without a date in CSV", reading("csv", inferSchema="true"), b"12:30\n")
 
 
 @pytest.mark.parametrize(
@@ -92,8 +94,14 @@ def test_the_records_that_a_schema_is_inferred_from_differ(parity: FilesParity) 
         parity.differs("a part of the records of CSV", how, "\n".join(lines).encode())
 
 
-def test_intervals_differ(parity: FilesParity) -> None:
-    how = reading("csv", f"i interval day to second, {CORRUPT}")
-    _, ours = parity.differs("intervals in CSV", how, b"INTERVAL '1 02:03:04.5' DAY TO SECOND\n")
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("interval hour to second", "02:03:04.5"), ("interval day", "3"), ("time(3)", "12:30:01.5")],
+)
+def test_parts_of_intervals_and_times_differ(with_times_of_day: FilesParity, kind: str, text: str) -> None:
+    sparks, ours = with_times_of_day.differs(
+        "parts of intervals and of times of day in CSV", reading("csv", f"i {kind}"), f"{text}\n".encode()
+    )
+    assert not isinstance(sparks, Failed)
     assert isinstance(ours, Failed)
-    assert "the column 'i' is interval day to second" in ours.said
+    assert "i interval day to second" in ours.said or "i time(6)" in ours.said

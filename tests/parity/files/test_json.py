@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from tests.formats.json_differences import TIME_ONLY
 from tests.formats.json_texts import SCHEMAS, json_texts
-from tests.parity.files.files_parity import FilesParity, Outcome, reading
+from tests.parity.files.files_parity import Failed, FilesParity, Outcome, reading
 
 CORRUPT = ", _corrupt_record string"
 ZONE = {"timeZone": "Europe/Paris"}
@@ -223,6 +223,14 @@ def test_partial_rows_differ(parity: FilesParity) -> None:
 def test_times_without_a_date_differ(parity: FilesParity) -> None:
     how = reading("json", "t timestamp", **ZONE)
     assert parity.differs("a time without a date", how, b'{"t":"12:30"}')[1] == [(None,)]
+
+
+def test_times_of_day_differ(with_times_of_day: FilesParity) -> None:
+    how = reading("json", "t time")
+    sparks, ours = with_times_of_day.differs("times of day in JSON", how, b'{"t":"12:30"}\n')
+    assert not isinstance(sparks, Failed)
+    assert isinstance(ours, Failed)
+    assert "time(6) at 't'" in ours.said
 
 
 def test_base64_that_breaks_off_differs(parity: FilesParity) -> None:

@@ -48,7 +48,7 @@ JSON_OPTIONS: Final[tuple[Option[Any], ...]] = (
     _INFER_TIMESTAMP,
     refused("singleVariantColumn", "a column of the type variant cannot be made here"),
     refused("explodeEmbeddedArray", "a column of the type variant cannot be made here"),
-    refused("timeFormat", "a column of the type time cannot be made here"),
+    refused("timeFormat", "times of day are read as Spark casts text; read others as strings, and cast them"),
 )
 """In the order in which the docs list them."""
 

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 
 from headwater.readers.formats.csv.cell_times import date_of, free_scratch, timestamp_of
+from headwater.readers.formats.csv.intervals import day_time_interval
 from headwater.readers.formats.csv.layout import (
     EMPTY_TOKEN,
     NULL_TOKEN,
@@ -37,6 +38,7 @@ from headwater.readers.formats.csv.numbers import (
     to_long,
     without_commas,
 )
+from headwater.readers.formats.csv.times_of_day import time_of_day
 from headwater.readers.formats.json.entries import (
     MISMATCH,
     TAKEN,
@@ -62,11 +64,13 @@ from headwater.readers.formats.table_layout import (
     TYPE_DATE,
     TYPE_DECIMAL,
     TYPE_DOUBLE,
+    TYPE_DURATION,
     TYPE_FLOAT,
     TYPE_INT,
     TYPE_LONG,
     TYPE_SHORT,
     TYPE_STRING,
+    TYPE_TIME,
     TYPE_TIMESTAMP,
 )
 from headwater.readers.kernels.memory import (
@@ -150,11 +154,22 @@ def _put_other(node: int, kind: int, at: int, end: int, state: int) -> int:
         store_int64(values + 16 * entry, low)
         store_int64(values + 16 * entry + 8, high)
         return int64(TAKEN)
+    return _put_time(node, kind, entry, at, end, state)
+
+
+@called
+def _put_time(node: int, kind: int, entry: int, at: int, end: int, state: int) -> int:
     if kind == TYPE_DATE:
         fits, days = date_of(at, end, state)
         if not fits:
             return int64(MISMATCH)
         store_int32(begin_entry(node, entry) + 4 * entry, days)
+        return int64(TAKEN)
+    if kind == TYPE_DURATION or kind == TYPE_TIME:
+        fits, value = day_time_interval(at, end) if kind == TYPE_DURATION else time_of_day(at, end)
+        if not fits:
+            return int64(MISMATCH)
+        store_int64(begin_entry(node, entry) + 8 * entry, value)
         return int64(TAKEN)
     found, micros, zone, size = timestamp_of(at, end, kind != TYPE_TIMESTAMP, state)
     if found == UNKNOWN_ZONE:

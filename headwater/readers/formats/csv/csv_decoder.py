@@ -37,7 +37,8 @@ SOURCE: Final = KernelSource(
                     "kernel_entry",
                     "layout",
                 ),
-                *("long_separators", "numbers", "plain_tokens", "quoted", "reader"),
+                *("intervals", "long_separators", "numbers", "plain_tokens", "quoted", "reader"),
+                "times_of_day",
             )
         ),
         *(

@@ -20,6 +20,12 @@ DIFFERENCES: dict[str, Difference] = {
         "null, and the record is bad",
         Reason.VARIES,
     ),
+    "times of day in JSON": Difference(
+        "A column is `time`, which `spark.sql.timeType.enabled` allows.",
+        "reads it",
+        "fails, and names the column",
+        Reason.REFUSED,
+    ),
     "base64 that breaks off": Difference(
         "Base64 in a `binary` ends behind the first character of four, or has one of two equals signs.",
         "its parser loses its place: the whole document is a row of nulls",

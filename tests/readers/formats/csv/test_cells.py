@@ -38,6 +38,42 @@ def test_texts_of_the_options_stand_for_null_nothing_and_infinities() -> None:
         ),
         (pa.timestamp("us"), {"2024-01-05T10:11:12": 1_704_449_472_000_000}, ["2024-01-05 10:11:12+01:00"]),
         (pa.binary(), {"ab": b"ab"}, []),
+        (
+            pa.time64("ns"),
+            {
+                "12:30": dt.time(12, 30),
+                "1:2:3.1234567": dt.time(1, 2, 3, 123_456),
+                "T1": dt.time(1),
+                " 12:00 am ": dt.time(0),
+                "1:2:3.PM": dt.time(13, 2, 3),
+            },
+            [
+                "12",
+                "24:00",
+                "12:30Z",
+                "1:60",
+                "0:30 AM",
+                "13:30 pm",
+                "2024-01-01 12:30",
+                "am",
+                "1:2:3:4",
+                " T1",
+            ],
+        ),
+        (
+            pa.duration("us"),
+            {
+                "1 02:03:04.5": dt.timedelta(microseconds=93_784_500_000),
+                "-1 2:3:4.123456789": dt.timedelta(microseconds=-93_784_123_456),
+                "|0 0:0:59": dt.timedelta(seconds=59),
+                "interval\t-'-1 02:03:04' day  TO second": dt.timedelta(seconds=93_784),
+                "106751991 04:00:54.775807": dt.timedelta(microseconds=(1 << 63) - 1),
+            },
+            [
+                *("1", "1 2:3", "1  2:3:4", "1 24:00:00", "1 2:3:60", "106751991 04:00:54.775808", "1 day"),
+                *("INTERVAL'1 2:3:4' DAY TO SECOND", "INTERVAL '1 2:3:4' DAY TO SECONDS"),
+            ],
+        ),
     ],
     ids=str,
 )
