@@ -156,8 +156,8 @@ def test_marks_of_the_byte_order_are_taken_off_as_in_spark(
     files = [text.encode(codec) for text in texts]
     options = {"encoding": encoding, "multiLine": multi_line}
     parity.same(reading("csv", TEXT, **options), files)
-    for more in ({"header": "true"}, {"inferSchema": "true"}):
-        parity.same(reading("csv", **options, **more), files[:3], one_by_one=True)
+    parity.same(reading("csv", header="true", **options), files[:1])
+    parity.same(reading("csv", inferSchema="true", **options), files[:1])
 
 
 @pytest.mark.long
