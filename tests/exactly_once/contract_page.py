@@ -5,6 +5,7 @@ python -m tests.exactly_once.contract_page
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from tests.exactly_once.contract_paths import PATHS, ROOT, read_runs
@@ -106,7 +107,8 @@ def _by_source() -> Iterator[str]:
         names = {name.partition(":")[2] for path in paths for name in called.get(path, [])}
         missing = [begins.strip("` ") for begins, (_, *run) in WITNESSES.items() if not names.issuperset(run)]
         said = f": all but {', '.join(missing)}" if missing else ""
-        yield f"* `{source}` has run {len(WITNESSES) - len(missing)} of {len(WITNESSES)}{said}."
+        line = f"* `{source}` has run {len(WITNESSES) - len(missing)} of {len(WITNESSES)}{said}."
+        yield from textwrap.wrap(line, 110, subsequent_indent="  ")
     yield ""
 
 
