@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROUNDS = int(os.environ.get("HEADWATER_CRASH_ROUNDS", "6"))
 ROWS = 20_000
-FILES = 5
+FILES = 2
 FIRST_LIVE = 6_000
 LAST_IN_FILES = 14_000
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
