@@ -15,6 +15,7 @@ from headwater.connector.coordination.logged_schema import check_logged_schema
 from headwater.connector.coordination.round_context import PlannedRoundContext
 from headwater.connector.planned.admission import Admission, ReadLimits
 from headwater.connector.planned.adoption import adopted_batch
+from headwater.connector.planned.available_now import AvailableNowTarget, all_bounded
 from headwater.connector.planned.batch_pace import BatchPace
 from headwater.connector.planned.kept_splits import within_limits
 from headwater.connector.planned.offsets import PlannedOffset, PlannedOffsetCodec
@@ -94,16 +95,14 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._in_order: Memo[[Mapping[SplitPath, SplitT]], list[SplitPath]] = Memo(sorted)
         self._heads: Mapping[SplitPath, PositionT] = {}
         self._fronts_ms: Mapping[SplitPath, int] = {}
-        self._available_now = False
-        self._target: dict[SplitT, PositionT] | None = None
+        self._available_now = AvailableNowTarget(source)
 
     def initial_offset(self) -> JsonObject:
         return self._codec.genesis()
 
     def prepare_for_available_now(self) -> None:
         """From now on nothing is read beyond what is there at the next `plan_next`, which captures it."""
-        self._available_now = True
-        self._target = None
+        self._available_now.begin()
 
     def plan_next(self, start: JsonObject, *, limited: bool) -> JsonObject:
         """See `SourceCoordinator.plan_next`.
@@ -122,7 +121,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._look(start, before, request)
         offset, rows = self._driver.ask(
             lambda enumerator: self._next_offset(
-                enumerator, before, request, wait_for_more=limited and not self._available_now
+                enumerator, before, request, wait_for_more=limited and not self._available_now.is_on
             )
         )
         losses = self._losses(before.losses if before else NO_LOSSES, task_losses)
@@ -136,7 +135,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             and not self._context.changes(before.checkpoint())
             and (self._source.bounded_splits or not self._context.finds(before.checkpoint()))
         ):
-            if self._available_now:
+            if self._available_now.is_on:
                 self._driver.request(lambda enumerator: enumerator.notify_end_of_input())
             return start
         offset = replace(offset, kept=self._kept(before), losses=losses, schema=self._source.logged_schema)
@@ -248,7 +247,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
 
     def _request(self, *, limited: bool) -> SplitRequest:
         """Return what the next batch may have; nothing limits it where Spark does not want limits."""
-        request = SplitRequest(limited, ends=self._available_now or not limited)
+        request = SplitRequest(limited, ends=self._available_now.is_on or not limited)
         if not limited:
             return request
         limits = self._limits
@@ -276,7 +275,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         splits, positions = self._context.live(before.checkpoint() if before else None)
         self._heads = enumerator.heads()
         state = enumerator.snapshot_state()
-        ends = self._ends(splits)
+        ends = self._available_now.ends(self._heads, splits)
         bounds = enumerator.bounds()
         self._fronts_ms = enumerator.fronts_ms()
         behind = [path for path in self._in_order(splits) if path in ends]
@@ -284,7 +283,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         backlog = [rows_between(positions[path], ends[path]) for path in behind]
         taken = backlog
         # No split, or one that is not read whole: then none is, but where everything is read anyway.
-        if not self._source.bounded_splits and not self._all_bounded(splits):
+        if not self._source.bounded_splits and not all_bounded(self._source, splits):
             taken = self._admission.admit(
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
@@ -331,24 +330,3 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
                 f"split {'-'.join(path)} went from {position} to {after} for {rows} rows"
             )
         return after
-
-    def _all_bounded(self, splits: Mapping[SplitPath, SplitT]) -> bool:
-        """Whether there are splits, and each is read whole in the batch that it is assigned to."""
-        return bool(splits) and all(map(self._source.is_bounded, splits.values()))
-
-    def _ends(self, splits: Mapping[SplitPath, SplitT]) -> Mapping[SplitPath, PositionT]:
-        """Return how far each split may be read now: to its head.
-
-        Under AvailableNow not beyond the head that was there when the run began.
-        """
-        heads = self._heads
-        if not self._available_now or self._source.bounded_splits or self._all_bounded(splits):
-            return heads
-        if self._target is None:
-            self._target = {splits[path]: head for path, head in heads.items() if path in splits}
-        ends = {}
-        for path, split in splits.items():
-            if split in self._target and path in heads:
-                target = self._target[split]
-                ends[path] = target if self._source.rows_between(target, heads[path]) > 0 else heads[path]
-        return ends
