@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import zlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,28 @@ def test_avro_gives_the_rows_before_a_damaged_value(tmp_path: Path) -> None:
         damaged[good.index(b"v%03d" % at) - 1] = 0xFF
         path.write_bytes(damaged)
         assert read(path, settings("avro", schema, ignore_corrupt=True)) == rows[:at]
+
+
+def test_a_block_of_avro_whose_deflate_breaks_off_gives_the_values_before_that(tmp_path: Path) -> None:
+    written: Any = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "long"}]}
+    rows = [{"a": at * 7919 % 1_000_003} for at in range(2_000)]
+    content = io.BytesIO()
+    for row in rows:
+        fastavro.schemaless_writer(content, written, row)
+    packed = zlib.compress(content.getvalue(), wbits=-zlib.MAX_WBITS)[:-1_000]
+    out = io.BytesIO()
+    marker = b"S" * 16
+    fastavro.writer(out, fastavro.parse_schema(written), [], codec="deflate", sync_marker=marker)
+    for number in (len(rows), len(packed)):
+        fastavro.schemaless_writer(out, "long", number)
+    path = tmp_path / "f"
+    path.write_bytes(out.getvalue() + packed + marker)
+    schema = pa.schema([("a", pa.int64())])
+    found = read(path, settings("avro", schema, ignore_corrupt=True))
+    assert found == rows[: len(found)]
+    assert 1_000 < len(found) < 2_000
+    with pytest.raises(CorruptRecordError, match="ends in the middle of a value"):
+        read(path, settings("avro", schema))
 
 
 def test_a_block_of_avro_ends_after_as_many_values_as_it_says(tmp_path: Path) -> None:

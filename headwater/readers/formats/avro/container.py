@@ -227,6 +227,12 @@ def _after_marker(file: Any, header: ContainerHeader, start: int) -> int | None:
     return None
 
 
+def _deflate(data: bytes) -> bytes:
+    """Decompress a block of deflate as Java does: one that breaks off gives what is before that."""
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    return stream.decompress(data) + stream.flush()
+
+
 def _snappy(data: bytes) -> bytes:
     """Decompress a block of snappy, which ends with the checksum of its content."""
     packed = data[:-_CHECKSUM_BYTES]
@@ -251,7 +257,7 @@ def _zstandard(data: bytes) -> bytes:
 
 _CODECS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "null": lambda data: data,
-    "deflate": lambda data: zlib.decompress(data, -zlib.MAX_WBITS),
+    "deflate": _deflate,
     "snappy": _snappy,
     "bzip2": bz2.decompress,
     "xz": lzma.decompress,
