@@ -150,7 +150,9 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
     assert len(found[0]) == 20_000
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate"])
+@pytest.mark.parametrize(
+    "codec", ["null", "deflate", *(pytest.param(each, marks=pytest.mark.long) for each in CODECS[2:])]
+)
 @pytest.mark.parametrize("count", [12, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_rows_before_a_damaged_value_are_those_of_spark(
     parity: FilesParity, rng: random.Random, codec: str, count: int
