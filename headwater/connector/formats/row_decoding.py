@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.connector.formats.by_name import FORMATS
 from headwater.connector.formats.options import (
@@ -14,7 +14,7 @@ from headwater.connector.formats.options import (
     VALUE,
 )
 from headwater.connector.formats.registry_options import REGISTRY_OPTIONS
-from headwater.connector.formats.settings import part_settings
+from headwater.connector.formats.settings import bad_records_location, part_settings
 from headwater.connector.formats.time_zones import with_session_zone
 from headwater.connector.options import Option, OptionTable, ParsedOptions, names, one_of
 from headwater.core.barrier_reader import EpochRecord
@@ -22,25 +22,13 @@ from headwater.core.decoding import Decoding
 from headwater.core.emitter import RecordEmitter
 from headwater.core.errors import OptionError
 from headwater.core.jsons import JsonValue
+from headwater.readers.formats.bad_records_location import BadRecordsLocation
 from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _ALWAYS: Final = frozenset({"format", "prefix"})
-
-
-def _kafka_only(_raw: str) -> NoReturn:
-    raise ValueError(
-        "is for the kafka source only: its files are named by offsets, which tell the same record after "
-        "every failure, and this source has none. Keep bad values in a column (columnNameOfCorruptRecord)"
-    )
-
-
-_REFUSED: Final = tuple(
-    replace(option, parse=_kafka_only, help="Refused: for the Kafka source only.")
-    for option in (BAD_RECORDS_PATH, BAD_RECORDS_STORAGE)
-)
 
 
 def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
@@ -70,7 +58,13 @@ def row_format_options(column: str, *formats: str) -> tuple[Option[Any], ...]:
     asks = any(FORMATS[name].asks_registry for name in formats or FORMATS)
     registry = REGISTRY_OPTIONS if asks else ()
     own = [told.get(row.name, row) for row in rows]
-    return (columns, *own, *registry, *_REFUSED, SCHEMA_EVOLUTION)
+    path = replace(
+        BAD_RECORDS_PATH,
+        help="With `valueFormat`: a folder, on any file system of fsspec, for rows whose "
+        f"`{column}` cannot be decoded: they are not in the output, whatever `mode` says. See "
+        "[formats.md](formats.md#files-of-bad-records).",
+    )
+    return (columns, *own, *registry, path, BAD_RECORDS_STORAGE, SCHEMA_EVOLUTION)
 
 
 _COLUMNS: Final = Option("columns", names, None, "", shown_default="all")
@@ -86,6 +80,7 @@ class RowDecoding(Decoding):
         part: the format.
         logged: what offsets say of the decoded fields.
         evolution: whether a query may go on from a checkpoint with other fields.
+        bad_records: where rows go that cannot be decoded.
     """
 
     column: str
@@ -93,6 +88,7 @@ class RowDecoding(Decoding):
     part: DecodedPart
     logged: JsonValue
     evolution: bool
+    bad_records: BadRecordsLocation | None = None
 
     @property
     def logged_schema(self) -> JsonValue:
@@ -111,7 +107,9 @@ class RowDecoding(Decoding):
         from headwater.readers.formats.row_emitter import DecodingEmitter
 
         part = with_session_zone(self.part)
-        return DecodingEmitter(rows, self.column, self._chosen(rows), part, source)
+        return DecodingEmitter(
+            rows, self.column, self._chosen(rows), part, source=source, bad_records=self.bad_records
+        )
 
     def _chosen(self, rows: pa.Schema) -> tuple[str, ...]:
         """Return the names of the columns of a row as they are spelled.
@@ -156,6 +154,7 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
         SourceError: the registry does not have a schema, or does not answer.
     """
     found = part_settings(options, (), {"value": VALUE}).get("value")
+    bad_records = bad_records_location(options)
     if found is not None:
         return RowDecoding(
             column=column,
@@ -163,8 +162,10 @@ def row_decoding(options: ParsedOptions, column: str) -> RowDecoding | None:
             part=found.decoded_part(),
             logged={"value": found.logged()},
             evolution=options[SCHEMA_EVOLUTION],
+            bad_records=bad_records,
         )
-    given = {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
+    given: dict[str, Any] = {BAD_RECORDS_PATH.name: bad_records}
+    given |= {_COLUMNS.name: options[_COLUMNS], SCHEMA_EVOLUTION.name: options[SCHEMA_EVOLUTION]}
     for name, value in given.items():
         if value:
             raise OptionError(f"counts only with option {VALUE.format.name!r}", option=name)

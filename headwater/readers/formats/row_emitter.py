@@ -12,6 +12,8 @@ import pyarrow as pa
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.emitter import RecordEmitter, SplitState
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError
+from headwater.readers.formats.bad_records_location import BadRecordsLocation
+from headwater.readers.formats.bad_row_files import BadRowFiles
 from headwater.readers.formats.decoded_part import DecodedPart, is_spread, part_of
 from headwater.readers.formats.format import BadValues, Spans
 from headwater.readers.formats.row_arrays import struct_of, without_rows
@@ -28,15 +30,24 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         columns: those of a row, see `decoded_schema`.
         part: how it is decoded.
         source: the name of the source, for errors.
+        bad_records: where rows go that cannot be decoded; None: ``part`` says what becomes of them.
     """
 
     def __init__(
-        self, rows: pa.Schema, column: str, columns: Sequence[str], part: DecodedPart, source: str
+        self,
+        rows: pa.Schema,
+        column: str,
+        columns: Sequence[str],
+        part: DecodedPart,
+        *,
+        source: str,
+        bad_records: BadRecordsLocation | None = None,
     ) -> None:
         self._column = column
         self._columns = tuple(columns)
         self._part = part
         self._source = source
+        self._bad_files = None if bad_records is None else BadRowFiles(bad_records, column, source)
         self._format_schema = part.format.schema()
         self._schema = decoded_schema(rows, column, columns, part)
         self._decoder = part.format.decoder()
@@ -58,11 +69,21 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         for name in self._columns:
             columns += self._made(made, spans) if name == self._column else self._others(name, rows, made)
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        if bad is None or not len(bad.rows) or self._part.on_bad == "keep":
+        if bad is None or not len(bad.rows):
+            return batch
+        if self._bad_files is not None:
+            self._write(bad, spans, state, self._bad_files)
+            return without_rows(batch, [bad.rows])
+        if self._part.on_bad == "keep":
             return batch
         if self._part.on_bad == "fail":
             raise self._refusal(bad, state)
         return without_rows(batch, [bad.rows])
+
+    def _write(self, bad: BadValues, spans: Spans, state: SplitState[Any, Any], files: BadRowFiles) -> None:
+        for row, code in zip(bad.rows.tolist(), bad.reasons.tolist(), strict=True):
+            files.add(state, row, self._decoder.reason(code), spans.value(row))
+        files.write(state)
 
     def _made(self, made: list[pa.Array[Any]], spans: Spans) -> list[pa.Array[Any]]:
         """Return the decoded value as one column."""
@@ -77,7 +98,7 @@ class DecodingEmitter(RecordEmitter[EpochRecord, Any, Any]):
         return CorruptRecordError(
             f"{self._column!r} of row {bad.rows[0]}, counted from the position, "
             f"{self._decoder.reason(int(bad.reasons[0]))}. Option 'mode' is FAILFAST: PERMISSIVE makes nulls "
-            "of it, and DROPMALFORMED leaves the row out",
+            "of it, DROPMALFORMED leaves the row out, and option 'badRecordsPath' puts it into a file",
             source=self._source,
             split=state.split.split_id,
             position=state.position,

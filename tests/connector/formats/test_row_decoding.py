@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,8 @@ from headwater.connector.sources.mqtt.configure import configure_mqtt
 from headwater.connector.sources.user_sources import UserSource
 from headwater.core.errors import ContractError, OffsetError, OptionError
 from headwater.core.source import Boundedness
+from headwater.testing.engine import MicroBatchEngine, Step
+from tests.readers.http.scripted import Answer, scripted_server
 
 HTTP = {"url": "http://127.0.0.1:1/", "valueformat": "json", "valueschema": "id long"}
 MQTT = {"broker": "mqtt://127.0.0.1:1", "topics": "a"}
@@ -34,8 +38,8 @@ def test_fields_stand_in_the_place_of_the_payload(configure: Callable[..., Any])
 @pytest.mark.parametrize(
     ("configure", "given", "message"),
     [
-        (configure_http, {"badrecordspath": "/tmp/x"}, "'badRecordsPath': is for the kafka source only"),
-        (configure_mqtt, {"badrecordspath": "/tmp/x"}, "'badRecordsPath': is for the kafka source only"),
+        (configure_http, {"badrecordspath": "x"}, "'badRecordsPath': must be an absolute path or a URL"),
+        (configure_mqtt, {"badrecordspath": "/tmp/x"}, "'badRecordsPath': counts only with option 'valueFor"),
         (configure_http, {"valueformat": "avro"}, "must be one of json, not 'avro'"),
         (configure_http, {"valueavroschema": "x"}, "'valueavroschema': is not an option of this source"),
         (configure_http, {"keyformat": "json"}, "is not an option of this source"),
@@ -51,6 +55,35 @@ def test_what_counts_for_nothing_is_refused_by_name(
     base = HTTP if configure is configure_http else MQTT
     with pytest.raises(OptionError, match=message):
         configure({**base, **given}, Boundedness.BOUNDED)
+
+
+@pytest.mark.parametrize("step", [Step.READ_PARTLY, Step.READ, Step.COMMITTED])
+def test_bad_items_are_in_one_file_each_once_though_the_driver_dies(step: Step, tmp_path: Path) -> None:
+    def answer(path: str) -> Answer:
+        page = int(path.partition("?page=")[2] or 0)
+        items = [{"id": 10 * page + number if number % 4 else "x"} for number in range(10)]
+        following = f"/items?page={page + 1}" if page < 5 else None
+        return 200, [], json.dumps({"items": items, "next": following}).encode()
+
+    with scripted_server() as server:
+        server.answer = answer
+        options = {
+            "url": f"{server.origin}/items",
+            "stateLocation": f"{tmp_path}/state",
+            "barrierRows": "20",
+            "valueFormat": "json",
+            "valueSchema": "id long",
+            "badRecordsPath": f"{tmp_path}/bad",
+        }
+        engine = MicroBatchEngine.of("http", options)
+        crashes = [engine.run(crash_after=step, in_batch=batch) for batch in range(3)]
+        while engine.run():
+            pass
+    assert any(crashes)
+    good = [10 * page + number for page in range(6) for number in range(10) if number % 4]
+    assert sorted(row["id"] for row in engine.rows) == good
+    files = [file.read_text().splitlines() for file in Path(tmp_path, "bad", "http").iterdir()]
+    assert [[json.loads(line)["row"] for line in lines] for lines in files] == [[0, 4, 8]] * 6
 
 
 def test_an_argument_and_an_option_of_one_name_are_refused() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pytest
 import headwater as hw
 from headwater.core.barrier_reader import EpochRecord
 from headwater.core.emitter import SplitState
-from headwater.core.errors import CorruptRecordError, OptionError
+from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.core.simple_source import NamedSplit
 from headwater.core.split import SplitRange
 from headwater.readers.formats.row_emitter import spans_of
@@ -46,6 +48,22 @@ def test_fields_stand_in_the_place_of_the_column_and_bad_values_are_kept() -> No
         {"id": 3, "a": None, "b": None, "bad": "nope"},
         {"id": 4, "a": 2, "b": None, "bad": None},
     ]
+
+
+def test_bad_values_go_to_a_file_that_split_and_position_name(tmp_path: Path) -> None:
+    decoding = json_of_body(mode="FAILFAST", options={"badRecordsPath": str(tmp_path)})
+    for _ in range(2):
+        assert [row["id"] for row in emitted(decoding, VALUES)] == [1, 2, 4]
+    assert emitted(decoding, [b"", b'{"a": 1}']) != []
+    (file,) = tmp_path.glob("mine/*.jsonl")
+    (line,) = map(json.loads, file.read_text().splitlines())
+    assert "is not a JSON object" in line.pop("reason")
+    assert line == {"split": "one", "position": 7, "row": 2, "body": "nope"}
+    with pytest.raises(OptionError, match=r"'badRecordsPath': must be an absolute path"):
+        json_of_body(options={"badRecordsPath": "relative"})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SourceError, match=r"cannot be written to .*option 'badRecordsPath'"):
+        emitted(json_of_body(options={"badRecordsPath": f"{tmp_path}/file"}), VALUES)
 
 
 def test_bad_values_leave_out_their_row_or_fail_with_its_place() -> None:

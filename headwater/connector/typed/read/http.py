@@ -65,6 +65,8 @@ def http(
     timestamp_format: str | None = None,
     timestamp_ntz_format: str | None = None,
     date_format: str | None = None,
+    bad_records_path: str | None = None,
+    bad_records_storage_options: str | Mapping[str, Any] | None = None,
     max_buffered_bytes: int | None = None,
     parallelism: int | None = None,
     async_function: str | None = None,
@@ -182,6 +184,11 @@ def http(
         timestamp_ntz_format: The same for the type `timestamp_ntz`. Default: ISO 8601.
             (``timestampNTZFormat``)
         date_format: The same for the type `date`. Default: ISO 8601. (``dateFormat``)
+        bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
+            `item` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
+            (``badRecordsPath``)
+        bad_records_storage_options: JSON: settings of the fsspec file system behind it.
+            (``badRecordsStorageOptions``)
         max_buffered_bytes: What a task may hold between fetching and handing over. Default: `67108864`.
             (``maxBufferedBytes``)
         parallelism: The most tasks of an epoch. Default: the driver's CPUs.

@@ -72,6 +72,8 @@ def mqtt(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    bad_records_path: str | None = None,
+    bad_records_storage_options: str | Mapping[str, Any] | None = None,
     max_buffered_bytes: int | None = None,
     parallelism: int | None = None,
     async_function: str | None = None,
@@ -180,6 +182,11 @@ def mqtt(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
+            `payload` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
+            (``badRecordsPath``)
+        bad_records_storage_options: JSON: settings of the fsspec file system behind it.
+            (``badRecordsStorageOptions``)
         max_buffered_bytes: What a task may hold between fetching and handing over. Default: `67108864`.
             (``maxBufferedBytes``)
         parallelism: The most tasks of an epoch. Default: the driver's CPUs.

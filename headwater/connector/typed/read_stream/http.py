@@ -65,6 +65,8 @@ def http(
     timestamp_format: str | None = None,
     timestamp_ntz_format: str | None = None,
     date_format: str | None = None,
+    bad_records_path: str | None = None,
+    bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
     state_location: str | None = None,
     state_storage_options: str | Mapping[str, Any] | None = None,
@@ -197,6 +199,11 @@ def http(
         timestamp_ntz_format: The same for the type `timestamp_ntz`. Default: ISO 8601.
             (``timestampNTZFormat``)
         date_format: The same for the type `date`. Default: ISO 8601. (``dateFormat``)
+        bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
+            `item` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
+            (``badRecordsPath``)
+        bad_records_storage_options: JSON: settings of the fsspec file system behind it.
+            (``badRecordsStorageOptions``)
         schema_evolution: Whether a query may go on from a checkpoint in which another schema of keys or
             values is logged. Default: `false`. (``schemaEvolution``)
         state_location: Required for a stream: a folder that the driver and all executors reach, for what

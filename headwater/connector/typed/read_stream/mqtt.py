@@ -73,6 +73,8 @@ def mqtt(
     schema_registry_ssl_certificate_location: str | None = None,
     schema_registry_ssl_key_location: str | None = None,
     schema_registry_deadline_ms: str | int | timedelta | None = None,
+    bad_records_path: str | None = None,
+    bad_records_storage_options: str | Mapping[str, Any] | None = None,
     schema_evolution: bool | None = None,
     state_location: str | None = None,
     state_storage_options: str | Mapping[str, Any] | None = None,
@@ -198,6 +200,11 @@ def mqtt(
             file. (``schema.registry.ssl.key.location``)
         schema_registry_deadline_ms: For how long a registry that is away, or does not know an id yet, is
             asked again. Default: `120000`. (``schema.registry.deadlineMs``)
+        bad_records_path: With `valueFormat`: a folder, on any file system of fsspec, for rows whose
+            `payload` cannot be decoded: they are not in the output, whatever `mode` says. See formats.md.
+            (``badRecordsPath``)
+        bad_records_storage_options: JSON: settings of the fsspec file system behind it.
+            (``badRecordsStorageOptions``)
         schema_evolution: Whether a query may go on from a checkpoint in which another schema of keys or
             values is logged. Default: `false`. (``schemaEvolution``)
         state_location: Required for a stream: a folder that the driver and all executors reach, for what
