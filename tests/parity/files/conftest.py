@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.parity.files.files_parity import FilesParity
+from tests.parity.files.files_parity import COMPARED, FilesParity
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end of a run how many files were compared."""
+    if COMPARED:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(COMPARED.items()))
+        terminalreporter.write_line(f"files read by both readers: {COMPARED.total():,} ({kinds})")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +26,12 @@ from pyspark.sql.types import StructType
 from tests.parity.files.differences import FILES_DIFFERENCES
 from tests.parity.files.plain import plain_rows
 
-__all__ = ["Failed", "FilesParity", "Outcome", "Reading", "Row", "reading"]
+__all__ = ["COMPARED", "Failed", "FilesParity", "Outcome", "Reading", "Row", "reading"]
 
 Row = tuple[Any, ...]
+COMPARED: Counter[str] = Counter()
+"""How many files of each format both readers have read in this run."""
+
 _Reader: TypeAlias = DataFrameReader | DataStreamReader
 _NAME = "_parity_file"
 _METADATA = (
@@ -168,6 +172,7 @@ class FilesParity:
     ) -> tuple[list[Outcome], list[Outcome]]:
         """Return what each reader makes of files that lie below one or several paths: Spark's, then ours."""
         names = [path.name for path in paths]
+        COMPARED[how.kind] += len(paths)
         kinds = {"source": "files", "format": how.kind, "includeMetadata": "true"}
         with_metadata = how.schema and f"{how.schema}, {_METADATA}"
         sparks, sparks_schema = self._read(
