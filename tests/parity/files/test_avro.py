@@ -151,20 +151,26 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
 
 
 @pytest.mark.parametrize(
-    "codec", ["null", "deflate", *(pytest.param(each, marks=pytest.mark.long) for each in CODECS[2:])]
+    ("codec", "count"),
+    [
+        ("null", 12),
+        ("deflate", 12),
+        pytest.param("null", 300, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
+    ],
 )
-@pytest.mark.parametrize("count", [12, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
-def test_rows_before_a_damaged_value_are_those_of_spark(
-    parity: FilesParity, rng: random.Random, codec: str, count: int
-) -> None:
+def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, codec: str, count: int) -> None:
+    # Always the same files: a length that becomes very large ends Spark's JVM.
+    rng = random.Random(codec)
     kind, _ = WRITTEN["int or string"]
     values = [each for number in range(300) for each in (number, str(number), None)]
     good = avro(kind, values, codec, interval=2_000)
-    header = good.index(_SYNC) + len(_SYNC)
+    # Behind the sizes of the first block, and before the second one.
+    begin = good.index(_SYNC) + len(_SYNC) + 8
+    end = good.index(_SYNC, begin) - 3
     files = []
     for _ in range(count):
         data = bytearray(good)
-        at = rng.randrange(header, len(data))
+        at = rng.randrange(begin, end)
         # Longer than any value of the file, and no branch of its union.
         data[at : at + 3] = rng.choice([b"\xff\xff\xff", bytes([rng.randrange(256)]), b""])
         files.append(bytes(data))
