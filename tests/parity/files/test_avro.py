@@ -155,7 +155,10 @@ def test_damaged_files_fail_or_are_skipped_as_in_spark(parity: FilesParity, rng:
     [
         ("null", 12),
         ("deflate", 12),
-        pytest.param("null", 300, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
+        *(
+            pytest.param(each, 300, marks=[pytest.mark.long, pytest.mark.timeout(900)])
+            for each in ("null", "deflate")
+        ),
     ],
 )
 def test_rows_before_a_damaged_value_are_those_of_spark(parity: FilesParity, codec: str, count: int) -> None:

@@ -154,7 +154,8 @@ class ContainerDecoder:
         """Decode a block into the next rows.
 
         Raises:
-            ContainerError: one of its values cannot be read. The block gives the rows before that one.
+            ContainerError: one of its values cannot be read, and the block gives the rows before that one; or
+                it has more than it names, and gives those.
         """
         if block.rows == 0:
             return
@@ -162,11 +163,15 @@ class ContainerDecoder:
         array = np.frombuffer(count + block.content, np.uint8)
         spans = Spans(array, np.zeros(1, np.int64), np.full(1, array.size, np.int64))
         bad = self._decoder.append(spans)
+        left, begin = self._decoder.reached_element()
         if bad is None:
             self.rows += block.rows
+            if begin - address(array) < array.size:
+                raise ContainerError(
+                    f"a block has more than the {block.rows} values that it names", block.start
+                )
             return
         reason = self._decoder.reason(int(bad.reasons[0]))
-        left, begin = self._decoder.bad_element()
         whole = block.content[: begin - address(array) - len(count)]
         self.append(ContainerBlock(block.rows - left - 1, whole, block.start, block.stop))
         raise ContainerError(f"a block of values cannot be read: {reason}", block.start)

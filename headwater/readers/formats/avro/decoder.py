@@ -100,11 +100,11 @@ class AvroDecoder(ValueDecoder):
         self._name_headers(spans, bad)
         return bad
 
-    def bad_element(self) -> tuple[int, int]:
-        """Return which element of an array was bad, counted from its last one, and where it begins.
+    def reached_element(self) -> tuple[int, int]:
+        """Return which element of an array `append` came to, counted from its last one, and where it begins.
 
-        To be asked where `append` has found the only value bad, and that is an array of one block. The place
-        is one in memory: compare it with that of the value.
+        That is the bad one, or the place behind the last one. To be asked after an only value, which is an
+        array of one block. The place is one in memory: compare it with that of the value.
         """
         return int(self._frames[layout.FRAME_LEFT]), int(self._frames[layout.FRAME_BEGIN])
 

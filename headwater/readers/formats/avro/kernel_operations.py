@@ -201,6 +201,7 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917
                 if frame == _at(given, layout.IN_FRAMES):
                     store_int64(frame + 8 * layout.FRAME_IS_LAST, _at(given, layout.IN_SOLE_BLOCK))
             if left == 0:
+                store_int64(frame + 8 * layout.FRAME_BEGIN, at)
                 entry = _at(frame, layout.FRAME_ENTRY)
                 frame -= _FRAME_BYTES
                 put_end(node, entry, get(items, NODE_ENTRIES))

@@ -85,7 +85,8 @@ FRAME_ENTRY = 0
 FRAME_LEFT = 1
 """How many elements of the block in hand are left."""
 FRAME_BEGIN = 2
-"""Where the element in hand begins: to notice elements without bytes, and where a bad one is."""
+"""Where the element in hand begins: to notice elements without bytes, and where a bad one is.
+At the end of the list: what follows it."""
 FRAME_IS_LAST = 3
 """1 if no other block follows the one in hand."""
 
