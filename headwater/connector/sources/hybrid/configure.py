@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from headwater.connector.options import ParsedOptions
+from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import DURATION_OPTIONS, planning_hints, read_limits
 from headwater.connector.sources.configured import ConfiguredPlannedSource, ConfiguredSource
 from headwater.connector.sources.hybrid.options import (
@@ -49,21 +50,19 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
     sources = {key: value for key, value in options.items() if key == SOURCES.name}
     names = HYBRID_OPTIONS.parse(sources, None)[SOURCES]
     own = {key: value for key, value in options.items() if not _is_of_part(key, names)}
-    _check_no_duration(own)
+    _check_no_duration(options)
     parsed = HYBRID_OPTIONS.parse(own, boundedness)
     seam = _seam(parsed)
     named = [_Named(name, _part(name, options, boundedness)) for name in names]
     _check_last(named[-1].name, options, seam)
     history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in named[:-1]]
-    limits = read_limits(parsed)
     return ConfiguredPlannedSource(
         source=HybridSource(
             parts=(*history, HybridPart(named[-1].name, named[-1].configured.source)),
             seam=seam,
             mode=boundedness or Boundedness.BOUNDED,
         ),
-        # A part of files keeps limits of its own. So Once, which knows no limits, is told apart.
-        limits=replace(limits, max_files=next((m for m in map(_max_files, named) if m is not None), None)),
+        limits=_limits(read_limits(parsed), named),
         hints=planning_hints(parsed),
         backoff=max((part.backoff for _, part in named), key=lambda backoff: backoff.deadline_ms),
         # The schema is asked for before the mode is known; readers compare it again as Arrow.
@@ -76,17 +75,36 @@ def _is_of_part(key: str, names: Sequence[str]) -> bool:
     return bool(dot) and part in names
 
 
-def _max_files(part: _Named) -> int | None:
-    return part.configured.limits.max_files
+def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
+    """Return the limits of a batch: those of the chain, or of its last part.
+
+    Raises:
+        OptionError: another part has some, or both have.
+    """
+    last = named[-1].configured.limits
+    for name, part in named:
+        is_refused = part.limits.limits_batches and (part.limits is not last or own.limits_batches)
+        if is_refused:
+            raise OptionError(
+                f"part {name!r} has a limit of its own: a batch has one limit in all parts. Give "
+                "maxRowsPerTrigger and maxBytesPerTrigger without the name of a part, or a limit of "
+                f"{named[-1].name!r} alone",
+                option=f"{name}.source",
+            )
+    # Parts of files keep their limits themselves. Here they tell Once apart, which knows no limits.
+    max_files = [part.limits.max_files for _, part in named if part.limits.max_files is not None]
+    return replace(last if last.limits_batches else own, max_files=next(iter(max_files), None))
 
 
-def _check_no_duration(own: Mapping[str, str]) -> None:
-    for option in DURATION_OPTIONS:
-        if option.name.lower() in own:
+def _check_no_duration(options: Mapping[str, str]) -> None:
+    names = {option.name.lower(): option.name for option in DURATION_OPTIONS}
+    for key in options:
+        part, dot, rest = key.rpartition(".")
+        if rest in names:
             raise OptionError(
                 "counts rows, and the parts of a chain count different things (bytes of files, records of "
                 "Kafka): limit batches with maxRowsPerTrigger and maxBytesPerTrigger",
-                option=option.name,
+                option=f"{part}{dot}{names[rest]}",
             )
 
 
@@ -149,10 +167,4 @@ def _part(name: str, options: Mapping[str, str], boundedness: Boundedness | None
         )
     if isinstance(configured.source, HybridSource):
         raise OptionError("is a chain itself: name all parts in one", option=f"{name}.source")
-    if configured.limits.limits_batches:
-        raise OptionError(
-            f"part {name!r} has a limit of its own: a batch has one limit in all parts, so give "
-            "maxRowsPerTrigger and maxBytesPerTrigger without the name of a part",
-            option=f"{name}.source",
-        )
     return configured

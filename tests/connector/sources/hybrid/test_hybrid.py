@@ -171,6 +171,23 @@ class TestByTime:
             assert numbers(engine.rows) == list(range(40)), f"after a crash in batch {batch}"
         assert crashes >= 4, "the seam lies between the second and the third batch"
 
+    def test_behind_the_seam_partitions_are_aligned_by_event_time(
+        self, chain: Chain, kafka: LocalKafka
+    ) -> None:
+        chain.history.add([(number, number * SECOND_MS) for number in range(60)])
+        # One partition is forty seconds ahead of the other one.
+        late = [(number, (60 + number) * SECOND_MS) for number in range(60, 100, 2)]
+        early = [(number, (100 + number) * SECOND_MS) for number in range(61, 101, 2)]
+        produce(kafka, chain.topic, [*late, *early])
+        engine = chain.engine(
+            **seam_at(60 * SECOND_MS), live__maxOffsetsPerTrigger="8", live__maxEventTimeSkew="10s"
+        )
+        assert not engine.run()
+        assert numbers(engine.rows) == list(range(101))[:60] + sorted(number for number, _ in [*late, *early])
+        first_live = [row["number"] for row in engine.sink[1]]
+        assert first_live
+        assert all(number % 2 == 0 for number in first_live), "the other partition waits"
+
     def test_a_row_without_a_time_is_an_error(self, chain: Chain) -> None:
         times = pa.array([None], pa.timestamp("us", "UTC"))
         chain.history.put(pa.table([pa.array([1], pa.int64()), times], ["number", "at"]))
@@ -424,8 +441,13 @@ class TestOptions:
                 {"seamColumn": None, "seamTime": None, "seamOffsets": '{"a": 5}'},
                 "option 'seamOffsets': must be end, or JSON such as",
             ),
-            ({"live__maxOffsetsPerTrigger": "5"}, "option 'live.source': part 'live' has a limit of its own"),
+            (
+                {"live__maxOffsetsPerTrigger": "5", "maxRowsPerTrigger": "5"},
+                "option 'live.source': part 'live' has a limit of its own",
+            ),
+            ({"live__maxEventTimeSkew": "1m"}, "option 'live.maxEventTimeSkew': needs a limit for a batch"),
             ({"targetBatchDuration": "10s"}, "option 'targetBatchDuration': counts rows, and the parts"),
+            ({"live__targetBatchDuration": "10s"}, "option 'live.targetBatchDuration': counts rows, and"),
             ({"live__source": "http", "live__url": "http://x"}, "option 'live."),
             ({"live__source": "hybrid"}, "option 'live."),
         ],
