@@ -118,6 +118,8 @@ class AsyncWaitTask:
         self._rows = rows
         self._results = ResultColumns(wait.results, operator.name, rows.describe)
         self._not_admitted: deque[pa.RecordBatch] = deque()
+        # Whether there are watermarks among the rows: looked for in the output only then.
+        self._is_parted = False
 
     @property
     def metrics(self) -> MetricsSnapshot:
@@ -145,10 +147,11 @@ class AsyncWaitTask:
         rows = chain.from_iterable(map(self._admitted, batches))
         of_rows = PatienceOfDriver(patience or Patience(), self._rows.gather)
         for outputs in self._operator.process(rows, patience=of_rows, has_room=self._has_room):
-            yield from self._output(answered(outputs))
+            yield from self._output(answered(outputs) if self._is_parted else outputs)
 
     def restore_watermark(self, watermark: Watermark) -> None:
         """Take a watermark between rows that are restored."""
+        self._is_parted = True
         self._operator.restore([watermark])
 
     def restore(self, batch: pa.RecordBatch, waited_s: Sequence[float]) -> None:
@@ -179,8 +182,12 @@ class AsyncWaitTask:
         return self._rows.nbytes < self._wait.queue_bytes
 
     def _admitted(self, batch: pa.RecordBatch | Watermark | None) -> Iterator[list[Any] | Watermark]:
-        if batch is None or isinstance(batch, Watermark):
-            yield [] if batch is None else batch
+        if batch is None:
+            yield []
+            return
+        if isinstance(batch, Watermark):
+            self._is_parted = True
+            yield batch
             return
         self._not_admitted.extend(_pieces(batch))
         while self._not_admitted:

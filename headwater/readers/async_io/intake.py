@@ -122,10 +122,9 @@ class Intake:
         if batching.linger_ms == 0:
             self.flush()
 
-    def _enqueue(self, values: Iterable[Any]) -> None:
+    def _enqueue(self, values: Sequence[Any]) -> None:
         """Put values into the queue, which has room for them, and have them asked about."""
-        put = self._queue.try_put
-        self._submit([element for value in values if (element := put(value)) is not None])
+        self._submit(self._queue.put_rows(values))
 
     def _put_watermark(self, watermark: Watermark) -> bool:
         needed = 2 if self._gathered else 1

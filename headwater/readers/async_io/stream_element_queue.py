@@ -67,6 +67,11 @@ class StreamElementQueue(ABC):
         self._size += 1
         return self._put(value)
 
+    def put_rows(self, rows: Sequence[Any]) -> list[StreamElement]:
+        """Append rows, for which there is room; return their places. As `try_put` of each, and quicker."""
+        self._size += len(rows)
+        return self._put_rows(rows)
+
     def complete(self, element: StreamElement, result: Any) -> bool:
         """Store a result.
 
@@ -91,6 +96,9 @@ class StreamElementQueue(ABC):
     @abstractmethod
     def _put(self, value: Any) -> StreamElement: ...
 
+    @abstractmethod
+    def _put_rows(self, rows: Sequence[Any]) -> list[StreamElement]: ...
+
 
 class OrderedStreamElementQueue(StreamElementQueue):
     """First in, first out."""
@@ -114,6 +122,11 @@ class OrderedStreamElementQueue(StreamElementQueue):
         element = StreamElement(value, done=isinstance(value, Watermark))
         self._elements.append(element)
         return element
+
+    def _put_rows(self, rows: Sequence[Any]) -> list[StreamElement]:
+        elements = [StreamElement(row) for row in rows]
+        self._elements.extend(elements)
+        return elements
 
 
 @dataclass(slots=True, eq=False)
@@ -167,6 +180,12 @@ class UnorderedStreamElementQueue(StreamElementQueue):
             self.complete(element, None)
             self._segments.append(_Segment())
         return element
+
+    def _put_rows(self, rows: Sequence[Any]) -> list[StreamElement]:
+        tail = self._segments[-1]
+        elements = [StreamElement(row, tail) for row in rows]
+        tail.elements.update(dict.fromkeys(elements))
+        return elements
 
 
 def outputs(elements: Iterable[StreamElement]) -> list[Output]:
