@@ -71,27 +71,28 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
     write_history(tmp_path / "history")
     produce(kafka, topic)
     quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    options = {
+        "sources": "history,live",
+        "seamColumn": "at",
+        "seamTime": (BEGIN + timedelta(seconds=SEAM)).isoformat(),
+        "maxRowsPerTrigger": "700",
+        "history.source": "files",
+        "history.format": "parquet",
+        "history.path": str(tmp_path / "history"),
+        "history.maxFilesPerTrigger": "1",
+        "live.source": "kafka",
+        "live.kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "live.subscribe": topic,
+        "live.valueFormat": "json",
+        "live.valueSchema": "id long, at timestamp",
+        "live.timeZone": "UTC",
+        "live.columns": "value.*",
+    }
     job = {
         "conf": {**spark_conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": quick},
         "master": "local[2]",
         "folder": str(tmp_path),
-        "options": {
-            "sources": "history,live",
-            "seamColumn": "at",
-            "seamTime": (BEGIN + timedelta(seconds=SEAM)).isoformat(),
-            "maxRowsPerTrigger": "700",
-            "history.source": "files",
-            "history.format": "parquet",
-            "history.path": str(tmp_path / "history"),
-            "history.maxFilesPerTrigger": "1",
-            "live.source": "kafka",
-            "live.kafka.bootstrap.servers": kafka.bootstrap_servers,
-            "live.subscribe": topic,
-            "live.valueFormat": "json",
-            "live.valueSchema": "id long, at timestamp",
-            "live.timeZone": "UTC",
-            "live.columns": "value.*",
-        },
+        "options": options,
     }
     folders = [tmp_path / "checkpoint" / "offsets", tmp_path / "checkpoint" / "commits"]
     for folder in folders:
@@ -109,3 +110,6 @@ def test_no_row_is_lost_or_comes_twice_at_the_seam_however_often_the_driver_is_k
         driver.finish(PATIENCE_S)
     ids = sorted(row.id for row in spark.read.parquet(str(tmp_path / "rows")).collect())
     assert ids == list(range(ROWS))
+    batch = {name: value for name, value in options.items() if "Trigger" not in name}
+    frame = spark.read.format("headwater").options(source="hybrid", **batch).load()
+    assert sorted(row.id for row in frame.collect()) == list(range(ROWS))

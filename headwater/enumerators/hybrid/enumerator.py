@@ -121,7 +121,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
                 "JsonObject", {path[1]: inner_position(end) for path, end in self._ends.items()}
             )
         if self._told:
-            state["seam"] = cast("JsonObject", self._told)
+            state["told"] = cast("JsonObject", self._told)
         return state
 
     def add_splits_back(self, splits: Sequence[HybridSplit]) -> None:
@@ -185,7 +185,7 @@ class HybridSplitEnumerator(PlannedSplitEnumerator[HybridSplit, HybridPosition])
         part = self._parts[index]
         state = cast("JsonObject", checkpoint.state)
         ends = cast("dict[str, Any] | None", state.get("ends"))
-        self._told = cast("EndPositions", state.get("seam", {}))
+        self._told = cast("EndPositions", state.get("told", {}))
         self._ends = None if ends is None else {(part.name, path): [index, end] for path, end in ends.items()}
         context = PartContext(self._context, part.name, index)
         enumerator = part.source.restore_enumerator(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from headwater.core.jsons import JsonObject
 from headwater.core.part_end import EndPositions
 
 
@@ -25,6 +26,10 @@ class TimeSeam:
     time_us: int
     disorder_ms: int
 
+    def to_json(self) -> JsonObject:
+        """Return what decides about rows, to be logged: where reading begins may change."""
+        return {"column": self.column, "time_us": self.time_us}
+
     @property
     def begin_ms(self) -> int:
         """Where the last part begins, in ms since 1970."""
@@ -41,6 +46,10 @@ class PositionSeam:
     """
 
     positions: EndPositions | None
+
+    def to_json(self) -> JsonObject:
+        """Return it, to be logged."""
+        return {"offsets": "end" if self.positions is None else cast("JsonObject", self.positions)}
 
 
 Seam: TypeAlias = TimeSeam | PositionSeam

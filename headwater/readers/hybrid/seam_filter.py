@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import SourceError
+from headwater.core.errors import OptionError, SourceError
 from headwater.core.part_end import EndPositions
 from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
 
@@ -69,6 +69,16 @@ class PositionFilter(SeamFilter):
         self._positions = positions
         self._part = part
 
+    def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        without = batch.column("offset").null_count
+        if without:
+            raise SourceError(
+                f"{without} rows have no 'offset', so the seam cannot decide which part they belong to "
+                "(option 'seamOffsets')",
+                source=f"hybrid, part {self._part}",
+            )
+        return super().kept(batch)
+
     def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         if "topic" in batch.schema.names:
             topics: Any = batch.column("topic").cast(pa.string())
@@ -99,12 +109,20 @@ def filter_of(seam: Seam | None, schema: pa.Schema, *, is_last: bool, part: str)
         schema: of the rows.
         is_last: whether this is the last part of the chain.
         part: its name.
+
+    Raises:
+        OptionError: positions of several topics, and rows do not tell theirs.
     """
     if isinstance(seam, TimeSeam):
         return TimeFilter(seam, after=is_last, part=part)
-    if isinstance(seam, PositionSeam) and seam.positions is not None and not is_last:
-        return PositionFilter(seam.positions, part=part) if has_positions(schema) else None
-    return None
+    if not isinstance(seam, PositionSeam) or seam.positions is None or is_last or not has_positions(schema):
+        return None
+    if len(seam.positions) > 1 and "topic" not in schema.names:
+        raise OptionError(
+            f"names several topics, and the rows of part {part!r} have no column 'topic'",
+            option="seamOffsets",
+        )
+    return PositionFilter(seam.positions, part=part)
 
 
 def has_positions(schema: pa.Schema) -> bool:

@@ -71,7 +71,7 @@ SEAM_TIME: Final[Option[int | None]] = Option(
     _time_us,
     None,
     "Rows before this time come from the parts before the last one, all others from the last one: a time "
-    "such as `2024-05-01T12:00:00Z`.",
+    "such as `2024-05-01T12:00:00Z`; without a zone it is in UTC.",
 )
 SEAM_DISORDER: Final = Option(
     "seamDisorder",

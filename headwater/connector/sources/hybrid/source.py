@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OffsetError, OptionError
-from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.jsons import JsonObject, JsonValue, dumps
 from headwater.core.planned_source import DEFAULT_ROW_BYTES, PlannedSource
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitPath, SplitRange
@@ -110,28 +110,39 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         by_part: dict[int, list[Any]] = {}
         for split in splits:
             by_part.setdefault(split.index, []).append(split.inner)
-        return {
+        parts: JsonObject = {
             self.parts[index].name: self._sources[index].serialize_splits(inner)
             for index, inner in by_part.items()
         }
+        return {**self._chain, "parts": parts}
 
     def deserialize_splits(
         self, paths: Iterable[SplitPath], definitions: JsonValue
     ) -> Mapping[SplitPath, HybridSplit]:
+        """Return the splits of an offset, whose chain must be this one.
+
+        Raises:
+            OffsetError: the parts or the seam are others now: rows would be missing, or come twice.
+        """
         by_part: dict[str, list[SplitPath]] = {}
         for path in paths:
             by_part.setdefault(path[0], []).append(path)
+        fields = cast("JsonObject", definitions)
+        logged = {name: value for name, value in fields.items() if name != "parts"}
+        if logged != self._chain:
+            raise OffsetError(
+                f"the query began with the chain {dumps(logged)}, and its options now say "
+                f"{dumps(self._chain)}: rows would be missing at the seam, or come twice. Give the options "
+                "sources, seamColumn, seamTime and seamOffsets that it began with, or a new "
+                "checkpointLocation"
+            )
+        parts = cast("JsonObject", fields["parts"])
         indexes = {part.name: index for index, part in enumerate(self.parts)}
         found: dict[SplitPath, HybridSplit] = {}
         for name, outer in by_part.items():
-            if name not in indexes or not isinstance(definitions, dict):
-                raise OffsetError(
-                    f"the checkpoint has splits of part {name!r}, which option 'sources' does not name: give "
-                    "the names that the query began with"
-                )
             index = indexes[name]
             inner = self._sources[index].deserialize_splits(
-                [inner_path(path) for path in outer], definitions.get(name)
+                [inner_path(path) for path in outer], parts.get(name)
             )
             found.update({path: HybridSplit(name, index, inner[inner_path(path)]) for path in outer})
         return found
@@ -158,6 +169,14 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
             SplitRange(split, [split.index, piece.start], [split.index, piece.stop])
             for piece in self._sources[split.index].cut(inner, pieces)
         ]
+
+    @property
+    def _chain(self) -> JsonObject:
+        """What offsets say of the chain: it must not change."""
+        return {
+            "sources": [part.name for part in self.parts],
+            "seam": None if self.seam is None else self.seam.to_json(),
+        }
 
     @property
     def _sources(self) -> tuple[PlannedSource[Any, Any, Any], ...]:

@@ -47,7 +47,7 @@ def hybrid(
         seam_column: The column of the type timestamp that decides, row by row, which part a row belongs
             to. (``seamColumn``)
         seam_time: Rows before this time come from the parts before the last one, all others from the last
-            one: a time such as `2024-05-01T12:00:00Z`. (``seamTime``)
+            one: a time such as `2024-05-01T12:00:00Z`; without a zone it is in UTC. (``seamTime``)
         seam_disorder: With `seamTime`: Kafka is read from so much before it on. No row at or after it may
             be in a record whose own timestamp is earlier by more. Default: `1h`. (``seamDisorder``)
         seam_offsets: Instead of a time: where Kafka begins, as JSON such as `{"orders": {"0": 1200}}`; or

@@ -17,7 +17,7 @@ import pytest
 
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.sources.registry import source_factory
-from headwater.core.errors import DataLossError, OptionError, SourceError
+from headwater.core.errors import DataLossError, OffsetError, OptionError, SourceError
 from headwater.core.source import Boundedness
 from headwater.testing import MemorySystem
 from headwater.testing.engine import MicroBatchEngine, Step, read_batch
@@ -273,6 +273,15 @@ class TestByPosition:
         with pytest.raises(SourceError, match="partition 1 is on neither side"):
             chain.engine(**self.options(chain, json.dumps({chain.topic: {"0": 3}}))).run()
 
+    def test_a_row_of_the_history_that_does_not_say_its_place_is_an_error(self, chain: Chain) -> None:
+        table = self.positions([1, 2], 0)
+        nulls = pa.array([0, None], pa.int64())
+        chain.history.put(table.set_column(2, "offset", nulls))
+        with pytest.raises(SourceError, match="1 rows have no 'offset', so the seam cannot decide"):
+            chain.engine(**self.options(chain, json.dumps({chain.topic: {"0": 5, "1": 0}}))).run()
+        with pytest.raises(OptionError, match="option 'seamOffsets': names several topics, and the rows of"):
+            chain.engine(**self.options(chain, json.dumps({chain.topic: {"0": 5}, "b": {"0": 1}}))).run()
+
     def test_retention_that_has_removed_the_seam_is_an_error(self, chain: Chain, kafka: LocalKafka) -> None:
         self.copied(chain, kafka)
         kafka.delete_records(chain.topic, {0: 7})
@@ -302,6 +311,36 @@ class TestByPosition:
         chain.history.put(pa.table(columns), **settings)
         with pytest.raises(SourceError, match=message):
             chain.engine(**self.options(chain, "end")).run()
+
+
+class TestAChangedChain:
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"seamTime": "2026-11-20T00:00:40Z"},
+            {"sources": "live,history", "seamColumn": None, "seamTime": None},
+            {"sources": "history,again,live", "again__source": "files", "again__path": "/tmp"},
+        ],
+    )
+    @pytest.mark.parametrize("step", [Step.LOGGED, Step.COMMITTED])
+    @pytest.mark.parametrize("batch", [0, 1])
+    def test_is_refused_also_for_a_batch_that_is_read_again(
+        self, chain: Chain, kafka: LocalKafka, changed: dict[str, str | None], step: Step, batch: int
+    ) -> None:
+        rows = [(number, 60_000 + number * SECOND_MS) for number in range(20)]
+        chain.history.add(rows)
+        produce(kafka, chain.topic, rows)
+        engine = chain.engine(**seam_at(60_000))
+        assert engine.run(crash_after=step, in_batch=batch)
+        options = {**seam_at(60_000), "again__format": "parquet", **changed}
+        if "again__source" not in options:
+            del options["again__format"]
+        other = chain.engine(**options)
+        other.__dict__.update({**engine.__dict__, "_configure": other.__dict__["_configure"]})
+        with pytest.raises(
+            OffsetError, match=r"the query began with the chain .*seamOffsets that it began with"
+        ):
+            other.run()
 
 
 class TestFixedHistory:
