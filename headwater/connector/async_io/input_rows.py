@@ -140,6 +140,18 @@ class InputRows:
         return ", ".join(f"{name}={piece.column(name)[index].as_py()!r}" for name in self._key_columns)
 
 
+class _QuickRow(Row):
+    """A `Row` that is quick where functions are: in ``row[0]``."""
+
+    __slots__ = ()
+
+    def __getitem__(self, item: Any) -> Any:
+        return _member(self, item) if type(item) is int else super().__getitem__(item)
+
+
+_member = tuple.__getitem__
+
+
 class OutRows:
     """Rows that come out, in their order, and are forgotten as they do.
 
@@ -191,4 +203,4 @@ def _row_type(columns: Sequence[str]) -> type[Row]:
         if name.isidentifier() and not keyword.iskeyword(name) and not hasattr(Row, name)
     ]
     attributes: dict[str, Any] = {name: property(itemgetter(columns.index(name))) for name in names}
-    return type("Row", (Row,), {"__slots__": (), "__fields__": list(columns), **attributes})
+    return type("Row", (_QuickRow,), {"__slots__": (), "__fields__": list(columns), **attributes})

@@ -54,24 +54,26 @@ class ResultFormat:
     time_zone: str = "UTC"
 
 
-def flatten(outputs: Sequence[tuple[Any, Any]]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return rows and results side by side, one result each.
+def flatten(outputs: Sequence[tuple[Any, Any]]) -> tuple[Sequence[Any], Sequence[Any], int]:
+    """Return rows and results side by side, one result each, and how often a row comes at most.
 
     A row comes as often as it has results: a row without any does not come at all.
     """
     found = [result for _, result in outputs]
     if not any(issubclass(kind, list | NoneType) for kind in set(map(type, found))):
-        return [row for row, _ in outputs], found
+        return [row for row, _ in outputs], found, 1
     rows: list[Any] = []
     results: list[Any] = []
+    times = 1
     for row, result in outputs:
         if isinstance(result, list):
             rows.extend(repeat(row, len(result)))
             results.extend(result)
+            times = max(times, len(result))
         elif result is not None:
             rows.append(row)
             results.append(result)
-    return rows, results
+    return rows, results, times
 
 
 class ResultColumns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -195,11 +195,9 @@ class AsyncWaitTask:
 
     def _output(self, outputs: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         """Yield what is out, in batches of `_MOST_BYTES`; one row with its results may be larger."""
-        rows, results = flatten(outputs)
+        rows, results, times = flatten(outputs)
         out = OutRows(self._rows, [row for row, _ in outputs])
         start = 0
-        # A row may come once for each of its results.
-        times = max(Counter(map(id, rows)).values(), default=1)
         for end in self._rows.ends(rows, _MOST_BYTES, times):
             kept, joined = self._joined(rows[start:end], results[start:end])
             # The results may be large too.

@@ -352,9 +352,7 @@ class AsyncWaitOperator:
 
     def _emit(self) -> list[Output]:
         """Store the results that came, and return the outputs whose turn it is."""
-        for element, result in self._completions.take():
-            if self._queue.complete(element, result):
-                self._unanswered -= 1
+        self._unanswered -= self._queue.complete(self._completions.take())
         due = self._queue.pop_completed()
         # After the pop, which made room; what lingered goes before what was restored.
         self._intake.flush_due()

@@ -82,7 +82,7 @@ class BatchCallRunner(CallRunner):
             # All of the rows, and nothing asks for a look at each result: they go as they are.
             len(result) == len(call.results)
             and self._single_flight is None
-            and self._policy.believes_all
+            and self._believes_all
             and not any(issubclass(kind, BaseException) for kind in set(map(type, result)))
         ):
             self._conclude(call, result)

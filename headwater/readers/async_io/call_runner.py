@@ -59,6 +59,7 @@ class CallRunner:
         self._completions = completions
         self._metrics = metrics
         self._policy = FailurePolicy(function, settings, completions, metrics)
+        self._believes_all = self._policy.believes_all
         self._permits = CallPermits(settings) if settings.rate_limit or settings.circuit_breaker else None
         self._single_flight = None if results is None else SingleFlight(results)
         self._retrying: set[Call] = set()
@@ -201,7 +202,7 @@ class CallRunner:
         self._failed(call, error)
 
     def _returned(self, call: Call, result: Any) -> None:
-        if self._policy.is_not_believed(call.attempts, result):
+        if not self._believes_all and self._policy.is_not_believed(call.attempts, result):
             self._retry_later(call)
         else:
             self._settle(call, result)
@@ -253,8 +254,9 @@ class CallRunner:
         """Give a call, and the calls that follow it, its result."""
         is_failure = isinstance(result, Failure)
         self._conclude(call, self._policy.outcome(call.element.value, result) if is_failure else result)
-        for follower in self._land(call, result):
-            self._settle(follower, result)
+        if call.leads:
+            for follower in self._land(call, result):
+                self._settle(follower, result)
 
     def _land(self, call: Call, result: Any = MISSING) -> Sequence[Call]:
         """End the flight that a call leads, if it leads one; return the calls that followed."""

@@ -155,6 +155,9 @@ class FunctionCalls:
             log.warning("%s: %d threads are still inside calls that do not return", self.name, left)
 
     def _invoke_of(self, function: Function, capacity: int) -> Invoke:
+        if isinstance(function, _PlainAsyncFunction) and inspect.iscoroutinefunction(function.call):
+            # Without the coroutine around it.
+            return self._awaiting("async_invoke", function.call)
         if isinstance(function, AsyncFunction):
             return self._awaiting("async_invoke", function.async_invoke)
         if isinstance(function, AsyncBatchFunction):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from dataclasses import dataclass, field, fields
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 _PER_DOUBLING = 4  # buckets: a percentile is right to within a fifth
 _BUCKETS = 36 * _PER_DOUBLING  # up to 19 hours
+_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,40 @@ class MetricsSnapshot:
 _COUNTS = tuple(each.name for each in fields(MetricsSnapshot) if each.name != "latencies")
 
 
+class Latencies:
+    """Durations on a logarithmic scale. Added by one thread, the loop's; counted by any.
+
+    A logarithm for each call would cost more than all else that is counted: many are sorted in at once.
+    """
+
+    def __init__(self) -> None:
+        # In one attribute: another thread sees a duration in one of the two, never in both or in neither.
+        self._counted_and_new: tuple[tuple[int, ...], list[float]] = ((0,) * _BUCKETS, [])
+
+    def add(self, seconds: float) -> None:
+        """Add a duration."""
+        counted, new = self._counted_and_new
+        new.append(seconds)
+        if len(new) >= _AT_ONCE:
+            self._counted_and_new = (_sorted_in(counted, new), [])
+
+    def counts(self) -> tuple[int, ...]:
+        """Return how many durations are in each bucket."""
+        counted, new = self._counted_and_new
+        # A copy: the loop's thread may append meanwhile.
+        return _sorted_in(counted, list(new))
+
+
+def _sorted_in(counted: tuple[int, ...], seconds: list[float]) -> tuple[int, ...]:
+    """Return the counts with some more durations."""
+    doublings = pc.log2(pc.add(pc.multiply(pa.array(seconds, pa.float64()), 1e6), 1))
+    buckets: Any = pc.min_element_wise(
+        pc.floor(pc.multiply(doublings, _PER_DOUBLING)), pa.scalar(_BUCKETS - 1.0)
+    )
+    more = Counter(buckets.to_pylist())
+    return tuple(count + more[bucket] for bucket, count in enumerate(counted))
+
+
 @dataclass(slots=True, eq=False)
 class Metrics:
     """The counters themselves; names as in `MetricsSnapshot`.
@@ -98,19 +137,19 @@ class Metrics:
     rejected: int = 0
     blocked: int = 0
     left_behind: int = 0
-    latencies: list[int] = field(default_factory=lambda: [0] * _BUCKETS)
+    latencies: Latencies = field(default_factory=Latencies)
 
     def call_began(self) -> None:
         """Count a call that starts now."""
         self.requests += 1
         self.in_flight += 1
-        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+        if self.in_flight > self.peak_in_flight:  # `max` takes three times as long  # noqa: PLR1730
+            self.peak_in_flight = self.in_flight
 
     def call_ended(self, seconds: float) -> None:
         """Count a call that ended, however it ended, after so many seconds."""
         self.in_flight -= 1
-        bucket = int(math.log2(seconds * 1e6 + 1) * _PER_DOUBLING)
-        self.latencies[min(bucket, _BUCKETS - 1)] += 1
+        self.latencies.add(seconds)
 
     def count_shared_hits(self, hits: int, rows: int) -> None:
         """Count the rows of a call that a shared cache answered, out of the rows that it was asked for."""
@@ -122,4 +161,4 @@ class Metrics:
     def snapshot(self) -> MetricsSnapshot:
         """Return the counts as they are now."""
         counts: dict[str, int] = {name: getattr(self, name) for name in _COUNTS}
-        return MetricsSnapshot(**counts, latencies=tuple(self.latencies))
+        return MetricsSnapshot(**counts, latencies=self.latencies.counts())

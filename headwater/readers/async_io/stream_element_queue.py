@@ -72,18 +72,20 @@ class StreamElementQueue(ABC):
         self._size += len(rows)
         return self._put_rows(rows)
 
-    def complete(self, element: StreamElement, result: Any) -> bool:
-        """Store a result.
+    def complete(self, results: Iterable[tuple[StreamElement, Any]]) -> int:
+        """Store results, each with its element, and return how many elements are complete by them.
 
-        Returns False, and changes nothing, if the element was complete already: the first completion wins.
+        A result changes nothing if its element was complete already: the first completion wins.
         """
-        if element.done:
-            return False
-        element.result = result
-        element.done = True
-        if element.segment is not None:
-            element.segment.completed.append(element)
-        return True
+        completed = 0
+        for element, result in results:
+            if not element.done:
+                element.result = result
+                element.done = True
+                completed += 1
+                if element.segment is not None:
+                    element.segment.completed.append(element)
+        return completed
 
     @abstractmethod
     def pop_completed(self) -> list[StreamElement]:
@@ -177,7 +179,7 @@ class UnorderedStreamElementQueue(StreamElementQueue):
         element = StreamElement(value, tail)
         tail.elements[element] = None
         if is_watermark:
-            self.complete(element, None)
+            self.complete([(element, None)])
             self._segments.append(_Segment())
         return element
 

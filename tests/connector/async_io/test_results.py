@@ -63,6 +63,7 @@ def test_one_many_or_no_rows() -> None:
     assert flatten([("a", (1,)), ("b", [(2,), (3,)]), ("c", None), ("d", [])]) == (
         ["a", "b", "b"],
         [(1,), (2,), (3,)],
+        2,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +36,31 @@ def test_percentiles(durations_s: list[float], share: float) -> None:
     assert exact_ms * 0.99 <= found_ms <= exact_ms * 1.2 + 0.001 or found_ms == pytest.approx(
         exact_ms, rel=0.2
     )
+
+
+def test_each_duration_is_counted_once_while_others_are_added() -> None:
+    metrics = Metrics()
+    counted: list[int] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            counted.append(sum(metrics.snapshot().latencies))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for _ in range(20_000):
+        metrics.call_ended(0.01)
+    done.set()
+    looking.join()
+    assert counted == sorted(counted)
+    assert counted[-1] <= sum(metrics.snapshot().latencies) == 20_000
+
+
+def test_a_call_of_a_year_is_in_the_last_bucket() -> None:
+    metrics = Metrics()
+    metrics.call_ended(365 * 86400.0)
+    assert metrics.snapshot().latencies[-1] == 1
 
 
 def test_no_attempt_no_percentile() -> None:

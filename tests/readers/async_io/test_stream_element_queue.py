@@ -48,7 +48,7 @@ def test_pop(mode: Mode) -> None:
     row = put(queue, ("row", 42))
     assert pop(queue) == [Watermark(0)]
     assert pop(queue) == []
-    queue.complete(row, "result")
+    queue.complete([(row, "result")])
     [popped] = queue.pop_completed()
     assert (popped.value, popped.result) == (("row", 42), "result")
     assert len(queue) == 0
@@ -62,7 +62,7 @@ def test_put_on_full(mode: Mode) -> None:
     assert queue.try_put(Watermark(1)) is None
     assert queue.try_put("second") is None
     assert len(queue) == 1
-    queue.complete(row, None)
+    queue.complete([(row, None)])
     assert queue.try_put("second") is None, "what is done but not out still fills its place"
     assert pop(queue) == ["first"]
     put(queue, "second")
@@ -82,11 +82,11 @@ def test_watermark_only(mode: Mode) -> None:
 def test_the_first_completion_wins(mode: Mode) -> None:
     queue = mode(2)
     row = put(queue, "row")
-    assert queue.complete(row, "first")
-    assert not queue.complete(row, "second")
+    assert queue.complete([(row, "first")])
+    assert not queue.complete([(row, "second")])
     [popped] = queue.pop_completed()
     assert popped.result == "first"
-    assert not queue.complete(row, "third"), "nor once it is out"
+    assert not queue.complete([(row, "third")]), "nor once it is out"
     assert pop(queue) == []
 
 
@@ -96,11 +96,11 @@ def test_completion_order_ordered() -> None:
     r2 = put(queue, "r2")
     put(queue, Watermark(1))
     r4 = put(queue, "r4")
-    queue.complete(r2, None)
-    queue.complete(r4, None)
+    queue.complete([(r2, None)])
+    queue.complete([(r4, None)])
     assert pop(queue) == []
     assert len(queue) == 4
-    queue.complete(r1, None)
+    queue.complete([(r1, None)])
     assert pop(queue) == ["r1", "r2", Watermark(1), "r4"]
     assert len(queue) == 0
 
@@ -116,17 +116,17 @@ def test_completion_order_unordered() -> None:
     r5 = put(queue, "r5")
     r6 = put(queue, "r6")
 
-    queue.complete(r3, None)
+    queue.complete([(r3, None)])
     assert pop(queue) == []
-    queue.complete(r2, None)
+    queue.complete([(r2, None)])
     assert pop(queue) == ["r2"]
-    queue.complete(r6, None)
-    queue.complete(r4, None)
+    queue.complete([(r6, None)])
+    queue.complete([(r4, None)])
     assert pop(queue) == []
-    queue.complete(r1, None)
+    queue.complete([(r1, None)])
     assert pop(queue) == ["r1", Watermark(1), "r3", "r4", Watermark(2), "r6"]
     assert [element.value for element in queue.elements()] == ["r5"]
-    queue.complete(r5, None)
+    queue.complete([(r5, None)])
     assert pop(queue) == ["r5"]
     assert len(queue) == 0
 
@@ -145,7 +145,7 @@ def test_nothing_is_lost_or_doubled_and_no_row_passes_a_watermark(
     rows = [element for element in elements if not isinstance(element.value, Watermark)]
     out: list[Any] = []
     for element in data.draw(st.permutations(rows)):
-        queue.complete(element, None)
+        queue.complete([(element, None)])
         if data.draw(st.booleans()):
             out += pop(queue)
         assert [value for value in values if value not in out] == [
@@ -165,7 +165,7 @@ def test_without_watermarks_rows_come_out_as_they_complete(count: int, data: st.
     elements = [put(queue, n) for n in range(count)]
     completed = data.draw(st.permutations(elements))
     for element in completed:
-        queue.complete(element, None)
+        queue.complete([(element, None)])
     assert pop(queue) == [element.value for element in completed]
 
 
