@@ -165,15 +165,10 @@ class NumberSource(PlannedSource[range, NumberSplit, int]):
     outside: Numbers = field(default_factory=Numbers)
     mode: Boundedness = Boundedness.CONTINUOUS_UNBOUNDED
     readers: list[NumberReader] = field(default_factory=list)
-    goes_on_after_losses: bool = False
 
     @property
     def boundedness(self) -> Boundedness:
         return self.mode
-
-    @property
-    def counts_losses(self) -> bool:
-        return self.goes_on_after_losses
 
     def schema(self) -> pa.Schema:
         return NUMBER_SCHEMA

@@ -71,6 +71,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("split_reader",),
     ],
     "headwater.readers.runtime": [
+        ("task_reports",),
         ("batch_schema", "loss_reports", "partitions", "paused_splits"),
         ("fetchers", "source_reader", "staging"),
         ("epoch",),

@@ -84,14 +84,6 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return True
 
-    @property
-    def counts_losses(self) -> bool:
-        """Whether its readers tell of records that are gone (`SplitReader.report_losses_to`), and go on.
-
-        In a stream the driver then listens for the reports of tasks, and the offset counts what arrives.
-        """
-        return False
-
     @abstractmethod
     def create_enumerator(
         self, context: PlannedSplitEnumeratorContext[SplitT, PositionT]

@@ -69,6 +69,13 @@ class CompletedCheckpoint:
                 stats[name] = max(found)
         return stats
 
+    @property
+    def read_bytes(self) -> int:
+        """How many bytes of Arrow its tasks handed to Spark, attempts that only repeated it not counted."""
+        found = [manifest.metrics.get("read_bytes") for manifest in self.manifests]
+        # Manifests of earlier releases do not say.
+        return sum(each for each in found if isinstance(each, int))
+
 
 @dataclass(frozen=True)
 class OutdatedEpochs:
@@ -106,6 +113,9 @@ class CheckpointCoordinator:
             its slot is sealed.
         retained: so many epochs before the last completed one are kept.
         clock: time.
+
+    Attributes:
+        read_bytes: of the epochs that this object has completed.
     """
 
     def __init__(
@@ -124,6 +134,7 @@ class CheckpointCoordinator:
         self._clock = clock
         self._pending: EpochId | None = None
         self._completed: CompletedCheckpoint | None = None
+        self.read_bytes = 0
 
     @property
     def stats(self) -> JsonObject | None:
@@ -167,6 +178,7 @@ class CheckpointCoordinator:
         if self._completed is None or self._completed.epoch != epoch:
             self._check_opened(epoch, tasks)
             self._completed = self._collect(epoch, tasks)
+            self.read_bytes += self._completed.read_bytes
             if self._pending == epoch:
                 self._pending = None
             log.info("epoch %d is complete: %s", epoch.number, dumps(self._completed.stats))

@@ -68,6 +68,7 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
         clock = clock or SystemClock()
         loop = CoordinatorLoop(backoff, clock)
         context: BarrierRoundContext[Any, Any] = BarrierRoundContext(loop)
+        self._loop = loop
         self._source = source
         self._epochs = epochs
         self._clock = clock
@@ -143,13 +144,19 @@ class BarrierCoordinator(SourceCoordinator[EpochTask]):
     def latest(self) -> JsonObject | None:
         """Return the statistics of the last completed checkpoint, in the form of an offset.
 
+        Also what `SourceCoordinator` says; the bytes are those of complete epochs.
         With `maxEventTimeSkew` also ``fronts_ms``: up to which event time those splits are read that hold
         others back; null of one that was never read.
         """
         stats = self._checkpoints.stats if self._checkpoints else None
-        if stats is None:
+        if self._checkpoints is None or stats is None:
             return None
-        report: JsonObject = {**self._codec.genesis(), "checkpoint": stats}
+        report: JsonObject = {
+            **self._codec.genesis(),
+            "bytes": self._checkpoints.read_bytes,
+            "checkpoint": stats,
+            "retries": self._loop.retries,
+        }
         fronts = {path: front_ms for path, front_ms in (self._fronts or {}).items() if path != OTHERS}
         if fronts:
             report["fronts_ms"] = nest(fronts)

@@ -64,7 +64,12 @@ class SourceCoordinator(ABC, Generic[TaskT]):
 
     @abstractmethod
     def latest(self) -> JsonObject | None:
-        """Return what the query's progress shows as the latest offset; None before the first look. No I/O."""
+        """Return what the query's progress shows as the latest offset; None before the first look. No I/O.
+
+        Beside what its mode says: ``retries``, how often the outside was asked again while planning, and
+        ``bytes``, how many bytes of Arrow tasks have handed to Spark, as far as that is known by now; both
+        since this object was made.
+        """
 
     @abstractmethod
     def commit(self, end: JsonObject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import count
 from typing import Final, TypeVar
 
 from headwater.core.clock import Clock
@@ -24,6 +25,9 @@ class CoordinatorLoop:
     deadline; their handlers go back to the coordinator thread. Spark's thread calls the public methods, and
     waits.
 
+    Attributes:
+        retries: how often slow calls were made again.
+
     Args:
         backoff: how often a slow call that fails for a passing reason is repeated, and until when.
         clock: time.
@@ -40,6 +44,8 @@ class CoordinatorLoop:
         self._pending = 0
         self._finished = 0
         self._failure: BaseException | None = None
+        # Counted on the worker thread, read by Spark's.
+        self.retries = 0
 
     def run(self, call: Callable[[], T]) -> T:
         """Run a call on the coordinator thread and return its result.
@@ -105,12 +111,26 @@ class CoordinatorLoop:
     def _work(self, call: Callable[[], T], handler: Callable[[T], None], what: str) -> None:
         try:
             answer = retrying(
-                call, backoff=self._backoff, clock=self._clock, cancelled=self._closing, what=what
+                self._counted(call),
+                backoff=self._backoff,
+                clock=self._clock,
+                cancelled=self._closing,
+                what=what,
             )
         except BaseException as error:  # noqa: BLE001 - goes to the thread that waits
             self._finish(error)
         else:
             self._coordinator.submit(lambda: self._handle(handler, answer))
+
+    def _counted(self, call: Callable[[], T]) -> Callable[[], T]:
+        """Return the call, which counts how often it is made after the first time."""
+        attempts = count()
+
+        def counted() -> T:
+            self.retries += next(attempts) > 0
+            return call()
+
+        return counted
 
     def _handle(self, handler: Callable[[T], None], answer: T) -> None:
         try:

@@ -53,6 +53,8 @@ class BatchReport:
         epochs: of each source in barrier mode, the statistics of its last complete checkpoint.
         retries: how often its sources asked the outside again while planning, since the query started.
         committed: whether it is done.
+        read_bytes: how many bytes of Arrow the tasks of its sources have handed to Spark since the query
+            started, as far as their reports have arrived.
     """
 
     batch_id: int
@@ -67,6 +69,7 @@ class BatchReport:
     epochs: Sequence[Mapping[str, Any]] = ()
     retries: int = 0
     committed: bool = True
+    read_bytes: int = 0
 
     @property
     def total_lag(self) -> int | None:
@@ -103,6 +106,7 @@ def batch_report(progress: Any) -> BatchReport:
         sum(each.numRowsTotal for each in progress.stateOperators if each.operatorName == _CARRIED),
         [offset["checkpoint"] for offset in latest if "checkpoint" in offset],
         sum(offset.get("retries", 0) for offset in latest),
+        read_bytes=sum(offset.get("bytes", 0) for offset in latest),
     )
 
 

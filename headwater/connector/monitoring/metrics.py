@@ -160,7 +160,14 @@ _MEASURES: Final = (
         "planning_retries",
         "counter",
         "How often sources asked the outside again while planning.",
-        lambda query: query.retries,
+        lambda query: query.retries.total,
+    ),
+    _Measure(
+        "read",
+        "counter",
+        "Arrow data that tasks have handed to Spark, attempts that were repeated counted again.",
+        lambda query: query.read_bytes.total,
+        "bytes",
     ),
     _Measure(
         "lag",

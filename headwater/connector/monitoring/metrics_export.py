@@ -83,7 +83,7 @@ def export_metrics(
     calls: Mapping[str, AsyncMetrics] | None = None,
     per_split: bool = True,
 ) -> MetricsExport:
-    """Export lag, rows, steps of triggers, retries, losses and asynchronous calls of a session's queries.
+    """Export what a session's queries do: lag, rows, bytes, triggers, retries, losses, asynchronous calls.
 
     ::
 

@@ -62,6 +62,33 @@ class QueryTotals:
 
 
 @dataclass(slots=True, eq=False)
+class RunCounter:
+    """What sources count from zero in each run of their query, over all runs.
+
+    Attributes:
+        before: of the runs before this one.
+        in_run: of this run.
+    """
+
+    before: int = 0
+    in_run: int = 0
+
+    @property
+    def total(self) -> int:
+        """The count of all runs."""
+        return self.before + self.in_run
+
+    def begin_run(self) -> None:
+        """The next count begins at zero."""
+        self.before += self.in_run
+        self.in_run = 0
+
+    def take(self, count: int) -> None:
+        """Take a count of this run. A report before the first look at the outside has none."""
+        self.in_run = max(self.in_run, count)
+
+
+@dataclass(slots=True, eq=False)
 class QueryHistory:
     """One query, as long as its checkpoint lives: a restart goes on with it. Owned by a `QueryHistories`.
 
@@ -74,8 +101,8 @@ class QueryHistory:
         started_ms: when that began, in ms since 1970; None if that was before it was watched.
         heard_ms: when the last report came.
         rows: that were read while it was watched.
-        retries_before: of the runs before this one.
-        run_retries: of this run.
+        retries: how often sources asked the outside again while planning.
+        read_bytes: how many bytes of Arrow tasks have handed to Spark.
         failures: how often it ended with an error.
         message: a line of what is wrong, or to be known.
         batches: the last ones, the oldest first.
@@ -90,8 +117,8 @@ class QueryHistory:
     started_ms: int | None = None
     heard_ms: int | None = None
     rows: int = 0
-    retries_before: int = 0
-    run_retries: int = 0
+    retries: RunCounter = field(default_factory=RunCounter)
+    read_bytes: RunCounter = field(default_factory=RunCounter)
     failures: int = 0
     message: str = ""
     batches: deque[BatchReport] = field(default_factory=deque)
@@ -102,18 +129,12 @@ class QueryHistory:
         """The last batch that was reported."""
         return self.batches[-1] if self.batches else None
 
-    @property
-    def retries(self) -> int:
-        """How often sources asked the outside again while planning."""
-        return self.retries_before + self.run_retries
-
     def begin_run(self, run_id: str) -> None:
         """Take note of the run that reports. Idempotent."""
         if self.run_id == run_id:
             return
-        # Sources count from zero in each run.
-        self.retries_before += self.run_retries
-        self.run_retries = 0
+        self.retries.begin_run()
+        self.read_bytes.begin_run()
         self.run_id = run_id
         self.runs += 1
         self.started_ms = None
@@ -126,7 +147,8 @@ class QueryHistory:
             before = self.batches.pop()
             self.rows -= before.rows or 0
         self.rows += batch.rows or 0
-        self.run_retries = batch.retries
+        self.retries.take(batch.retries)
+        self.read_bytes.take(batch.read_bytes)
         self.batches.append(batch)
         room = _MOST_SPLIT_REPORTS // max(1, len(batch.splits))
         while len(self.batches) > max(_FEWEST_BATCHES, min(_MOST_BATCHES, room)):

@@ -35,8 +35,9 @@ from headwater.core.split import PositionT, SplitPath, SplitRange, SplitT
 
 if TYPE_CHECKING:
     # The readers' runtime is loaded by the first batch of a stream, and not by a batch read.
-    from headwater.connector.planned.loss_listener import LossListener
-    from headwater.readers.runtime.loss_reports import LossAddress, LossReport
+    from headwater.connector.planned.report_listener import ReportListener
+    from headwater.readers.runtime.loss_reports import LossReport
+    from headwater.readers.runtime.task_reports import ReportAddress
 
 
 class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic[SplitT, PositionT]):
@@ -75,13 +76,14 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         clock = clock or SystemClock()
         loop = CoordinatorLoop(backoff, clock)
         context: PlannedRoundContext[SplitT, PositionT] = PlannedRoundContext(loop)
+        self._loop = loop
         self._source = source
         self._hints = hints
         self._codec: PlannedOffsetCodec[SplitT, PositionT] = PlannedOffsetCodec(source)
         self._context = context
         self._wall_ms = wall_ms
         self._task_losses = TaskLosses()
-        self._loss_listener: LossListener | None = None
+        self._report_listener: ReportListener | None = None
         self._driver: EnumeratorDriver[PlannedSplitEnumerator[SplitT, PositionT]] = EnumeratorDriver(
             loop,
             context,
@@ -188,7 +190,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             self._row_bytes(ranges, after.state),
             self._hints,
             partial(self._task_counts.choose, end),
-            losses_to=self._losses_to(),
+            reports_to=self._reports_to(),
         )
 
     def add_task_losses(self, found: Iterable[LostRange]) -> None:
@@ -199,8 +201,15 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
         self._task_losses.add(found)
 
     def latest(self) -> JsonObject | None:
-        """Return the heads as of the last look, in the form of an offset, and the fronts in event time."""
-        return self._codec.encode_report(self._heads, self._fronts_ms) if self._heads else None
+        """Return the heads as of the last look, in the form of an offset, and what `SourceCoordinator` says.
+
+        Also the fronts in event time, where they are known.
+        """
+        if not self._heads:
+            return None
+        read_bytes = self._report_listener.read_bytes if self._report_listener else 0
+        report = self._codec.encode_report(self._heads, self._fronts_ms)
+        return {**report, "bytes": read_bytes, "retries": self._loop.retries}
 
     def commit(self, end: JsonObject) -> None:
         after = self._codec.decode(end)
@@ -208,8 +217,8 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             self._driver.notify_complete(end, after.checkpoint())
 
     def close(self) -> None:
-        if self._loss_listener is not None:
-            self._loss_listener.close()
+        if self._report_listener is not None:
+            self._report_listener.close()
         self._driver.close()
 
     def _decoded(self, raw: JsonObject) -> PlannedOffset[SplitT, PositionT] | None:
@@ -226,19 +235,18 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
     def _row_bytes(self, ranges: Sequence[SplitRange[SplitT, PositionT]], state: JsonValue) -> list[int]:
         return [self._source.row_bytes(piece.split, state) for piece in ranges]
 
-    def _losses_to(self) -> LossAddress | None:
-        """Return where tasks report losses; the first call begins to listen. On Spark's thread.
+    def _reports_to(self) -> ReportAddress | None:
+        """Return where tasks report; the first call begins to listen. On Spark's thread.
 
         None where nobody would see the count: in a batch read there is no offset after this one.
         """
-        source = self._source
-        if not source.counts_losses or source.boundedness is Boundedness.BOUNDED:
+        if self._source.boundedness is Boundedness.BOUNDED:
             return None
-        if self._loss_listener is None:
-            from headwater.connector.planned.loss_listener import LossListener
+        if self._report_listener is None:
+            from headwater.connector.planned.report_listener import ReportListener
 
-            self._loss_listener = LossListener(self._take_report)
-        return self._loss_listener.address
+            self._report_listener = ReportListener(self._take_report)
+        return self._report_listener.address
 
     def _take_report(self, report: LossReport) -> None:
         """Take what a task reports. On the listener's thread."""

@@ -20,7 +20,7 @@ from headwater.core.split import PositionT, SplitRange, SplitT
 
 if TYPE_CHECKING:
     # The driver need not load the readers' runtime to plan.
-    from headwater.readers.runtime.loss_reports import LossAddress
+    from headwater.readers.runtime.task_reports import ReportAddress
 
 SMALL_TASK_BYTES = 4 << 20
 """Below this a second task costs more than it brings."""
@@ -35,11 +35,11 @@ class ReadTask(Generic[SplitT, PositionT]):
 
     Attributes:
         ranges: in this order where the source reads one split after the other.
-        losses_to: where the task reports records that are gone; None if nobody counts them.
+        reports_to: where the task reports records that are gone, and what it has read; None if nobody counts.
     """
 
     ranges: tuple[SplitRange[SplitT, PositionT], ...]
-    losses_to: LossAddress | None = None
+    reports_to: ReportAddress | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ def plan_tasks(
     hints: PlanningHints,
     choose: ChooseTasks | None = None,
     *,
-    losses_to: LossAddress | None = None,
+    reports_to: ReportAddress | None = None,
 ) -> list[ReadTask[SplitT, PositionT]]:
     """Return the tasks of a batch; together they read exactly ``ranges``, each record once.
 
@@ -82,7 +82,8 @@ def plan_tasks(
         hints: the user's.
         choose: says how many tasks there are to be; without it the most, for what is done with the rows of a
             batch read is not known, and there is no batch before to learn from.
-        losses_to: where the tasks report records that are gone; None if nobody counts them.
+        reports_to: where the tasks report records that are gone, and what they have read; None if nobody
+            counts.
     """
     if not ranges:
         return []
@@ -96,8 +97,8 @@ def plan_tasks(
     wanted = choose(sum(rows), fewest, most) if choose is not None else most
     pieces, piece_sizes = _cut_by_bytes(source, asked, sizes, by_bytes)
     if hints.max_rows_per_task is not None or len(pieces) <= wanted:
-        return [ReadTask((piece,), losses_to) for piece in pieces]
-    return [ReadTask(tuple(packed), losses_to) for packed in _pack(pieces, piece_sizes, wanted)]
+        return [ReadTask((piece,), reports_to) for piece in pieces]
+    return [ReadTask(tuple(packed), reports_to) for packed in _pack(pieces, piece_sizes, wanted)]
 
 
 def _tasks_for(total_bytes: int, hints: PlanningHints) -> int:

@@ -3,6 +3,7 @@
 Imports point up this list, never down:
 
 * `batch_schema`: a batch has the schema of its source. Both modes check it.
+* `task_reports`: the channel by which a task tells the driver something; how much it has read, for one.
 * `loss_reports`: how a task tells the driver that records are gone, where that is no error.
 * `partitions`: result partitions, by which rows are handed over between threads, scans and epochs.
 * `source_reader`: a task in planned mode: fetch, emit, advance, on one thread. Needs none of the folders.

@@ -1,51 +1,35 @@
 """How a task tells that records are gone: to the driver, which counts them, or in its own log.
 
-A report is one datagram to the source runner, the process on the driver that plans the query, and one back.
-Both are authenticated with a token that only partitions carry. There is no connection and no state, and
-nothing that could fail a task or hold it up for more than a second.
+A report is one datagram to the driver (`task_reports`), and one back. It never holds a task up for more than
+a second.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import logging
-import select
-import socket
 import threading
-import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from typing import Self
+from dataclasses import asdict, dataclass, replace
 
 from headwater.core.jsons import JsonValue
 from headwater.core.split import Split
+from headwater.readers.runtime.task_reports import (
+    ReportAddress,
+    ReportSockets,
+    digest_of,
+    sealed,
+    unsealed,
+)
 
 log = logging.getLogger(__name__)
 
-MOST_DATAGRAM_BYTES = 8_192
-_DIGEST_BYTES = 32
 _MOST_REASON_CHARACTERS = 500
 _PATIENCE_S = (0.1, 0.3, 0.6)
 """How long each attempt at a report waits for its answer."""
 _NOT_COUNTED = "The driver cannot be reached from here (UDP), and does not count it"
-
-
-@dataclass(frozen=True, slots=True)
-class LossAddress:
-    """Where reports go. Travels in Spark's partition, as a source's credentials do.
-
-    Attributes:
-        hosts: the driver's numeric addresses. Which of them an executor can reach is not known: it asks all.
-        port: the same on each.
-        token: what authenticates both sides.
-    """
-
-    hosts: tuple[str, ...]
-    port: int
-    token: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +114,7 @@ class LossReports:
         address: where to report; None if nobody counts, as in a batch read.
     """
 
-    def __init__(self, address: LossAddress | None) -> None:
+    def __init__(self, address: ReportAddress | None) -> None:
         self._address = address
         self._is_out_of_reach = False
 
@@ -151,14 +135,13 @@ class LossReports:
 
 def encode(report: LossReport, token: bytes) -> bytes:
     """Return the datagram of a report."""
-    content = json.dumps(asdict(report)).encode()
-    return _digest(token, b"report", content) + content
+    return sealed(b"report", json.dumps(asdict(report)).encode(), token)
 
 
 def decode(datagram: bytes, token: bytes) -> LossReport | None:
     """Return the report in a datagram; None if it is not authentic, or none of ours."""
-    digest, content = datagram[:_DIGEST_BYTES], datagram[_DIGEST_BYTES:]
-    if not hmac.compare_digest(digest, _digest(token, b"report", content)):
+    content = unsealed(b"report", datagram, token)
+    if content is None:
         return None
     with suppress(ValueError, TypeError):
         return LossReport(**json.loads(content))
@@ -167,56 +150,16 @@ def decode(datagram: bytes, token: bytes) -> LossReport | None:
 
 def answer_to(datagram: bytes, token: bytes) -> bytes:
     """Return the datagram that says that a report has arrived. Only who knows the token can make it."""
-    return _digest(token, b"answer", datagram)
+    return digest_of(b"answer", datagram, token)
 
 
-def _digest(token: bytes, kind: bytes, content: bytes) -> bytes:
-    return hmac.digest(token, kind + content, "sha256")
-
-
-def _send(address: LossAddress, report: LossReport) -> bool:
+def _send(address: ReportAddress, report: LossReport) -> bool:
     """Report, and return whether the driver has answered. Never raises; bounded in time."""
     datagram = encode(report, address.token)
     expected = answer_to(datagram, address.token)
-    with suppress(OSError), _Sockets(address.hosts, address.port) as sockets:
+    with suppress(OSError), ReportSockets(address) as sockets:
         for patience_s in _PATIENCE_S:
             sockets.send(datagram)
             if sockets.receive(expected, patience_s):
                 return True
     return False
-
-
-class _Sockets:
-    """One socket for each address."""
-
-    def __init__(self, hosts: tuple[str, ...], port: int) -> None:
-        self._sockets: list[socket.socket] = []
-        for host in hosts:
-            with suppress(OSError):  # an address of a family that this host does not have
-                family = socket.AF_INET6 if ":" in host else socket.AF_INET
-                self._sockets.append(socket.socket(family, socket.SOCK_DGRAM))
-                self._sockets[-1].connect((host, port))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for each in self._sockets:
-            each.close()
-
-    def send(self, datagram: bytes) -> None:
-        for each in self._sockets:
-            with suppress(OSError):
-                each.send(datagram)
-
-    def receive(self, expected: bytes, timeout_s: float) -> bool:
-        """Return whether the expected datagram comes in time, from any of the addresses."""
-        until_s = time.monotonic() + timeout_s
-        while (left_s := until_s - time.monotonic()) > 0:
-            ready, _, _ = select.select(self._sockets, [], [], left_s)
-            for each in ready:
-                # Refused ports show as errors here; what is not the answer is none.
-                with suppress(OSError):
-                    if each.recv(MOST_DATAGRAM_BYTES) == expected:
-                        return True
-        return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -13,13 +13,14 @@ from headwater.core.errors import ContractError
 from headwater.core.source import Source
 from headwater.core.split import SplitPath, SplitRange
 from headwater.readers.runtime.batch_schema import check_schema
-from headwater.readers.runtime.loss_reports import LossAddress, LossReports
+from headwater.readers.runtime.loss_reports import LossReports
+from headwater.readers.runtime.task_reports import ReadCounter, ReportAddress
 
 
 def read_ranges(
     source: Source[Any, Any, Any],
     ranges: Sequence[SplitRange[Any, Any]],
-    losses_to: LossAddress | None = None,
+    reports_to: ReportAddress | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of these ranges.
 
@@ -29,19 +30,29 @@ def read_ranges(
     Runs on an executor, inside one task, on its thread. Everything is closed when the iterator ends, also
     when it is left early (LIMIT) or fails.
 
+    Args:
+        source: what to read.
+        ranges: of its splits.
+        reports_to: whom to tell of records that are gone, and at the end how much was read; None in a batch
+            read, where nobody counts.
+
     Raises:
         SourceError: what reader and emitter raise.
         ContractError: the reader named a split that it was not given, or finished one before all its records
             were there; or a batch does not have the source's schema.
     """
-    losses = LossReports(losses_to)
-    for wave in _waves(ranges):
-        yield from _read(source, wave, losses)
+    losses = LossReports(reports_to)
+    with closing(ReadCounter(reports_to)) as counter:
+        for wave in _waves(ranges):
+            with closing(_read(source, wave, losses)) as batches:
+                for batch in batches:
+                    counter.add(batch)
+                    yield batch
 
 
 def _read(
     source: Source[Any, Any, Any], ranges: Sequence[SplitRange[Any, Any]], losses: LossReports
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of ranges of different splits, through one reader."""
     schema = source.schema()
     emitter = source.create_emitter()

@@ -219,10 +219,13 @@ def test_the_statistics_of_the_last_checkpoint_are_in_the_progress() -> None:
     query = Query(Logs({"a": 8, "b": 8}))
     assert query.coordinator.latest() is None
     query.plan()
-    query.read(query.tasks()[0])
+    rows = read_epoch(query.source, query.tasks()[0], query.store, open_plain_reader, query.clock)
+    read_bytes = sum(batch.nbytes for batch in rows)
     query.plan()
     latest = query.coordinator.latest()
     assert latest is not None
+    assert latest["bytes"] == read_bytes > 0
+    assert latest["retries"] == 0
     checkpoint: Any = latest["checkpoint"]
     assert (checkpoint["epoch"], checkpoint["places"], checkpoint["not_run"]) == (1, 2, 1)
     assert {

@@ -49,6 +49,20 @@ def test_waiting_includes_what_handlers_start(loop: CoordinatorLoop) -> None:
     assert seen == [1, 2, 3]
 
 
+def test_only_calls_that_are_made_again_count_as_retries(loop: CoordinatorLoop) -> None:
+    failures = [TransientSourceError("away"), TransientSourceError("still away")]
+
+    def call() -> int:
+        if failures:
+            raise failures.pop()
+        return 1
+
+    for _ in range(3):
+        loop.run(lambda: loop.call_async(call, lambda _: None, what="a question"))
+        loop.wait_idle()
+    assert loop.retries == 2
+
+
 def test_slow_calls_run_one_after_the_other_in_order(loop: CoordinatorLoop) -> None:
     seen: list[int] = []
     for number in range(20):

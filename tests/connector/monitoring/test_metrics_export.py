@@ -170,7 +170,8 @@ def test_without_a_target_or_with_a_port_that_is_taken_it_says_so() -> None:
 
 
 def test_a_query_in_spark_is_scraped(spark: SparkSession, tmp_path: Path) -> None:
-    orders = spark.readStream.format("headwater").option("source", "demo").option("rows", 100).load()
+    options = {"source": "demo", "rows": "100", "maxRowsPerTrigger": "20"}
+    orders = spark.readStream.format("headwater").options(**options).load()
     with hw.export_metrics(spark, prometheus_port=0) as export:
         orders.writeStream.format("noop").queryName("scraped_orders").option(
             "checkpointLocation", str(tmp_path / "checkpoint")
@@ -179,5 +180,7 @@ def test_a_query_in_spark_is_scraped(spark: SparkSession, tmp_path: Path) -> Non
         assert export.url
         found = scraped(export.url)
     assert found["headwater_rows_total", "scraped_orders"] == 100
+    # Those of a batch are told with a later one.
+    assert found["headwater_read_bytes_total", "scraped_orders"] >= 20 * 8
     assert found["headwater_query_running", "scraped_orders"] == 0
     assert found["headwater_trigger_seconds_total", "scraped_orders", "addBatch"] > 0

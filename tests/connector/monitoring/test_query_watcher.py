@@ -85,7 +85,7 @@ def test_an_error_that_is_not_headwaters_is_its_first_line() -> None:
 def test_a_query_that_is_started_again_goes_on_with_its_history() -> None:
     histories, watcher = watched()
     query = ScriptedQuery(watcher, "orders", splits=1)
-    latest = {"source": "kafka", "version": 2, "positions": {}, "retries": 3}
+    latest = {"source": "kafka", "version": 2, "positions": {}, "retries": 3, "bytes": 700}
     at = SimpleNamespace(startOffset=None, endOffset=offset({"0": 1}), latestOffset=json.dumps(latest))
     query.start()
     watcher.onQueryProgress(reported(id="id-of-orders", runId="run-1", batchId=0, sources=[at]))
@@ -94,7 +94,7 @@ def test_a_query_that_is_started_again_goes_on_with_its_history() -> None:
     query.report()
     (orders,) = view(histories)["queries"]
     assert (orders["state"], orders["runs"], orders["failures"], orders["message"]) == ("running", 2, 1, "")
-    assert orders["retries"] == 3, "those of the first run"
+    assert (orders["retries"], orders["bytes"]) == (3, 700), "those of the first run"
 
 
 def test_a_query_with_nothing_to_do_is_idle_and_one_that_was_stopped_is_shown_as_that() -> None:

@@ -20,6 +20,7 @@ from headwater.core.retry import Backoff
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.readers.runtime.loss_reports import LossReports
+from headwater.readers.runtime.source_reader import read_ranges
 from tests.doubles import NumberSource, NumberSplit
 
 
@@ -457,30 +458,54 @@ def test_what_a_task_found_is_counted_once_also_if_there_is_nothing_to_read(harn
     assert coordinator.plan_next(second, limited=True)["losses"] == second["losses"]
 
 
-def test_tasks_of_a_stream_that_counts_losses_report_them_to_the_driver(harness: Harness) -> None:
+def test_tasks_of_a_stream_report_losses_to_the_driver(harness: Harness) -> None:
     harness.outside.heads["a"] = 9
-    harness.source.goes_on_after_losses = True
     coordinator = harness.coordinator()
     first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
     (task,) = coordinator.tasks(coordinator.initial_offset(), first)
     piece = task.ranges[0]
     for _attempt in range(3):
-        LossReports(task.losses_to)(piece.split, 2, 6, "were lost")
+        LossReports(task.reports_to)(piece.split, 2, 6, "were lost")
     second = logged(coordinator.plan_next(first, limited=True))
     assert second["losses"] == NO_LOSSES.plus([LostRange("a", 2, 6, "task", 1_000)], distance).to_json()
 
 
-@pytest.mark.parametrize(
-    ("goes_on", "mode"), [(False, Boundedness.CONTINUOUS_UNBOUNDED), (True, Boundedness.BOUNDED)]
-)
-def test_nothing_listens_where_losses_are_errors_or_no_offset_follows(
-    harness: Harness, *, goes_on: bool, mode: Boundedness
+def test_progress_says_what_tasks_have_read_and_how_often_the_outside_was_asked_again(
+    harness: Harness,
 ) -> None:
     harness.outside.heads["a"] = 9
-    harness.source.goes_on_after_losses = goes_on
-    harness.source.mode = mode
+    harness.outside.failures = [TransientSourceError("away"), TransientSourceError("still away")]
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    (task,) = coordinator.tasks(coordinator.initial_offset(), first)
+    read_bytes = sum(batch.nbytes for batch in read_ranges(harness.source, task.ranges, task.reports_to))
+    # A report that is answered comes behind that of the bytes.
+    LossReports(task.reports_to)(task.ranges[0].split, 2, 6, "were lost")
+    latest = coordinator.latest()
+    assert latest is not None
+    assert (latest["bytes"], latest["retries"]) == (read_bytes, 2)
+    assert read_bytes > 0
+
+
+def test_a_task_that_is_left_early_tells_what_it_read_until_then(harness: Harness) -> None:
+    harness.outside.heads["a"] = 9
+    coordinator = harness.coordinator()
+    first = logged(coordinator.plan_next(coordinator.initial_offset(), limited=True))
+    (task,) = coordinator.tasks(coordinator.initial_offset(), first)
+    rows = read_ranges(harness.source, task.ranges, task.reports_to)
+    read_bytes = next(rows).nbytes
+    rows.close()
+    LossReports(task.reports_to)(task.ranges[0].split, 2, 6, "were lost")
+    latest = coordinator.latest()
+    assert latest is not None
+    assert latest["bytes"] == read_bytes
+
+
+def test_nothing_listens_where_no_offset_follows(harness: Harness) -> None:
+    harness.outside.heads["a"] = 9
+    harness.source.mode = Boundedness.BOUNDED
     (task,) = harness.coordinator().plan_all()
-    assert task.losses_to is None
+    assert task.reports_to is None
 
 
 def distance(first: int, until: int) -> int:

@@ -14,7 +14,6 @@ import pytest
 from headwater.core.split import Split, SplitPath
 from headwater.readers.runtime import loss_reports
 from headwater.readers.runtime.loss_reports import (
-    LossAddress,
     LossReport,
     LossReports,
     ToldRanges,
@@ -22,6 +21,7 @@ from headwater.readers.runtime.loss_reports import (
     decode,
     encode,
 )
+from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReportAddress
 
 TOKEN = b"0123456789abcdef0123456789abcdef"
 
@@ -99,7 +99,7 @@ class TestDatagrams:
 
     def test_long_reasons_and_names_fit(self) -> None:
         report = LossReport.of(Part("t" * 249), 1 << 62, (1 << 63) - 1, "\u00e4" * 10_000)
-        assert len(encode(report, TOKEN)) < loss_reports.MOST_DATAGRAM_BYTES
+        assert len(encode(report, TOKEN)) < MOST_DATAGRAM_BYTES
 
 
 class TestWithoutADriver:
@@ -159,7 +159,7 @@ class TestReporting:
         answering(answer)
         # Documentation's address is out of reach: the other one answers.
         hosts = ("192.0.2.1", "127.0.0.1")
-        LossReports(LossAddress(hosts, listener.getsockname()[1], TOKEN))(Part("a"), 1, 4, "were lost")
+        LossReports(ReportAddress(hosts, listener.getsockname()[1], TOKEN))(Part("a"), 1, 4, "were lost")
         assert received == [lost(1, 4)]
         assert not caplog.messages
 
@@ -174,7 +174,7 @@ class TestReporting:
     ) -> None:
         monkeypatch.setattr(loss_reports, "_PATIENCE_S", (0.01, 0.01))
         answering(lambda _: answer)
-        LossReports(LossAddress(("127.0.0.1",), listener.getsockname()[1], TOKEN))(
+        LossReports(ReportAddress(("127.0.0.1",), listener.getsockname()[1], TOKEN))(
             Part("a"), 1, 4, "were lost"
         )
         (message,) = caplog.messages
@@ -191,7 +191,7 @@ class TestReporting:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(loss_reports, "_PATIENCE_S", (0.05, 0.1))
-        reports = LossReports(LossAddress(hosts, free_udp_port, TOKEN))
+        reports = LossReports(ReportAddress(hosts, free_udp_port, TOKEN))
         before = time.monotonic()
         for part in range(50):
             reports(Part(f"p{part}"), 0, 5, "were lost")
@@ -202,7 +202,7 @@ class TestReporting:
         )
 
     def test_an_address_travels_and_does_not_show_its_token(self) -> None:
-        address = LossAddress(("127.0.0.1",), 5, TOKEN)
+        address = ReportAddress(("127.0.0.1",), 5, TOKEN)
         assert pickle.loads(pickle.dumps(address)) == address
         assert "0123" not in repr(address)
 

@@ -30,6 +30,11 @@ function rate(value) {
   return value === null || value === undefined ? UNKNOWN : `${value < 10 ? few.format(value) : number(value)}/s`;
 }
 
+function size(bytes) {
+  const step = Math.min(4, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${few.format(bytes / 1000 ** step)} ${["bytes", "kB", "MB", "GB", "TB"][step]}`;
+}
+
 function duration(ms) {
   if (ms === null || ms === undefined) return UNKNOWN;
   if (ms < 1000) return `${whole.format(ms)} ms`;
@@ -172,7 +177,7 @@ function showTiles(query, nowMs) {
   const tiles = [
     ["state", query.state, query.runs > 1 ? `started ${query.runs} times` : "", query.state === "failed"],
     ["batch", number(query.batch_id), query.duration_ms === null ? "" : `took ${duration(query.duration_ms)}`],
-    ["rate", rate(query.rate), `${number(query.rows)} rows seen`],
+    ["rate", rate(query.rate), `${number(query.rows)} rows, ${size(query.bytes)} seen`],
     ["lag", number(query.lag), plural(query.splits, "split")],
   ];
   if (query.front_ms !== null) tiles.push(["event time read", clock(query.front_ms), behind(query.front_ms)]);

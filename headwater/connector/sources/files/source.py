@@ -98,10 +98,6 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def boundedness(self) -> Boundedness:
         return self.mode
 
-    @property
-    def counts_losses(self) -> bool:
-        return self.read.ignore_missing or self.read.ignore_corrupt
-
     def schema(self) -> pa.Schema:
         """Return the schema that was given or kept; else infer it: lists, and opens files."""
         if self.read.schema is not None:

@@ -45,10 +45,6 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
         return self.mode
 
     @property
-    def counts_losses(self) -> bool:
-        return any(source.counts_losses for source in self._sources)
-
-    @property
     def forgets_kept_splits(self) -> bool:
         return all(source.forgets_kept_splits for source in self._sources)
 

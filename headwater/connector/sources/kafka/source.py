@@ -97,10 +97,6 @@ class KafkaSource(KafkaSplitSerializer, PlannedSource["RecordSet", KafkaPartitio
     def boundedness(self) -> Boundedness:
         return self.mode
 
-    @property
-    def counts_losses(self) -> bool:
-        return not self.fail_on_data_loss
-
     def schema(self) -> pa.Schema:
         from headwater.readers.kafka.columns import row_schema
 

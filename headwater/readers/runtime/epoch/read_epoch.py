@@ -125,6 +125,7 @@ class _Attempt:
             try:
                 for batch in reading:
                     claim.check()
+                    metrics.read_bytes += batch.nbytes
                     yield batch
             except GeneratorExit:
                 # Left early. The rows that were emitted may be used, so the manifest must say how far they

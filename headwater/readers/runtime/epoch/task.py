@@ -73,6 +73,7 @@ class EpochMetrics:
 
     Attributes:
         rows: emitted.
+        read_bytes: of the Arrow batches that hold them.
         fetches: how often a reader was asked.
         start_delay_ms: from the trigger to the first barrier at the emitter: how long the fetched data held
             it up.
@@ -83,6 +84,7 @@ class EpochMetrics:
     """
 
     rows: int = 0
+    read_bytes: int = 0
     fetches: int = 0
     start_delay_ms: int = 0
     alignment_ms: int = 0

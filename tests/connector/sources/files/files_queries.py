@@ -110,7 +110,8 @@ def read(configured: ConfiguredPlannedSource, tasks: Sequence[ReadTask[Any, Any]
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
     assert isinstance(source, FilesSource)
     return pa.Table.from_batches(
-        [rows for task in tasks for rows in read_ranges(source, task.ranges, task.losses_to)], source.schema()
+        [rows for task in tasks for rows in read_ranges(source, task.ranges, task.reports_to)],
+        source.schema(),
     )
 
 

@@ -158,7 +158,8 @@ def _read(configured: ConfiguredPlannedSource, tasks: Sequence[ReadTask[Any, Any
     """Read tasks as an executor would: from pickles."""
     source, tasks = pickle.loads(pickle.dumps((configured.source, tasks)))
     return pa.Table.from_batches(
-        [rows for task in tasks for rows in read_ranges(source, task.ranges, task.losses_to)], source.schema()
+        [rows for task in tasks for rows in read_ranges(source, task.ranges, task.reports_to)],
+        source.schema(),
     )
 
 

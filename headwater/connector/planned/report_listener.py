@@ -1,4 +1,4 @@
-"""The driver's end of the channel by which tasks report losses."""
+"""The driver's end of the channel by which tasks report losses, and what they have read."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ import os
 import secrets
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from headwater.readers.runtime.loss_reports import (
-    MOST_DATAGRAM_BYTES,
-    LossAddress,
-    LossReport,
-    ToldRanges,
-    answer_to,
-    decode,
-)
+from headwater.readers.runtime.loss_reports import LossReport, ToldRanges, answer_to, decode
+from headwater.readers.runtime.task_reports import MOST_DATAGRAM_BYTES, ReadReport, ReportAddress
 
 log = logging.getLogger(__name__)
 
 _LOOPBACK = "127.0.0.1"
+_MOST_ATTEMPTS = 1_000
 _NOWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses for documentation (RFC 5737, RFC 3849).
 
@@ -30,7 +26,7 @@ To connect a datagram socket sends nothing, and shows from which address this ho
 """
 
 
-class LossListener:
+class ReportListener:
     """Takes the reports of a query's tasks, in Spark's source runner, on a daemon thread of its own.
 
     It listens on all addresses of its host, from the beginning. It logs each range once, and hands it on.
@@ -42,22 +38,26 @@ class LossListener:
 
     Attributes:
         address: where it listens; None if the system does not let it, and tasks log what they find.
+        read_bytes: what attempts at tasks have read, those counted twice that were made twice, and those not
+            whose report did not arrive. Written by the listener's thread, read by any.
     """
 
     def __init__(self, take: Callable[[LossReport], None]) -> None:
         self._take = take
         self._told = ToldRanges()
+        self._attempts: deque[str] = deque(maxlen=_MOST_ATTEMPTS)
+        self.read_bytes = 0
         self._token = secrets.token_bytes(32)
         self._socket: socket.socket | None = None
-        self.address: LossAddress | None = None
+        self.address: ReportAddress | None = None
         try:
             self._socket = _bound()
         except OSError as error:
-            log.warning("losses that tasks find are logged by them, and not counted: %s", error)
+            log.warning("what tasks report is not counted; losses are in their logs: %s", error)
             return
-        self.address = LossAddress(_own_addresses(), self._socket.getsockname()[1], self._token)
+        self.address = ReportAddress(_own_addresses(), self._socket.getsockname()[1], self._token)
         threading.Thread(
-            target=self._listen, args=(self._socket,), name="headwater-losses", daemon=True
+            target=self._listen, args=(self._socket,), name="headwater-reports", daemon=True
         ).start()
 
     def close(self) -> None:
@@ -77,6 +77,10 @@ class LossListener:
                 continue  # a task went away before its answer came
             except OSError:
                 return  # closed
+            read = ReadReport.decode(datagram, self._token)
+            if read is not None:
+                self._count(read)
+                continue
             report = decode(datagram, self._token)
             if report is None:
                 continue
@@ -86,6 +90,12 @@ class LossListener:
                 self._take(part)
             with suppress(OSError):
                 own.sendto(answer_to(datagram, self._token), sender)
+
+    def _count(self, read: ReadReport) -> None:
+        # It comes once over each of this host's addresses.
+        if read.attempt not in self._attempts:
+            self._attempts.append(read.attempt)
+            self.read_bytes += read.read_bytes
 
 
 def _bound() -> socket.socket:

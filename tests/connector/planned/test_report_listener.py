@@ -1,4 +1,4 @@
-"""The driver's end of the reports of losses."""
+"""The driver's end of what tasks report: losses, and bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pytest
 
-from headwater.connector.planned import loss_listener
-from headwater.connector.planned.loss_listener import LossListener
+from headwater.connector.planned import report_listener
+from headwater.connector.planned.report_listener import ReportListener
 from headwater.core.split import Split, SplitPath
-from headwater.readers.runtime.loss_reports import LossAddress, LossReport, LossReports
+from headwater.readers.runtime.loss_reports import LossReport, LossReports
+from headwater.readers.runtime.task_reports import ReadCounter, ReportAddress
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ def taken() -> queue.Queue[LossReport]:
 
 
 @pytest.fixture
-def address(taken: queue.Queue[LossReport]) -> Iterator[LossAddress]:
-    listener = LossListener(taken.put)
+def address(taken: queue.Queue[LossReport]) -> Iterator[ReportAddress]:
+    listener = ReportListener(taken.put)
     assert listener.address is not None
     yield listener.address
     listener.close()
@@ -44,7 +46,7 @@ def ranges(taken: queue.Queue[LossReport]) -> list[tuple[str, object, object]]:
 
 
 def test_each_range_is_taken_and_logged_once_whoever_finds_it_again(
-    address: LossAddress, taken: queue.Queue[LossReport], caplog: pytest.LogCaptureFixture
+    address: ReportAddress, taken: queue.Queue[LossReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _attempt in range(3):
         LossReports(address)(Part("a"), 0, 10, "were lost: why")
@@ -59,11 +61,11 @@ def test_each_range_is_taken_and_logged_once_whoever_finds_it_again(
 
 
 def test_every_address_of_the_host_is_listened_on(
-    address: LossAddress, taken: queue.Queue[LossReport]
+    address: ReportAddress, taken: queue.Queue[LossReport]
 ) -> None:
     assert "127.0.0.1" in address.hosts
     for host in address.hosts:
-        LossReports(LossAddress((host,), address.port, address.token))(Part(host), 0, 1, "were lost")
+        LossReports(ReportAddress((host,), address.port, address.token))(Part(host), 0, 1, "were lost")
     assert [split for split, _, _ in ranges(taken)] == list(address.hosts)
 
 
@@ -72,24 +74,24 @@ def test_sparks_own_address_of_the_driver_is_one_of_them_unless_it_has_to_be_loo
     taken: queue.Queue[LossReport], monkeypatch: pytest.MonkeyPatch, given: str, *, taken_over: bool
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", given)
-    listener = LossListener(taken.put)
+    listener = ReportListener(taken.put)
     listener.close()
     assert listener.address is not None
     assert (given in listener.address.hosts) is taken_over
 
 
-def test_noise_and_strangers_are_left_alone(address: LossAddress, taken: queue.Queue[LossReport]) -> None:
+def test_noise_and_strangers_are_left_alone(address: ReportAddress, taken: queue.Queue[LossReport]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         for datagram in (b"", b"noise", bytes(8_000)):
             stranger.sendto(datagram, ("127.0.0.1", address.port))
-    LossReports(LossAddress(address.hosts, address.port, b"guessed"))(Part("a"), 0, 1, "were lost")
+    LossReports(ReportAddress(address.hosts, address.port, b"guessed"))(Part("a"), 0, 1, "were lost")
     LossReports(address)(Part("b"), 0, 1, "were lost")
     assert ranges(taken) == [("b", 0, 1)]
 
 
 def test_its_thread_ends_when_it_is_closed(taken: queue.Queue[LossReport]) -> None:
     others = threading.enumerate()
-    listener = LossListener(taken.put)
+    listener = ReportListener(taken.put)
     (thread,) = [each for each in threading.enumerate() if each not in others]
     listener.close()
     thread.join(10)
@@ -102,10 +104,45 @@ def test_a_system_without_sockets_to_spare_is_said_and_no_error(
     def refuse() -> socket.socket:
         raise OSError("too many open files")
 
-    monkeypatch.setattr(loss_listener, "_bound", refuse)
-    listener = LossListener(taken.put)
+    monkeypatch.setattr(report_listener, "_bound", refuse)
+    listener = ReportListener(taken.put)
     assert listener.address is None
     listener.close()
     assert caplog.messages == [
-        "losses that tasks find are logged by them, and not counted: too many open files"
+        "what tasks report is not counted; losses are in their logs: too many open files"
     ]
+
+
+def batch(rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"n": pa.array(range(rows), pa.int64())})
+
+
+def tell(address: ReportAddress, *batches: pa.RecordBatch) -> None:
+    counter = ReadCounter(address)
+    for each in batches:
+        counter.add(each)
+    counter.close()
+
+
+def test_the_bytes_of_each_attempt_count_once_though_they_arrive_at_each_address(
+    taken: queue.Queue[LossReport],
+) -> None:
+    listener = ReportListener(taken.put)
+    address = listener.address
+    assert address is not None
+    several = ReportAddress(("127.0.0.1", "127.0.0.2", "127.0.0.1"), address.port, address.token)
+    tell(several, batch(10), batch(20))
+    tell(several, batch(10), batch(20))
+    tell(several)
+    tell(ReportAddress(address.hosts, address.port, b"guessed"), batch(1_000))
+    # One that is answered comes after the others: what was sent before has been taken.
+    LossReports(address)(Part("a"), 0, 1, "were lost")
+    listener.close()
+    assert listener.read_bytes == 2 * 8 * 30
+
+
+def test_a_driver_out_of_reach_costs_a_task_nothing() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gone:
+        gone.bind(("127.0.0.1", 0))
+        port = gone.getsockname()[1]
+    tell(ReportAddress(("127.0.0.1", "::1", "192.0.2.1"), port, b"token"), batch(10))

@@ -1,0 +1,143 @@
+"""The channel by which a task tells the driver something: datagrams to the source runner.
+
+That is the process on the driver that plans the query. Each datagram is authenticated with a token that only
+partitions carry. There is no connection and no state, and nothing that could fail a task.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import select
+import socket
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Self
+
+import pyarrow as pa
+
+MOST_DATAGRAM_BYTES = 8_192
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAddress:
+    """Where reports go. Travels in Spark's partition, as a source's credentials do.
+
+    Attributes:
+        hosts: the driver's numeric addresses. Which of them an executor can reach is not known: it asks all.
+        port: the same on each.
+        token: what authenticates both sides.
+    """
+
+    hosts: tuple[str, ...]
+    port: int
+    token: bytes = field(repr=False)
+
+
+def sealed(kind: bytes, content: bytes, token: bytes) -> bytes:
+    """Return a datagram: the digest, then the content."""
+    return digest_of(kind, content, token) + content
+
+
+def unsealed(kind: bytes, datagram: bytes, token: bytes) -> bytes | None:
+    """Return what is in a datagram; None if it is not authentic, or of another kind."""
+    digest, content = datagram[:_DIGEST_BYTES], datagram[_DIGEST_BYTES:]
+    return content if hmac.compare_digest(digest, digest_of(kind, content, token)) else None
+
+
+def digest_of(kind: bytes, content: bytes, token: bytes) -> bytes:
+    """Return what only those who know the token can make."""
+    return hmac.digest(token, kind + content, "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """What one attempt at a task has read.
+
+    Attributes:
+        attempt: names it: a report arrives once at each address of the driver that can be reached.
+        read_bytes: of the Arrow batches that it handed to Spark.
+    """
+
+    attempt: str
+    read_bytes: int
+
+    def encode(self, token: bytes) -> bytes:
+        """Return the datagram."""
+        return sealed(b"read", json.dumps(asdict(self)).encode(), token)
+
+    @staticmethod
+    def decode(datagram: bytes, token: bytes) -> ReadReport | None:
+        """Return what `encode` made; None of anything else."""
+        content = unsealed(b"read", datagram, token)
+        if content is None:
+            return None
+        with suppress(ValueError, TypeError):
+            return ReadReport(**json.loads(content))
+        return None
+
+
+class ReadCounter:
+    """Counts what one attempt at a task hands to Spark, and tells the driver at its end.
+
+    On the task's thread. There is no answer, and nothing is sent again: a metric is not worth a wait.
+
+    Args:
+        address: whom to tell; None if nobody counts, as in a batch read.
+    """
+
+    def __init__(self, address: ReportAddress | None) -> None:
+        self._address = address
+        self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count a batch."""
+        self._bytes += batch.nbytes
+
+    def close(self) -> None:
+        """Tell the driver. Never raises, never waits."""
+        if self._address is None:
+            return
+        report = ReadReport(uuid.uuid4().hex, self._bytes)
+        with suppress(OSError), ReportSockets(self._address) as sockets:
+            sockets.send(report.encode(self._address.token))
+
+
+class ReportSockets:
+    """One socket for each of the driver's addresses."""
+
+    def __init__(self, address: ReportAddress) -> None:
+        self._sockets: list[socket.socket] = []
+        for host in address.hosts:
+            with suppress(OSError):  # an address of a family that this host does not have
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                self._sockets.append(socket.socket(family, socket.SOCK_DGRAM))
+                self._sockets[-1].connect((host, address.port))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._sockets:
+            each.close()
+
+    def send(self, datagram: bytes) -> None:
+        """Send a datagram to each address. Never raises."""
+        for each in self._sockets:
+            with suppress(OSError):
+                each.send(datagram)
+
+    def receive(self, expected: bytes, timeout_s: float) -> bool:
+        """Return whether the expected datagram comes in time, from any of the addresses."""
+        until_s = time.monotonic() + timeout_s
+        while (left_s := until_s - time.monotonic()) > 0:
+            ready, _, _ = select.select(self._sockets, [], [], left_s)
+            for each in ready:
+                # Refused ports show as errors here; what is not the answer is none.
+                with suppress(OSError):
+                    if each.recv(MOST_DATAGRAM_BYTES) == expected:
+                        return True
+        return False
