@@ -57,10 +57,17 @@ def inferred_json(blocks: Callable[[], Iterable[bytes]], settings: ReadSettings)
             f"no schema can be inferred: {error}; give .schema(...)", source="files"
         ) from error
     name = settings.records.corrupt_column
-    if corrupt and settings.records.mode == "permissive" and name not in found.names:
-        fields = [*found, pa.field(name, pa.string())]
-        found = pa.schema(sorted(fields, key=lambda field: field.name.encode("utf-16-be")))
+    # Beside text that is no JSON a field of that name is a string; beside JSON that is no object it stays.
+    if settings.records.mode == "permissive" and (shapes.broken or (corrupt and name not in found.names)):
+        return _with_corrupt_column(found, name)
     return found
+
+
+def _with_corrupt_column(schema: pa.Schema, name: str) -> pa.Schema:
+    """Return a schema with the column of corrupt records."""
+    fields = [field for field in schema if field.name != name]
+    fields.append(pa.field(name, pa.string()))
+    return pa.schema(sorted(fields, key=lambda field: field.name.encode("utf-16-be")))
 
 
 def _samples(

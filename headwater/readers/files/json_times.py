@@ -47,7 +47,9 @@ def _counts(
     texts: pa.Schema, times: pa.Schema, read_as: pa.Schema, samples: Iterable[Spans], settings: RecordSettings
 ) -> Counter[_Path]:
     """Return how many values the fields have that may be times."""
-    decoder = JsonDecoder(read_as, settings.format_options(read_as))
+    # A field that is named as the column of corrupt records is one like others here.
+    options = replace(settings.format_options(read_as), corrupt_column=None, rescued_column=None)
+    decoder = JsonDecoder(read_as, options)
     counts: Counter[_Path] = Counter()
     for spans in samples:
         decoder.append(spans)

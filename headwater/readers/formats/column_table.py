@@ -143,6 +143,8 @@ class ColumnTable:
         """
         field = layout.NODE_MOST_DATA if stop == layout.STOP_MORE_DATA else layout.NODE_MOST_ENTRIES
         room = int(self.nodes[node, field])
+        # Else it would ask for ever.
+        assert room > 0, f"a kernel wants room in node {node}, which has no such buffer"
         if room >= _MOST:
             raise SourceError("one value has more elements or bytes than an Arrow batch can hold (2 GiB)")
         wanted = min(2 * room, _MOST)

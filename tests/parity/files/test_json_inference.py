@@ -46,6 +46,7 @@ OPTIONS = (
     {"mode": "DROPMALFORMED"},
     {"mode": "FAILFAST"},
     {"columnNameOfCorruptRecord": "bad"},
+    {"columnNameOfCorruptRecord": "a"},
     {"multiLine": "true"},
 )
 
@@ -59,6 +60,14 @@ def same(parity: FilesParity, lines: Sequence[Sequence[str]], **options: str) ->
 
 def test_schemas_are_those_of_spark(parity: FilesParity, rng: random.Random) -> None:
     same(parity, rng.sample(ONE_BY_ONE, 4))
+
+
+@pytest.mark.parametrize("infer_timestamp", ["false", "true"])
+def test_a_field_with_the_name_of_the_column_of_corrupt_records(
+    parity: FilesParity, infer_timestamp: str
+) -> None:
+    lines = [['{"a":1}', "{"], ['{"a":1}', "[1]", "[null]"], ['{"a":"2024-01-01T10:00:00Z"}', "7"]]
+    same(parity, lines, columnNameOfCorruptRecord="a", inferTimestamp=infer_timestamp)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
