@@ -49,7 +49,9 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_st
     if not listed and file_format.needs_schema:
         paths = ", ".join(path.url for path in settings.paths)
         raise SourceError(
-            f"no file is there to infer a schema from ({paths}): give one with .schema(...)", source="files"
+            f"no file with anything in it is there to infer a schema from ({paths}): give one with "
+            ".schema(...)",
+            source="files",
         )
     shown_by = _shown_by(listed, settings, is_stream)
     # Of a format that has always the same columns, without a file.

@@ -70,6 +70,14 @@ def test_times_of_files_without_a_zone_differ(parity: FilesParity) -> None:
     assert "timeZone" in ours.said
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_schema_from_empty_files_differs(parity: FilesParity, kind: str) -> None:
+    spark, ours = parity.differs("a schema from empty files", reading(kind, None), b"")
+    assert spark == []
+    assert isinstance(ours, Failed)
+    assert "no file with anything in it is there" in ours.said
+
+
 def test_names_of_other_languages_differ(parity: FilesParity) -> None:
     how = reading("csv", "d date", locale="fr-FR", dateFormat="d MMMM yyyy")
     spark, ours = parity.differs(

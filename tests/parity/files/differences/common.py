@@ -31,6 +31,12 @@ DIFFERENCES: dict[str, Difference] = {
         "fails, and names the option",
         Reason.REFUSED,
     ),
+    "a schema from empty files": Difference(
+        "A schema is inferred from CSV or JSON, and no file has a single byte.",
+        "makes a frame without columns, which shows nothing of what is written later",
+        "fails, and names the paths",
+        Reason.REFUSED,
+    ),
     "names and numbers of other languages": Difference(
         "`locale` is not `en-US`.",
         "reads names of months and numbers as the data of its JVM has them for that language",
