@@ -107,7 +107,7 @@ def _split(documents: Spans, rules: int, *, whole: bool) -> JsonValues:
     if rules != layout.AS_IT_IS:
         most = layout.TEXT_GROWTH * int(sizes.sum()) + layout.TEXT_EXTRA * count + layout.BEHIND
         text = np.empty(most, np.uint8)
-        rewriting = Rewriting(documents.data, np.empty(most, np.int32))
+        rewriting = Rewriting(documents.data, np.zeros(most, np.int32))
         state[layout.DOCUMENTS_TEXT] = address(text)
         state[layout.DOCUMENTS_PLACES] = address(rewriting.places)
         state[layout.DOCUMENTS_SOURCE] = address(documents.data)

@@ -3,8 +3,8 @@
 # mypy: disable-error-code="call-arg,no-any-return,no-untyped-call,return-value,unused-ignore"
 # numba's own types differ from release to release, and know little of what compiled code may call.
 
-# ruff: noqa: PLR0917
-# Compiled functions take positions only.
+# ruff: noqa: PLR0917, PLR1714, SIM109
+# Compiled functions take positions only, and compare faster than they search.
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from headwater.readers.formats.json.layout import (
     STATE_SOURCE,
     STATE_TEXT,
 )
-from headwater.readers.formats.json.scanner import BACKSLASH, QUOTE, plain_string_end
+from headwater.readers.formats.json.scanner import (
+    BACKSLASH,
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COMMA,
+    QUOTE,
+    plain_string_end,
+)
 from headwater.readers.formats.json.skipping import skip_value
 from headwater.readers.formats.json.text import TEXT_GROWTH, TEXT_SPARE, put_compact, put_text
 from headwater.readers.formats.kernel_columns import get
@@ -36,6 +43,7 @@ from headwater.readers.kernels.memory import (
 )
 from headwater.readers.kernels.utf8 import REPLACEMENT_GROWTH, put_code_point, sequence
 
+_SPACE = 32
 QUESTION_MARK = 0x3F
 """Java's encoder writes it for half of a surrogate pair."""
 _REPLACEMENT = 0xFFFD
@@ -70,10 +78,13 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
         places = load_int64(state + 8 * STATE_PLACES)
         if places == 0:
             return append_exactly(nodes, node, at, after, state)
+        # What may follow a value begins a token: that is where the value ends. Of other bytes, as in
+        # `-1.5+1`, nobody knows the places; with them the document is broken.
+        if after == end or not _may_follow(load_byte(after)):
+            return SYNTAX, at
         source = load_int64(state + 8 * STATE_SOURCE)
         text = load_int64(state + 8 * STATE_TEXT)
         begin = source + load_int32(places + 4 * (at - text))
-        # What follows in an object begins a token: that is where this one ends.
         last = source + load_int32(places + 4 * (after - text))
         return _append_source(nodes, node, begin, last, state), after
     room = 2 * (TEXT_GROWTH * (after - at) + TEXT_SPARE)
@@ -82,6 +93,12 @@ def put_other(nodes: int, node: int, at: int, end: int, state: int, depth: int) 
     to = get(node, NODE_DATA) + get(node, NODE_DATA_SIZE)
     end_data(node, put_compact(at, after, to, room, load_int64(state + 8 * STATE_SCRATCH), False))
     return TAKEN, after
+
+
+@inlined
+def _may_follow(byte: int) -> bool:
+    """Whether a byte may stand behind a value in a container."""
+    return byte <= _SPACE or byte == COMMA or byte == CLOSE_OBJECT or byte == CLOSE_LIST
 
 
 @inlined

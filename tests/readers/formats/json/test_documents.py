@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from headwater.readers.formats.format import Spans
+from headwater.readers.formats.format_options import FormatOptions
 from headwater.readers.formats.json import documents_layout as layout
 from headwater.readers.formats.json.documents import json_values
+from headwater.readers.formats.json.json_decoder import JsonDecoder
 
 ALL = 127
 
@@ -34,6 +37,20 @@ def test_an_array_of_objects_is_as_many_values() -> None:
 @pytest.mark.parametrize("document", [b"[{},2]", b"[{},null]", b"[{}", b"[{},]", b"[[{}]]", b"5", b"x"])
 def test_what_is_no_array_of_objects_is_one_value(document: bytes) -> None:
     assert values([document]) == [(0, document)]
+
+
+@pytest.mark.parametrize("document", [b'{"z":-1.5+01}', b'{"z":-1.5', b'{"z":[1.5-]}', b'{"z":NaN-1}'])
+def test_a_value_that_breaks_off_is_bad_whatever_is_noted_behind_it(document: bytes) -> None:
+    data = np.frombuffer(document + bytes(layout.BEHIND), np.uint8)
+    whole = np.array([len(document)], np.int64)
+    found = json_values(Spans(data, np.zeros(1, np.int64), whole), ALL)
+    assert found.rewriting is not None
+    # Places of bytes inside of numbers mean nothing: they may be anything.
+    found.rewriting.places[6:] = np.iinfo(np.int32).max
+    decoder = JsonDecoder(pa.schema([("z", pa.string())]), FormatOptions(), exact=True)
+    bad = decoder.append(found.spans, found.rewriting)
+    assert bad is not None
+    assert bad.rows.tolist() == [0]
 
 
 def test_more_objects_than_there_was_room_for() -> None:
