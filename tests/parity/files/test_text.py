@@ -61,7 +61,7 @@ def test_lines_end_where_spark_ends_them(parity: FilesParity, rng: random.Random
 
 
 def test_lines_end_with_the_separator(parity: FilesParity, rng: random.Random) -> None:
-    for separator in rng.sample(SEPARATORS, 3):
+    for separator in SEPARATORS:
         parity.same(reading("text", "value string", lineSep=separator), texts(rng, 100))
     utf_16 = [text.decode("utf-8", "replace").encode("utf-16-le") for text in texts(rng, 50)]
     parity.same(reading("text", "value string", lineSep="\n", encoding="UTF-16LE"), utf_16)

@@ -119,7 +119,8 @@ def read_settings(
         rebase=rebase_modes(options),
         csv=csv_settings(
             options,
-            lines.separator,
+            # Those of text and JSON may be longer than CSV has them.
+            lines.separator if file_format == "csv" else None,
             multi_line=options[MULTI_LINE],
         ),
         json=json_settings(options, multi_line=options[MULTI_LINE]),
