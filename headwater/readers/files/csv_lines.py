@@ -40,7 +40,7 @@ class Lines(NamedTuple):
         return Lines(spans, self.places[which])
 
     def unmarked(self) -> Lines:
-        """Return the same lines without a byte order mark in front of the first one.
+        """Return the same lines without a byte order mark in front of the first one, or that is all of it.
 
         Spark's parser takes one off the first record of a file, also where the encoding's name says the order
         and the decoder leaves it there.
@@ -48,6 +48,8 @@ class Lines(NamedTuple):
         data, starts, sizes = self.spans
         if not len(sizes) or not (self.spans.value(0) or b"").startswith(BYTE_ORDER_MARK):
             return self
+        if sizes[0] == len(BYTE_ORDER_MARK):
+            return self.only(np.arange(1, len(sizes)))
         taken = np.zeros(len(sizes), np.int64)
         taken[0] = len(BYTE_ORDER_MARK)
         return Lines(Spans(data, starts + taken, sizes - taken), self.places + taken)

@@ -23,6 +23,8 @@ from headwater.readers.kernels.arrays import ByteArray
 
 _PIECE_BYTES: Final = 1 << 20
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
+_MARKED: Final = frozenset({"UTF-16", "UTF-32"})
+"""Encodings in which a mark says the order of bytes."""
 _DETECTED_BYTES: Final = 1 << 20
 """So many bytes univocity looks through for the first line end."""
 
@@ -90,9 +92,13 @@ class CsvStream:
         self._has_records = True
         self._place += self._start
         joined = rest + data
-        if not self._begun and (len(joined) >= len(BYTE_ORDER_MARK) or last):
+        # Java's decoder takes a mark off where the encoding's name says no order, and Spark's parser another.
+        marks = BYTE_ORDER_MARK * 2 if self._encoding in _MARKED else BYTE_ORDER_MARK
+        if not self._begun and (last or not marks.startswith(joined)):
             self._begun = True
             joined = joined.removeprefix(BYTE_ORDER_MARK)
+            if self._encoding in _MARKED:
+                joined = joined.removeprefix(BYTE_ORDER_MARK)
         if self._separator is None:
             found = _LINE_END.search(joined[:_DETECTED_BYTES])
             # A carriage return at the end may be the first half of a line end.
@@ -154,7 +160,7 @@ def _first_values(
 
 
 def _incremental(encoding: str, begin: bytes) -> codecs.IncrementalDecoder:
-    if encoding in {"UTF-16", "UTF-32"}:
+    if encoding in _MARKED:
         # As in Java: the order is the mark's, else that of the network. The mark is taken off later.
         encoding += "-LE" if begin.startswith(codecs.BOM_UTF16_LE) else "-BE"
     return codecs.getincrementaldecoder(encoding)("replace")

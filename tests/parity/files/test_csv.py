@@ -43,16 +43,26 @@ def random_files(seed: int, count: int, end: str = "\n") -> list[bytes]:
 
 
 def long_separators(options: Mapping[str, str]) -> dict[str, Callable[[bytes], bool]]:
-    """Return which contents differ because a part of a long separator may stand behind quotes."""
+    """Return which contents differ because a part of a long separator may stand alone, or behind quotes."""
     separator = options.get("sep", ",")
     if len(separator) == 1:
         return {}
-    behind_quotes = re.compile(b'"[\\x00-\\x20]+' + re.escape(separator[:1].encode()))
+    begin = re.escape(separator[:1].encode())
+    behind_quotes = re.compile(b'"[\\x00-\\x20]+' + begin)
+    if separator.endswith(" "):
+        behind_quotes = re.compile(b'"[^\\r\\n]*' + begin + b"[ \\t]*[\\r\\n]|" + behind_quotes.pattern)
+    alone = re.compile(b"[ \\t]" + begin + b"[ \\t]*(\\r?\\n|" + re.escape(separator.encode()) + b")")
 
-    def is_meant(content: bytes) -> bool:
+    def is_behind_quotes(content: bytes) -> bool:
         return behind_quotes.search(content) is not None
 
-    return {"a part of a long separator behind quotes": is_meant}
+    def is_alone(content: bytes) -> bool:
+        return alone.search(content) is not None
+
+    meant: dict[str, Callable[[bytes], bool]] = {"a part of a long separator behind quotes": is_behind_quotes}
+    if options.get("ignoreLeadingWhiteSpace") == "true":
+        meant["a part of a long separator behind white space"] = is_alone
+    return meant
 
 
 @pytest.mark.parametrize(
@@ -150,12 +160,14 @@ def test_marks_of_the_byte_order_are_taken_off_as_in_spark(
         f"1,x,\n{MARKED}2,y,\n",
         f'{MARKED}"a,b",y,z\n',
         f"{MARKED}x,y,z,more\n",
+        f"{MARKED}{MARKED}1,x,\n",
+        f"{MARKED}#c\n1,x,\n",
     ]
-    if multi_line == "false" and encoding != "UTF-32":
-        texts.append(f"{MARKED}{MARKED}1,x,\n")
+    if encoding != "UTF-16LE" or multi_line == "true":
+        texts.append(f"{MARKED}\n1,x,\n")
     files = [text.encode(codec) for text in texts]
     options = {"encoding": encoding, "multiLine": multi_line}
-    parity.same(reading("csv", TEXT, **options), files)
+    parity.same(reading("csv", TEXT, comment="#", **options), files)
     parity.same(reading("csv", header="true", **options), files[:1])
     parity.same(reading("csv", inferSchema="true", **options), files[:1])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parity.files.files_parity import Failed, FilesParity, reading
-from tests.parity.files.test_csv import TEXT
+from tests.parity.files.files_parity import Failed, FilesParity, Outcome, reading
+from tests.parity.files.test_csv import MARKED, TEXT
 
 CORRUPT = "_corrupt_record string"
 
@@ -37,6 +37,48 @@ def test_a_part_of_a_long_separator_behind_quotes_differs(parity: FilesParity) -
         "a part of a long separator behind quotes", reading("csv", TEXT, sep="ab"), b'"x" a 1ab2\n3ab4ab5\n'
     )
     assert ours == [('"x" a 1ab2', None, None, '"x" a 1ab2'), ("3", "4", "5", None)]
+
+
+@pytest.mark.parametrize(
+    ("content", "in_spark", "here"),
+    [
+        (
+            b" a\n1ab2ab3\n",
+            [("a1", "2", "3", None)],
+            [("a", None, None, " a"), ("1", "2", "3", None)],
+        ),
+        (
+            b"1ab a\n2ab3ab4\n",
+            [("1", None, None, "1ab a"), ("a2", "3", "4", None)],
+            [("1", "a", None, "1ab a"), ("2", "3", "4", None)],
+        ),
+    ],
+)
+def test_a_part_of_a_long_separator_behind_white_space_differs(
+    parity: FilesParity, content: bytes, in_spark: Outcome, here: Outcome
+) -> None:
+    how = reading("csv", TEXT, sep="ab", multiLine="true", ignoreLeadingWhiteSpace="true")
+    found = parity.differs("a part of a long separator behind white space", how, content)
+    assert found == (in_spark, here)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "multi_line", "content"),
+    [
+        ("UTF-8", "true", MARKED),
+        pytest.param("UTF-8", "false", MARKED * 2, marks=pytest.mark.long),
+        ("UTF-16LE", "false", MARKED),
+        pytest.param("UTF-16", "true", MARKED * 2, marks=pytest.mark.long),
+    ],
+)
+def test_a_mark_of_the_byte_order_alone_differs(
+    parity: FilesParity, encoding: str, multi_line: str, content: str
+) -> None:
+    how = reading("csv", TEXT, encoding=encoding, multiLine=multi_line)
+    codec = {"UTF-16": "UTF-16BE"}.get(encoding, encoding)
+    sparks, ours = parity.differs("a mark of the byte order alone", how, content.encode(codec))
+    assert sparks == [("\0", None, None, MARKED)]
+    assert ours == []
 
 
 def test_a_line_feed_that_ends_no_line_differs(parity: FilesParity) -> None:

@@ -116,6 +116,18 @@ def _separator(state: int) -> int:
 
 
 @called
+def _end_blank_value(state: int) -> None:
+    """End a value of white space, which is null, unless a part of a separator stands there.
+
+    univocity keeps that part, and puts it before the value that comes next, also of the next record.
+    """
+    if length(state) > 0:
+        end_value(state)
+    else:
+        add_token(state, int64(NULL_TOKEN), int64(0))
+
+
+@called
 def _skip_blanks(state: int) -> bool:
     """Pass by white space before a value. Return whether the input goes on."""
     reader = get(state, READER)
@@ -131,7 +143,7 @@ def _skip_blanks(state: int) -> bool:
             if found == ENDED:
                 return False
             if found == DONE:
-                add_token(state, int64(NULL_TOKEN), int64(0))
+                _end_blank_value(state)
                 if not advance(state):
                     return False
     save_matched(state)
@@ -145,6 +157,8 @@ def long_record(state: int) -> bool:
     leading = option(state, OPTION_LEADING) == 1
     if leading and get(reader, CHARACTER) <= SPACE_CHARACTER and not _skip_blanks(state):
         return False
+    if get(reader, CHARACTER) == newline(state) and length(state) > 0:
+        _end_blank_value(state)
     while get(reader, CHARACTER) != newline(state):
         if leading and get(reader, CHARACTER) <= SPACE_CHARACTER and not _skip_blanks(state):
             return False
@@ -152,7 +166,7 @@ def long_record(state: int) -> bool:
         if found == ENDED:
             return False
         if found == DONE:
-            add_token(state, int64(NULL_TOKEN), int64(0))
+            _end_blank_value(state)
         else:
             put(reader, UNESCAPED, 0)
             put(reader, PREVIOUS, 0)

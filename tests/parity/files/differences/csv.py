@@ -21,9 +21,24 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.VARIES,
     ),
     "a part of a long separator behind quotes": Difference(
-        "`sep` has several characters, and behind a quoted value, and white space, stand some of them.",
-        "puts these behind what follows, or before a value of the next record",
+        "`sep` has several characters, and behind a quoted value, and white space, stand some of them; or "
+        "behind text that follows a quoted value, where `sep` ends in white space.",
+        "puts these behind what follows, or before a value of the next record, or loses them",
         "takes them for a part of the value, where they stand",
+        Reason.BUG,
+    ),
+    "a part of a long separator behind white space": Difference(
+        "With `ignoreLeadingWhiteSpace` and a `sep` of several characters, a value is nothing but white "
+        "space and a part of `sep`.",
+        "puts that part before the value that comes next, also of the next record",
+        "takes it for the value",
+        Reason.BUG,
+    ),
+    "a mark of the byte order alone": Difference(
+        "The first record has nothing but a byte order mark.",
+        "takes the end of the input for the character 0: a record with that value, and a column of that name "
+        "with `header`",
+        "no record",
         Reason.BUG,
     ),
     "a line feed that ends no line": Difference(
@@ -52,7 +67,8 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "numbers in digits of other scripts": Difference(
         "An integer or a decimal has digits that are not ASCII.",
-        "takes them; `double` does not",
+        "takes them: Java's `Integer.parseInt` and `BigDecimal` know each digit of the Unicode version that "
+        "the JVM has; `double`, dates and times take none of them",
         "null, and the record is bad",
         Reason.JVM,
     ),

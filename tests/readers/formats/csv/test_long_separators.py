@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.readers.formats.csv.csv_values import texts
+from tests.readers.formats.csv.csv_values import stream, texts
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,24 @@ from tests.readers.formats.csv.csv_values import texts
 )
 def test_a_separator_counts_only_as_a_whole(record: str, values: tuple[str | None, ...]) -> None:
     assert texts([record], separator="ab") == [values]
+
+
+@pytest.mark.parametrize(
+    ("content", "records"),
+    [
+        (b" a\n1ab2\n", [("a", None, None), ("1", "2", None)]),
+        (b"1ab a\n2ab3\n", [("1", "a", None), ("2", "3", None)]),
+        (b" aab\n, \n", [("a", None, None), (", ", None, None)]),
+        (b" a ab2ab3\n", [("a", "2", "3")]),
+        (b" ab ab3\n", [(None, None, "3")]),
+        (b" a \n", [("a", None, None)]),
+        (b" \n1ab2\n", [("1", "2", None)]),
+    ],
+)
+def test_a_part_of_a_separator_behind_white_space_is_a_value(
+    content: bytes, records: list[tuple[str | None, ...]]
+) -> None:
+    assert stream(content, separator="ab", ignore_leading=True) == records
 
 
 def test_records_without_special_characters_are_split_as_by_python(rng: random.Random) -> None:
