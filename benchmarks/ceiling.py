@@ -22,6 +22,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from headwater.connector.sources.kafka.source import KafkaSource
+from headwater.connector.sources.spark_schema import arrow_schema
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.clock import SystemClock
@@ -54,7 +55,7 @@ class CeilingDataSource(HeadwaterDataSource):
         return "headwater-ceiling"
 
     def reader(self, schema: StructType) -> CeilingReader:
-        return CeilingReader(self._bind(Boundedness.BOUNDED, schema))
+        return CeilingReader(self._bind(Boundedness.BOUNDED, schema), arrow_schema(schema))
 
 
 class InflatingCeilingDataSource(HeadwaterDataSource):
@@ -65,7 +66,7 @@ class InflatingCeilingDataSource(HeadwaterDataSource):
         return "headwater-ceiling-inflating"
 
     def reader(self, schema: StructType) -> InflatingCeilingReader:
-        return InflatingCeilingReader(self._bind(Boundedness.BOUNDED, schema))
+        return InflatingCeilingReader(self._bind(Boundedness.BOUNDED, schema), arrow_schema(schema))
 
 
 class CeilingReader(BatchReader):

@@ -307,13 +307,15 @@ def _runner_mib() -> float:
 def memory(path: str, kind: str) -> Iterator[float]:
     """In a process of its own: read a file as a task does; yield the peak of resident memory in MiB."""
     from headwater.connector.sources.files.source import configure_files
+    from headwater.connector.sources.spark_schema import arrow_schema
     from headwater.connector.spark.batch_reader import BatchReader
     from headwater.connector.spark.schemas import bind_schema
     from headwater.core.source import Boundedness
 
     options = {"format": kind, "path": path, "parallelism": "1", "timezone": "UTC"}
     schema = _spark_ddl(DDL)
-    reader = BatchReader(bind_schema(configure_files(options, Boundedness.BOUNDED), schema, given=True))
+    configured = bind_schema(configure_files(options, Boundedness.BOUNDED), schema, given=True)
+    reader = BatchReader(configured, arrow_schema(schema))
     for partition in reader.partitions():
         for _ in reader.read(partition):
             pass

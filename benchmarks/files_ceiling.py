@@ -16,6 +16,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from headwater.connector.sources.files.source import configure_files
+from headwater.connector.sources.spark_schema import arrow_schema
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.connector.spark.schemas import bind_schema
@@ -32,7 +33,7 @@ class FilesCeilingDataSource(HeadwaterDataSource):
         return "headwater-files-ceiling"
 
     def reader(self, schema: StructType) -> FilesCeilingReader:
-        return FilesCeilingReader(self._bind(Boundedness.BOUNDED, schema))
+        return FilesCeilingReader(self._bind(Boundedness.BOUNDED, schema), arrow_schema(schema))
 
 
 class FilesCeilingReader(BatchReader):
@@ -52,7 +53,7 @@ def make_batches(path: str, options: Mapping[str, str], schema: StructType) -> N
     """Read a folder as headwater's tasks would, and keep the batches of each beside it."""
     given = {name.lower(): value for name, value in options.items() if name != "source"}
     configured = configure_files({**given, "path": path, "timezone": "UTC"}, Boundedness.BOUNDED)
-    reader = BatchReader(bind_schema(configured, schema, given=True))
+    reader = BatchReader(bind_schema(configured, schema, given=True), arrow_schema(schema))
     planned = reader.partitions()
     for number, partition in enumerate(planned):
         made = _made(planned, number)

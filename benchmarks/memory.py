@@ -17,6 +17,7 @@ from benchmarks.bench import Bench, Scale
 from benchmarks.children import run_in_child
 from benchmarks.results import Figure, Section, Target
 from benchmarks.subjects import HEADWATER, spark_session
+from headwater.connector.sources.spark_schema import arrow_schema
 from headwater.connector.spark.batch_reader import BatchReader
 from headwater.connector.spark.datasource import HeadwaterDataSource
 from headwater.core.source import Boundedness
@@ -90,7 +91,7 @@ class MeasuredDataSource(HeadwaterDataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         return (_IdleReader if os.environ[_IDLE] else _MeasuredReader)(
-            self._bind(Boundedness.BOUNDED, schema)
+            self._bind(Boundedness.BOUNDED, schema), arrow_schema(schema)
         )
 
 

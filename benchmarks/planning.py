@@ -106,7 +106,7 @@ def plan(partitions: int, rounds: int, *, aligned: bool = False) -> Iterator[tup
     configured = configure_kafka(options, Boundedness.CONTINUOUS_UNBOUNDED)
     cluster = MemoryCluster(partitions)
     with patch.object(lookup, "Cluster", lambda _: cluster):
-        reader = StreamReader(configured)
+        reader = StreamReader(configured, configured.schema())
         limit = reader.getDefaultReadLimit()
         start = reader.latestOffset(reader.initialOffset(), limit)
         for _ in range(rounds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +65,34 @@ class HidingSource(LogSource, Retires):
 
     def retire(self, split: NamedSplit) -> bool:
         return f"closed {split.name}" in self.system.logs()
+
+
+class ListsSource(SimpleSource, Heads):
+    """Four rows in Arrow types that Spark's workers send as others."""
+
+    name = "lists"
+    schema = pa.schema(
+        [
+            pa.field("n", pa.int64(), nullable=False),
+            pa.field("list", pa.list_(pa.int64())),
+            pa.field("at", pa.timestamp("ns", "UTC")),
+            pa.field("name", pa.large_string()),
+        ]
+    )
+
+    def discover(self) -> list[NamedSplit]:
+        return [NamedSplit("all")]
+
+    def head(self, split: NamedSplit) -> int:
+        return 4
+
+    def read(self, split: NamedSplit, position: int) -> Iterator[Page]:
+        for at in range(position, 4, 2):
+            numbers = range(at, min(at + 2, 4))
+            rows = [(n, [n, n + 1], datetime.fromtimestamp(n, UTC), f"name {n}") for n in numbers]
+            columns = zip(zip(*rows, strict=True), self.schema.types, strict=True)
+            arrays = [pa.array(values, kind) for values, kind in columns]
+            yield Page(pa.RecordBatch.from_arrays(arrays, schema=self.schema) if at else rows, at + len(rows))
 
 
 class TailSource(SimpleSource):

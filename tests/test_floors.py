@@ -120,7 +120,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
         ("wait",),
     ],
     "headwater.connector.sources": [
-        ("configured", "source_options"),
+        ("configured", "source_options", "spark_schema"),
         ("files", "http", "kafka", "mqtt", "simple"),
         ("user_sources",),
         ("demo",),

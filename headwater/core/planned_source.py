@@ -42,6 +42,14 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return self.bounded_splits
 
+    def part_of(self, split: SplitT) -> int:
+        """Return which part of a chain of sources a split is of, counted from 0.
+
+        A pure function; 0 by default, for a source that is no chain. A run with AvailableNow ends with what
+        is there when it first sees a part; the parts that come later it sees later.
+        """
+        return 0
+
     def fixed_at_first_look(self) -> Self:
         """Return the source that reads what its first complete look finds, and nothing that comes later.
 

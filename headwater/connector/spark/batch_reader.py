@@ -9,9 +9,10 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from headwater.connector.readable import readable, readable_rows
+from headwater.connector.readable import readable
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.planned_rows import planned_rows
 from headwater.connector.spark.process_log import show_log
 
 
@@ -23,8 +24,9 @@ class BatchReader(DataSourceReader):
     source leaves open, which each action finds anew (`PlannedSource.leave_open`).
     """
 
-    def __init__(self, configured: ConfiguredSource) -> None:
+    def __init__(self, configured: ConfiguredSource, schema: pa.Schema) -> None:
         self._configured = configured
+        self._schema = schema
 
     @readable
     def partitions(self) -> list[InputPartition]:
@@ -36,7 +38,7 @@ class BatchReader(DataSourceReader):
         """Read one task. On an executor."""
         if partition.value is None:  # Spark's stand-in where there is nothing to read
             return iter(())
-        return readable_rows(self._configured.read_task(partition.value))
+        return planned_rows(self._configured, partition.value, self._schema)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)

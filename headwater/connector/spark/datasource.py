@@ -63,12 +63,13 @@ class HeadwaterDataSource(DataSource):
         self._inferred = configured.inferred
         if configured.spark_schema is not None:
             return configured.spark_schema
-        from headwater.connector.spark.schemas import spark_schema
+        from headwater.connector.sources.spark_schema import spark_schema
 
-        return spark_schema(configured.schema())
+        return spark_schema(configured.schema(), configured.source.name)
 
     @readable
     def reader(self, schema: StructType) -> BatchReader:
+        from headwater.connector.sources.spark_schema import arrow_schema
         from headwater.connector.spark.batch_reader import BatchReader
         from headwater.core.source import Boundedness
 
@@ -76,17 +77,19 @@ class HeadwaterDataSource(DataSource):
         if configured.push_filters:
             from headwater.connector.spark.batch_reader import PushdownBatchReader
 
-            return PushdownBatchReader(configured)
-        return BatchReader(configured)
+            return PushdownBatchReader(configured, arrow_schema(schema))
+        return BatchReader(configured, arrow_schema(schema))
 
     @readable
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        from headwater.connector.sources.spark_schema import arrow_schema
         from headwater.connector.spark.stream_reader import RefusedStream, StreamReader
         from headwater.core.source import Boundedness
 
         try:
             _refuse_inferred(self._inferred)
-            return StreamReader(self._bind(Boundedness.CONTINUOUS_UNBOUNDED, schema))
+            bound = self._bind(Boundedness.CONTINUOUS_UNBOUNDED, schema)
+            return StreamReader(bound, arrow_schema(schema))
         except HeadwaterError as error:
             return RefusedStream(error)
 

@@ -1,22 +1,17 @@
-"""Arrow schemas to Spark schemas, and the check that they are the same."""
+"""The check that a source yields the schema that Spark plans with."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.connector.sources.configured import ConfiguredSource
+from headwater.connector.sources.spark_schema import arrow_schema, spark_schema
 from headwater.core.errors import OptionError
 
 ConfiguredT = TypeVar("ConfiguredT", bound=ConfiguredSource)
-
-
-def spark_schema(schema: pa.Schema) -> StructType:
-    """Return Spark's form of a source's schema."""
-    return from_arrow_schema(schema)
 
 
 def bind_schema(configured: ConfiguredT, schema: StructType, *, given: bool) -> ConfiguredT:
@@ -24,13 +19,13 @@ def bind_schema(configured: ConfiguredT, schema: StructType, *, given: bool) -> 
 
     Args:
         configured: as the options say.
-        schema: what the user gave, or what `spark_schema` returned before.
+        schema: what the user gave, or what `HeadwaterDataSource.schema` returned before.
         given: which of the two.
 
     Raises:
         OptionError: the source cannot yield it.
     """
-    bound = configured.with_schema(to_arrow_schema(schema, timezone="UTC"), given=given)
+    bound = configured.with_schema(arrow_schema(schema), given=given)
     check_schema(schema, bound.schema(), bound.source.name, given=given)
     return bound
 
@@ -44,7 +39,7 @@ def check_schema(planned: StructType, source: pa.Schema, source_name: str, *, gi
     Raises:
         OptionError: they differ; the message shows both and names the first difference.
     """
-    fixed = spark_schema(source)
+    fixed = spark_schema(source, source_name)
     ours = [(f.name, f.dataType.simpleString()) for f in fixed.fields]
     theirs = [(f.name, f.dataType.simpleString()) for f in planned.fields]
     if not given and ours != theirs:

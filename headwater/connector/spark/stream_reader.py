@@ -15,9 +15,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from headwater.connector.coordination.coordinator import SourceCoordinator
-from headwater.connector.readable import readable, readable_rows
+from headwater.connector.readable import readable
 from headwater.connector.sources.configured import ConfiguredSource
 from headwater.connector.spark.handover import acknowledge
+from headwater.connector.spark.planned_rows import planned_rows
 from headwater.connector.spark.process_log import show_log
 from headwater.core.errors import HeadwaterError
 from headwater.core.jsons import JsonObject
@@ -31,8 +32,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     copy ever has one, and no copy that is pickled holds a thread.
     """
 
-    def __init__(self, configured: ConfiguredSource) -> None:
+    def __init__(self, configured: ConfiguredSource, schema: pa.Schema) -> None:
         self._configured = configured
+        self._schema = schema
         self._coordinator: SourceCoordinator[Any] | None = None
         self._planned = False
 
@@ -82,7 +84,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task. On an executor."""
-        return readable_rows(self._configured.read_task(partition.value))
+        return planned_rows(self._configured, partition.value, self._schema)
 
     @readable
     def commit(self, end: JsonObject) -> None:

@@ -51,8 +51,9 @@ class TimeFilter(SeamFilter):
                 "part they belong to (option 'seamColumn'): give them a time, or take another column",
                 source=f"hybrid, part {self._part}",
             )
-        # As numbers: a time has no zone, or another one, in some parts.
-        at_us = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+        # As numbers: a time has no zone, or another one, in some parts. Parts of a microsecond do not decide:
+        # Spark, and so a part that has its rows from it, has none.
+        at_us = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
         mask: pa.BooleanArray = self._compare(at_us, pa.scalar(self._seam.time_us, pa.int64()))
         return mask
 

@@ -14,6 +14,7 @@ from headwater.core.reader import LossReporter, RecordsWithSplitIds, SplitReader
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.hybrid.split import HybridPosition, HybridSplit, inner_position, outer_path
 from headwater.readers.hybrid.seam_filter import SeamFilter
+from headwater.readers.runtime.batch_schema import cast_batch
 from headwater.readers.runtime.loss_reports import LossReports
 
 
@@ -84,8 +85,7 @@ class _PartEmitter:
     def of_side(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         kept = batch if self.side is None else self.side.kept(batch)
         if kept.num_rows:
-            # The parts have the same columns; what their schemas say beside is not the chain's.
-            yield pa.RecordBatch.from_arrays(kept.columns, schema=schema)
+            yield cast_batch(kept, schema, "hybrid")
 
 
 class HybridRecordEmitter(RecordEmitter[Any, HybridSplit, HybridPosition]):

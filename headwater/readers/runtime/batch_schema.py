@@ -1,4 +1,4 @@
-"""A batch has the schema of its source, or the task ends."""
+"""A batch has the schema of its source, or the task ends; and the columns that another schema asks for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.core.errors import ContractError
+from headwater.core.errors import ContractError, SourceError
 from headwater.core.source import Source
 from headwater.core.split import SplitPath
 
@@ -34,3 +34,32 @@ def check_schema(
             f"{batch.schema}\nis not\n{schema}"
         )
     return batch
+
+
+def cast_batch(batch: pa.RecordBatch, schema: pa.Schema, source: str) -> pa.RecordBatch:
+    """Return a batch with the columns of another schema, which has the same ones in other Arrow types.
+
+    One type of Spark is many of Arrow: a list whose field has another name, a time in another unit or zone,
+    a string with long offsets. Nothing is copied where the types are the same.
+
+    Args:
+        batch: its columns have the order of the schema.
+        schema: what is asked for.
+        source: for the error.
+
+    Raises:
+        SourceError: a value does not fit into the other type, such as parts of a microsecond.
+    """
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for column, field in zip(batch.columns, schema, strict=True):
+        try:
+            columns.append(column if column.type.equals(field.type) else column.cast(field.type))
+        except pa.ArrowInvalid as error:
+            raise SourceError(
+                f"column {field.name!r} has a value that does not fit from {column.type} into {field.type}, "
+                f"which is what Spark reads: {error}",
+                source=source,
+            ) from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -17,6 +17,7 @@ from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 CLASS = "tests.connector.sources.user_source_program:Countdown"
+LISTS = "tests.simple_sources:ListsSource"
 
 
 @pytest.mark.slow
@@ -42,3 +43,25 @@ def test_a_class_is_found_by_its_name_and_mistakes_are_told(spark: SparkSession)
         spark.read.format("headwater").option(
             "source", "tests.connector.sources.user_source_program:Nothing"
         ).load()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("is_chain", [False, True])
+def test_spark_reads_arrow_types_that_it_sends_as_others(
+    spark: SparkSession, tmp_path: Path, is_chain: bool, is_stream: bool
+) -> None:
+    """A list as pyarrow makes it, a time of pandas, a column that is never null: as pages and as rows."""
+    own = {"sources": "first,second", "first.source": LISTS, "second.source": LISTS}
+    options = {"source": "hybrid", **own} if is_chain else {"source": LISTS}
+    if is_stream:
+        stream = spark.readStream.format("headwater").options(**options).load()
+        to_memory = stream.writeStream.format("memory").queryName("arrow_types").trigger(availableNow=True)
+        to_memory.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+        read = spark.table("arrow_types")
+    else:
+        read = spark.read.format("headwater").options(**options).load()
+    found = read.selectExpr("n", "list", "cast(at as long) at", "name").orderBy("n").collect()
+    wanted = [(n, [n, n + 1], n, f"name {n}") for n in range(4)]
+    assert [tuple(row) for row in found] == [row for row in wanted for _ in range(1 + is_chain)]
+    assert all(field.nullable for field in read.schema.fields)

@@ -7,7 +7,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.connector.sources.kafka.columns import KAFKA_TYPE
-from headwater.connector.spark.schemas import spark_schema
+from headwater.connector.sources.spark_schema import spark_schema
 from headwater.readers.kafka.columns import KAFKA_COLUMNS, kafka_schema
 
 
@@ -15,7 +15,7 @@ def test_the_schema_is_sparks() -> None:
     assert kafka_schema(KAFKA_COLUMNS).equals(
         to_arrow_schema(KAFKA_TYPE, timezone="UTC"), check_metadata=True
     )
-    assert spark_schema(kafka_schema(KAFKA_COLUMNS)) == KAFKA_TYPE
+    assert spark_schema(kafka_schema(KAFKA_COLUMNS), "kafka") == KAFKA_TYPE
 
 
 def test_columns_come_in_the_order_asked_for() -> None:

@@ -26,9 +26,12 @@ def common_schema(named: Sequence[tuple[str, ConfiguredPlannedSource]], seam: Se
     Raises:
         OptionError: they differ; or the column of the seam is none of them, or is no timestamp.
     """
-    from pyspark.sql.pandas.types import from_arrow_schema
+    from headwater.connector.sources.spark_schema import spark_schema
 
-    found = [(name, part.spark_schema or from_arrow_schema(part.schema())) for name, part in named]
+    found = [
+        (name, part.spark_schema or spark_schema(part.schema(), f"{part.source.name}, part {name}"))
+        for name, part in named
+    ]
     first, schema = found[0]
     columns = _columns(schema)
     for name, other in found[1:]:

@@ -60,6 +60,9 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
     def is_bounded(self, split: HybridSplit) -> bool:
         return self._sources[split.index].is_bounded(split.inner)
 
+    def part_of(self, split: HybridSplit) -> int:
+        return split.index
+
     def schema(self) -> pa.Schema:
         return self._sources[-1].schema()
 
@@ -185,17 +188,26 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
 def check_columns(wanted: pa.Schema, found: pa.Schema, part: str) -> None:
     """Prove that a part has the columns of the chain, by names, types and order.
 
+    What Spark has one type for may be several in Arrow: the rows are cast when they are emitted.
+
     Raises:
         OptionError: it has others; the message shows the difference.
     """
-    ours = [(field.name, str(field.type)) for field in wanted]
-    theirs = [(field.name, str(field.type)) for field in found]
+    from headwater.connector.sources.spark_schema import spark_schema
+
+    ours = [(field.name, field.dataType.simpleString()) for field in spark_schema(wanted, "hybrid")]
+    theirs = [(field.name, field.dataType.simpleString()) for field in spark_schema(found, part)]
     if ours != theirs:
         only_ours = ", ".join(f"{name} {kind}" for name, kind in ours if (name, kind) not in theirs)
         only_theirs = ", ".join(f"{name} {kind}" for name, kind in theirs if (name, kind) not in ours)
+        what = (
+            f"Only the query has {only_ours or 'nothing'}; only part {part!r} has {only_theirs or 'nothing'}"
+        )
+        if not only_ours and not only_theirs:
+            order = ", ".join(name for name, _ in theirs)
+            what = f"Part {part!r} has those of the query in another order: {order}"
         raise OptionError(
-            f"the parts must have the same columns in the same order. Only the query has "
-            f"{only_ours or 'nothing'}; only part {part!r} has {only_theirs or 'nothing'}. Its options "
+            f"the parts must have the same columns in the same order. {what}. Its options "
             f"{part}.columns, {part}.valueFormat and {part}.valueSchema say what its rows are",
             option="sources",
         )

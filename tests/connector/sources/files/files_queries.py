@@ -14,7 +14,8 @@ from headwater.connector.planned.coordinator import PlannedCoordinator
 from headwater.connector.planned.planning import ReadTask
 from headwater.connector.sources.configured import ConfiguredPlannedSource
 from headwater.connector.sources.files.source import FilesSource, configure_files
-from headwater.connector.spark.schemas import bind_schema, spark_schema
+from headwater.connector.sources.spark_schema import spark_schema
+from headwater.connector.spark.schemas import bind_schema
 from headwater.core.jsons import JsonObject
 from headwater.core.source import Boundedness
 from headwater.readers.runtime.source_reader import read_ranges
@@ -34,7 +35,7 @@ def configure(
     """
     options = {key.lower(): value for key, value in options.items()}
     asked = schema if schema is not None else configure_files(options, None).source.schema()
-    return bind_schema(configure_files(options, mode), spark_schema(asked), given=schema is not None)
+    return bind_schema(configure_files(options, mode), spark_schema(asked, "files"), given=schema is not None)
 
 
 def batch(schema: pa.Schema | None = None, **options: str) -> pa.Table:

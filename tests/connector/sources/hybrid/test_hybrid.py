@@ -448,6 +448,19 @@ class TestLongerChains:
             *(("b", number) for number in range(4)),
         ]
 
+    def test_one_run_with_available_now_reads_all_parts(self) -> None:
+        """The heads of a part are those of the run's first look at the part."""
+        options = {"sources": "first,second,third"}
+        systems = [MemorySystem() for _ in range(3)]
+        for name, system in zip(options["sources"].split(","), systems, strict=True):
+            options |= {f"{name}.source": "tests.simple_sources:LogSource", f"{name}.system": system.name}
+            system.append("log", range(5))
+        engine = MicroBatchEngine.of("hybrid", {**options, "maxrowspertrigger": "2"})
+        assert not engine.run()
+        assert [row["number"] for row in engine.rows] == [*range(5)] * 3
+        assert not engine.run()
+        assert len(engine.rows) == 15
+
 
 def refused(options: dict[str, str], boundedness: Boundedness | None = None) -> str:
     with pytest.raises(OptionError) as raised:
@@ -516,6 +529,7 @@ class TestOptions:
                 "'history' has number bigint, at timestamp; 'live' has number string, at timestamp",
             ),
             ({"live__columns": "value.*,offset"}, "'live' has number bigint, at timestamp, offset bigint"),
+            ({"live__valueSchema": "at timestamp, number long"}, "'live' has at timestamp, number bigint"),
             ({"seamColumn": "number"}, "option 'seamColumn': 'number' is no column of the type timestamp"),
         ],
     )
