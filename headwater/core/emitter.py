@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic
 
-from headwater.core.reader import RecordT
+from headwater.core.reader import LossReporter, RecordT
 from headwater.core.split import PositionT, SplitRange, SplitT
 
 if TYPE_CHECKING:
@@ -38,6 +38,13 @@ class RecordEmitter(ABC, Generic[RecordT, SplitT, PositionT]):
 
     One per task, made by `Source.create_emitter`, used on the task's own thread.
     """
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        """Take the function that is to be told of records that are gone (`SplitReader.report_losses_to`).
+
+        Called once, before the first `emit`, in planned mode. For emitters that find out only while they
+        decode; by default nothing happens.
+        """
 
     @abstractmethod
     def emit(self, record: RecordT, state: SplitState[SplitT, PositionT]) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.bad_records import BadRecords
 from headwater.readers.files.codecs import decompressed
@@ -19,7 +18,7 @@ from headwater.readers.files.csv_inference import csv_schema
 from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines, header_row, lines_of, records_of
 from headwater.readers.files.csv_rescue import CsvRescue
 from headwater.readers.files.csv_stream import CsvStream, record_values, stream_pieces
-from headwater.readers.files.file_format import FileBlock, Opener
+from headwater.readers.files.file_format import FileBlock, Opener, UnreadableRestError
 from headwater.readers.files.line_format import LineFormat
 from headwater.readers.files.quarantine import Quarantine
 from headwater.readers.files.settings import ReadSettings
@@ -64,11 +63,7 @@ class CsvFormat(LineFormat):
             records = records.unmarked()
         decoder = self._decoder_of(self._placed(block.header, columns))
         bad = decoder.append(records.spans)
-        batch: pa.RecordBatch | None = self._batch(decoder)
-        if bad is not None and batch is not None:
-            batch = self._without_bad(batch, bad, records, file, block.start)
-        if batch is not None:
-            yield batch
+        yield from self._good_rows(self._batch(decoder), bad, records, file, block.start)
 
     def finish(self) -> None:
         self._bad.finish()
@@ -142,11 +137,7 @@ class CsvFormat(LineFormat):
         names = None if stream.header is None else tuple(safe_names(stream.header, self._csv))
         decoder = self._decoder_of(self._placed(names, columns), stream.line_separator)
         for bad, records in stream.rows(decoder):
-            batch: pa.RecordBatch | None = self._batch(decoder)
-            if bad is not None and batch is not None:
-                batch = self._without_bad(batch, bad, records, file, 0)
-            if batch is not None:
-                yield batch
+            yield from self._good_rows(self._batch(decoder), bad, records, file, 0)
 
     # What both share
 
@@ -190,32 +181,56 @@ class CsvFormat(LineFormat):
         assert self._decoder is not None
         return decoder.finish_batch(self._decoder[0])
 
-    def _without_bad(
-        self, batch: pa.RecordBatch, bad: BadValues, records: Lines, file: FileStatus, start: int
-    ) -> pa.RecordBatch | None:
-        """Do with bad records what the user has said, and return the batch without those that go.
+    def _good_rows(
+        self, batch: pa.RecordBatch, bad: BadValues | None, records: Lines, file: FileStatus, start: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what was decoded, up to a record of which nothing can be made.
 
         Raises:
-            CorruptRecordError: the mode is to fail; or nothing at all can be made of a record.
+            CorruptRecordError: the mode is to fail.
+            UnreadableRestError: there is such a record, and it does not go into a file.
         """
+        if bad is None:
+            yield batch
+            return
         fatal = np.flatnonzero(bad.reasons >= REASON_FATAL)
-        if len(fatal) and self.quarantine is None:
-            row = int(bad.rows[fatal[0]])
-            raise CorruptRecordError(
-                f"the record at this position {CsvDecoder.reason_of(int(bad.reasons[fatal[0]]))}",
-                source="files",
-                split=file.url,
-                position=start + int(records.places[row]),
-            )
+        if not len(fatal) or self.quarantine is not None:
+            yield from self._without_bad(batch, bad, records, file, start)
+            return
+        first = int(fatal[0])
+        row = int(bad.rows[first])
+        before = BadValues(bad.rows[:first], bad.reasons[:first])
+        yield from self._without_bad(batch.slice(0, row), before, records, file, start)
+        raise UnreadableRestError(
+            f"the record at this position {CsvDecoder.reason_of(int(bad.reasons[first]))}",
+            source="files",
+            split=file.url,
+            position=start + int(records.places[row]),
+        )
+
+    def _without_bad(
+        self, batch: pa.RecordBatch, bad: BadValues, records: Lines, file: FileStatus, start: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Do with bad records what the user has said, and yield the batch without those that go.
+
+        Raises:
+            CorruptRecordError: the mode is to fail.
+        """
+        if not len(bad.rows):
+            yield batch
+            return
         name = self._options().rescued_column
         if name is not None:
             # Without the column of corrupt records, which is not there then.
             part = records.only(bad.rows).spans
             assert self._rescue is not None, "there is a decoder, so there is this"
-            return batch.append_column(name, self._rescue.column(batch, bad.rows, part))
+            yield batch.append_column(name, self._rescue.column(batch, bad.rows, part))
+            return
         before = start + int(records.places[0] - records.spans.starts[0])
         self._bad.take(bad, records.spans, file, before, CsvDecoder.reason_of)
-        return without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch
+        kept: pa.RecordBatch | None = without_rows(batch, [bad.rows]) if self._bad.are_dropped else batch
+        if kept is not None:
+            yield kept
 
 
 def _pieces(source: Any) -> Iterator[FileBlock]:

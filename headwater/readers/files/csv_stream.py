@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from headwater.core.errors import CorruptRecordError
 from headwater.readers.files.csv_lines import BYTE_ORDER_MARK, Lines
+from headwater.readers.files.file_format import UnreadableRestError
 from headwater.readers.files.line_format import LONGEST_LINE_BYTES
 from headwater.readers.files.line_settings import UTF_8, LineSettings
 from headwater.readers.formats.csv.csv_decoder import CsvDecoder
@@ -68,7 +68,7 @@ class CsvStream:
         """Add the next bytes of the file.
 
         Raises:
-            CorruptRecordError: a record is longer than 512 MiB, as where a quote is never closed.
+            UnreadableRestError: a record is longer than 512 MiB, as where a quote is never closed.
         """
         self._last = last
         if self._encoding != UTF_8:
@@ -80,7 +80,7 @@ class CsvStream:
         if sum(map(len, self._waiting)) < size and not last:
             return
         if size > LONGEST_LINE_BYTES:
-            raise CorruptRecordError(
+            raise UnreadableRestError(
                 f"a record is longer than {LONGEST_LINE_BYTES} bytes",
                 source="files",
                 split=self._url,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 import pyarrow as pa
 
+from headwater.core.errors import CorruptRecordError
 from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.quarantine import Quarantine
@@ -52,6 +53,10 @@ class FileBlock:
     start: int
     stop: int
     header: tuple[str, ...] | None = None
+
+
+class UnreadableRestError(CorruptRecordError):
+    """Nothing can be made of a file from a record on: with ``ignoreCorruptFiles`` the rest is left out."""
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from headwater.core.split import SplitRange
 from headwater.enumerators.files.split import AFTER_A_CHANGE, FileSplit, FileStatus
 from headwater.readers.files.drift import DriftGuard
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
-from headwater.readers.files.file_format import FileBlock, make_format
+from headwater.readers.files.file_format import FileBlock, UnreadableRestError, make_format
 from headwater.readers.files.opening import opened
 from headwater.readers.files.pruning import drop_failing
 from headwater.readers.files.quarantine import Quarantine
@@ -113,9 +113,16 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         self._guard = DriftGuard(settings)
         self._tells_columns = settings.format in OWN_SCHEMA_FORMATS
         self._filters = settings.filters
+        self._skips_corrupt = settings.ignore_corrupt
+        self._report: LossReporter = LossReports(None)
         # The range that is being read, and where it began: its position moves on with every block.
         self._state: SplitState[FileSplit, int] | None = None
         self._range_start = 0
+        # Whether the rest of the range is left out.
+        self._skips = False
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._report = report
 
     def emit(self, record: FileBlock, state: SplitState[FileSplit, int]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one block.
@@ -127,6 +134,20 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
         if state is not self._state:
             self._state = state
             self._range_start = state.position
+            self._skips = False
+        if not self._skips:
+            try:
+                yield from self._rows(record, state)
+            except UnreadableRestError as error:
+                if not self._skips_corrupt:
+                    raise
+                self._skips = True
+                reason = f"are skipped (ignoreCorruptFiles): {error}"
+                self._report(state.split, state.position, state.stop, reason)
+        # Never back, and never past the stop: the last line of a range may reach over it.
+        state.position = max(state.position, min(record.stop, state.stop))
+
+    def _rows(self, record: FileBlock, state: SplitState[FileSplit, int]) -> Iterator[pa.RecordBatch]:
         file = state.split.file
         for decoded in self._decoded(record, file):
             batch = self._guard.with_rescued(decoded) if self._tells_columns else decoded
@@ -136,8 +157,6 @@ class FilesRecordEmitter(RecordEmitter[FileBlock, FileSplit, int]):
             rows = drop_failing(rows, self._filters)
             if rows.num_rows:
                 yield rows
-        # Never back, and never past the stop: the last line of a range may reach over it.
-        state.position = max(state.position, min(record.stop, state.stop))
 
     def _decoded(self, record: FileBlock, file: FileStatus) -> Iterator[pa.RecordBatch]:
         try:

@@ -106,7 +106,11 @@ class HybridRecordEmitter(RecordEmitter[Any, HybridSplit, HybridPosition]):
         self._sources = sources
         self._sides = sides
         self._schema = schema
+        self._report: LossReporter = LossReports(None)
         self._parts: dict[int, _PartEmitter] = {}
+
+    def report_losses_to(self, report: LossReporter) -> None:
+        self._report = report
 
     def emit(self, record: Any, state: SplitState[HybridSplit, HybridPosition]) -> Iterator[pa.RecordBatch]:
         index = state.split.index
@@ -129,5 +133,6 @@ class HybridRecordEmitter(RecordEmitter[Any, HybridSplit, HybridPosition]):
         part = self._parts.get(index)
         if part is None:
             emitter = self._sources[index].create_emitter()
+            emitter.report_losses_to(self._report)
             part = self._parts[index] = _PartEmitter(emitter, self._sides[index], {})
         return part

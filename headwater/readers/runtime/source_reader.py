@@ -59,6 +59,7 @@ def _read(
     states = {piece.split.path: SplitState(piece) for piece in ranges}
     with closing(source.create_reader()) as reader:
         reader.report_losses_to(losses)
+        emitter.report_losses_to(losses)
         reader.handle_splits_changes(ranges)
         while states:
             fetched = reader.fetch()

@@ -89,6 +89,26 @@ def test_a_line_feed_that_ends_no_line_differs(parity: FilesParity) -> None:
     assert ours == [("a", "b", "\nc", None), ("e", "f", "g", None)]
 
 
+@pytest.mark.parametrize("broken", [b"1,22222,3\n", b"1,2,3,4,5\n"])
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_what_comes_behind_a_record_that_cannot_be_read_is_skipped(
+    parity: FilesParity, mode: str, broken: bytes
+) -> None:
+    limits = {"maxCharsPerColumn": "4", "maxColumns": "4"}
+    how = reading("csv", TEXT, mode=mode, ignoreCorruptFiles="true", **limits)
+    parity.same(how, [b"a,b,c\nd,e\n" + broken + b"g,h,i\n", broken, b"j,k,l\n" + broken, b"m,n,o\n"])
+
+
+def test_the_record_before_one_that_cannot_be_read_differs(parity: FilesParity) -> None:
+    limits = {"maxCharsPerColumn": "4", "ignoreCorruptFiles": "true"}
+    how = reading("csv", TEXT, multiLine="true", **limits)
+    sparks, ours = parity.differs(
+        "the record before one that cannot be read", how, b"a,b,c\nd,e,f\n1,22222,3\ng,h,i\n"
+    )
+    assert sparks == [("a", "b", "c", None)]
+    assert ours == [("a", "b", "c", None), ("d", "e", "f", None)]
+
+
 def test_quotes_that_are_not_escaped_on_several_lines_differ(parity: FilesParity) -> None:
     how = reading("csv", TEXT, multiLine="true", unescapedQuoteHandling="BACK_TO_DELIMITER")
     sparks, ours = parity.differs("quotes that are not escaped on several lines", how, b'"a,b"c,d\n')

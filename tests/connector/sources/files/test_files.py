@@ -323,6 +323,22 @@ def test_skipped_files_are_counted_and_named_in_the_progress(inbox: Path, tmp_pa
         assert (lost["rows"], lost["at_least_rows"]) == (0, sum(sizes.values()))
 
 
+def test_what_is_skipped_while_it_is_decoded_is_counted_too(inbox: Path, drop: Drop) -> None:
+    """In blocks that come behind the one with the damage, too."""
+    rows = "a,b\n" * 300_000
+    drop("damaged", NOW_S, rows + "a,too long\n" + rows)
+    schema = pa.schema([pa.field("a", pa.string()), pa.field("b", pa.string())])
+    how: Any = {"format": "csv", "maxCharsPerColumn": "4", "ignoreCorruptFiles": "true", "parallelism": "1"}
+    with Query(schema, path=str(inbox), **how) as query:
+        found = query.step()
+        assert found is not None
+        assert found.num_rows == 300_000
+        drop("good", NOW_S + 1, "a,b\n")
+        query.step()
+        lost: Any = query.log[-1]["losses"]
+        assert [each["until"] for each in lost["ranges"]] == [2 * len(rows) + len("a,too long\n")]
+
+
 def test_a_file_that_vanished_or_changed_under_a_planned_batch(
     inbox: Path, drop: Drop, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -47,6 +47,12 @@ DIFFERENCES: dict[str, Difference] = {
         "takes it for a part of the value",
         Reason.BUG,
     ),
+    "the record before one that cannot be read": Difference(
+        "With `ignoreCorruptFiles` and `multiLine`, a record has too many columns, or too long a value.",
+        "leaves it out, with what is behind it and the good record before it",
+        "leaves it out, with what is behind it",
+        Reason.BUG,
+    ),
     "quotes that are not escaped on several lines": Difference(
         "`unescapedQuoteHandling` is `BACK_TO_DELIMITER`, and `multiLine` is on.",
         "reads the lines of a value with such a quote as records, whose own quotes are gone",
