@@ -70,7 +70,8 @@ def test_every_record_of_a_steady_stream_has_a_latency(kafka: LocalKafka, topic:
             warm_s=0,
             measure_s=1,
         )
-    assert 100 < len(found["latencies_ms"]) <= 201
+    # About 200: a pacer that was held up sends what is due at once.
+    assert 100 < len(found["latencies_ms"]) < 300
     assert min(found["latencies_ms"]) > 0
 
 
