@@ -16,13 +16,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.connector.async_io.results import ResultFormat
+from headwater.connector.async_io.task import AsyncWait
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
-from headwater.readers.async_io.function import AsyncBatchFunction
-from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
+from headwater.readers.async_io.function import AsyncArrowFunction, AsyncBatchFunction
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode
 
 CAPACITY = 100
 TIMEOUT_S = 5.0
 FEED = 4096
+ARROW_ROWS = 10_000
 
 
 async def at_once(row: int) -> int:
@@ -42,6 +48,31 @@ async def one_in_a_hundred_in_1_s(row: int) -> int:
 class BulkAtOnce(AsyncBatchFunction):
     async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[int]:
         return rows
+
+
+class ArrowAtOnce(AsyncArrowFunction):
+    async def async_invoke_arrow(self, rows: pa.RecordBatch) -> pa.Table:
+        return pa.table({"answer": pc.add(rows.column("id"), pa.scalar(1))})
+
+
+def arrow_task(rows: int) -> int:
+    """Run Arrow batches of three columns through a whole task, whose function adds one."""
+    columns = ["id", "half", "text"]
+    ids = pa.array(range(ARROW_ROWS), pa.int64())
+    halves = pc.multiply(ids.cast(pa.float64()), 0.5)
+    batch = pa.RecordBatch.from_arrays([ids, halves, ids.cast(pa.string())], columns)
+    wait = AsyncWait(
+        function=ArrowAtOnce(),
+        settings=AsyncSettings(capacity=CAPACITY, timeout_ms=int(TIMEOUT_S * 1000)),
+        share_id="arrow_task",
+        columns=columns,
+        key_columns=["id"],
+        kept=columns,
+        results=ResultFormat(
+            schema=pa.schema([("answer", pa.int64())]), error_column=None, on_failure=OnFailure.FAIL
+        ),
+    )
+    return sum(out.num_rows for out in wait.run([batch] * (rows // ARROW_ROWS)))
 
 
 def operator(function: Any, rows: int, **settings: Any) -> int:
@@ -84,6 +115,7 @@ class Variant:
 def variants(scale: float) -> list[Variant]:
     ordered = {"mode": OutputMode.ORDERED}
     zero, slow, tail, bulk = (max(100, int(rows * scale)) for rows in (50_000, 20_000, 10_000, 1_000_000))
+    arrow = max(1, int(1_000 * scale)) * ARROW_ROWS
     return [
         Variant("answers at once: plain asyncio", zero, lambda rows: asyncio.run(plain(at_once, rows))),
         Variant("answers at once: operator, unordered", zero, lambda rows: operator(at_once, rows)),
@@ -93,6 +125,7 @@ def variants(scale: float) -> list[Variant]:
             bulk,
             lambda rows: operator(BulkAtOnce(), rows, batching=Batching(size=1000)),
         ),
+        Variant("Arrow batches, three columns: a task that adds one", arrow, arrow_task),
         Variant("10 ms: plain asyncio", slow, lambda rows: asyncio.run(plain(in_10_ms, rows))),
         Variant("10 ms: operator, unordered", slow, lambda rows: operator(in_10_ms, rows)),
         Variant("10 ms: operator, ordered", slow, lambda rows: operator(in_10_ms, rows, **ordered)),
@@ -132,10 +165,10 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = [variant for variant in variants(arguments.scale) if variant.name.startswith(arguments.only)]
     rounds = [[measure(variant) for variant in chosen] for _ in range(arguments.repeat)]
-    print(f"{'':48}{'rows/s':>12}{'rows/CPU s':>14}")
+    print(f"{'':52}{'rows/s':>12}{'rows/CPU s':>14}")
     for index, variant in enumerate(chosen):
         by_clock, by_cpu = (statistics.median(each[index][kind] for each in rounds) for kind in (0, 1))
-        print(f"{variant.name:48}{by_clock:12,.0f}{by_cpu:14,.0f}")
+        print(f"{variant.name:52}{by_clock:12,.0f}{by_cpu:14,.0f}")
 
 
 if __name__ == "__main__":
