@@ -17,7 +17,7 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("length", pa.int64()),
     ("content", pa.binary()),
 ]
-_SCHEMA: Final = pa.schema(_COLUMNS)
+BINARY_SCHEMA: Final = pa.schema(_COLUMNS)
 
 
 class BinaryFileFormat(FileFormat):
@@ -53,15 +53,15 @@ class BinaryFileFormat(FileFormat):
         yield cast("pa.RecordBatch", block.data)
 
     def infer(self, file: Any, status: FileStatus) -> pa.Schema:
-        return _SCHEMA
+        return BINARY_SCHEMA
 
 
 def _check(columns: pa.Schema, status: FileStatus) -> None:
     for field in columns:
-        if field.name not in _SCHEMA.names or field.type != _SCHEMA.field(field.name).type:
+        if field.name not in BINARY_SCHEMA.names or field.type != BINARY_SCHEMA.field(field.name).type:
             raise CorruptRecordError(
                 f"binaryFile has no column {field.name!r} of {field.type}; it has "
-                f"{', '.join(f'{each.name} {each.type}' for each in _SCHEMA)}",
+                f"{', '.join(f'{each.name} {each.type}' for each in BINARY_SCHEMA)}",
                 source="files",
                 split=status.url,
             )

@@ -32,3 +32,9 @@ def test_the_longest_content_is_that_of_the_session(parity: FilesParity) -> None
 def test_the_schema_is_that_of_spark_and_names_are_matched(parity: FilesParity) -> None:
     parity.same(reading("binaryFile"), [b"one", b"two"])
     parity.same(reading("binaryFile", SCHEMA, pathGlobFilter="*1.*"), [b"one", b"two"])
+
+
+@pytest.mark.parametrize("schema", ["path string, length bigint", "length bigint, path string", "size int"])
+def test_a_schema_that_is_another_is_refused_as_in_spark(parity: FilesParity, schema: str) -> None:
+    [found] = parity.same(reading("binaryFile", schema), [b"one"])
+    assert isinstance(found, Failed)

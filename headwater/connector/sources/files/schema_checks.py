@@ -40,6 +40,24 @@ def check_schema(
     _check_types(pa.schema([field for field in schema if field.name != METADATA_COLUMN]), read.format)
 
 
+def check_binary_schema(schema: pa.Schema) -> None:
+    """Prove that a schema that was given has all columns of ``binaryFile``, as for Spark's own reader.
+
+    Raises:
+        OptionError: it has others.
+    """
+    from headwater.readers.files.binary_format import BINARY_SCHEMA
+
+    ours = [(field.name, field.type) for field in schema if field.name in BINARY_SCHEMA.names]
+    if ours != [(field.name, field.type) for field in BINARY_SCHEMA]:
+        raise OptionError(
+            "binaryFile has path string, modificationTime timestamp, length bigint and content binary, in "
+            f"this order, and the given schema has {', '.join(schema.names)}: leave .schema(...) out, and "
+            f"say with the option {COLUMNS.name} which of them are read",
+            option=FORMAT.name,
+        )
+
+
 def _check_metadata(schema: pa.Schema, *, needed: bool) -> None:
     from pyspark.sql.pandas.types import from_arrow_type
 

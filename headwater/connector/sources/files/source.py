@@ -36,7 +36,7 @@ from headwater.connector.sources.files.read_options import (
     read_settings,
 )
 from headwater.connector.sources.files.record_options import TIME_ZONE
-from headwater.connector.sources.files.schema_checks import check_schema
+from headwater.connector.sources.files.schema_checks import check_binary_schema, check_schema
 from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
@@ -128,6 +128,8 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
 
         if given:
             check_given_schema(self.read)
+            if self.read.format == "binaryFile":
+                check_binary_schema(schema)
         check_schema(schema, self.read, columns=self.columns if given else None, needs_metadata=self.metadata)
         text = None
         if not given and self.read.drift.history is None:
