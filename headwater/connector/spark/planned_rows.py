@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from headwater.connector.readable import readable_rows
 from headwater.connector.sources.configured import ConfiguredSource
-from headwater.readers.runtime.batch_schema import cast_batch
 
 
 def planned_rows(
@@ -32,6 +31,9 @@ def planned_rows(
 def _rows(
     configured: ConfiguredSource, task: Any, planned: pa.Schema
 ) -> Generator[pa.RecordBatch, None, None]:
+    # Imported late: every process that makes a reader loads this module, and only a task reads.
+    from headwater.readers.runtime.batch_schema import cast_batch
+
     with closing(configured.read_task(task)) as batches:
         for batch in batches:
             yield cast_batch(batch, planned, configured.source.name)

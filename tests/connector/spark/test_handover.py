@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from headwater.connector.sources.configured import ConfiguredSource
@@ -57,7 +58,7 @@ def test_what_has_arrived_is_acknowledged(waiting: socket.socket) -> None:
 @pytest.mark.parametrize("kind", [StreamReader, BatchReader, PushdownBatchReader])
 def test_a_reader_that_is_loaded_in_a_task_acknowledges(waiting: socket.socket, kind: Any) -> None:
     configured: ConfiguredSource = NoSource()  # type: ignore[assignment]
-    pickled = pickle.dumps(kind(configured))
+    pickled = pickle.dumps(kind(configured, pa.schema([])))
     assert not acknowledges_at_once(waiting)
     assert isinstance(pickle.loads(pickled), kind)
     assert acknowledges_at_once(waiting)
