@@ -25,6 +25,15 @@ _ENOUGH: Final = 0.7
 
 _MOST_ROUNDS: Final = 12
 
+_UNKNOWN_MS: Final = 0
+"""Where a search begins if nothing tells how old the backlog is."""
+
+_FIRST_STEP_MS: Final = 3_600_000
+"""How far the first guess goes where nothing tells when records were made."""
+
+_STEPS_GROW: Final = 8
+"""By how much each further step is longer."""
+
 _SPANS_COUNT_MS: Final = 60_000
 """For how long what was learned of first and last records is taken for right."""
 
@@ -79,6 +88,7 @@ class BoundSearch:
         """
         rounds = self._learn_spans(backlog)
         low, high = self._borders(backlog, last_ms)
+        latest_ms = high.time_ms
         for time_ms, positions in self._ahead:
             # A split that was not asked for then would stay behind the others.
             if positions.keys() >= set(backlog.paths):
@@ -88,7 +98,10 @@ class BoundSearch:
             # What has been found so far is good enough then, if it is anything.
             if rounds >= _MOST_ROUNDS and low.load > 0:
                 break
-            knot = self._asked(backlog, self._guess(backlog, low, high, missed))
+            guess_ms = self._step(backlog, low, high, latest_ms, missed)
+            if guess_ms is None:
+                guess_ms = self._guess(backlog, low, high, missed)
+            knot = self._asked(backlog, guess_ms)
             rounds += 1
             missed += 1
             low, high = _narrowed(low, high, knot)
@@ -125,12 +138,27 @@ class BoundSearch:
         all_known = len(lasts) == len(backlog.paths)
         # Records in the future end no batch: what lies behind one waits until the rest is read.
         latest_ms = min(max(lasts), self._now_ms()) + 1 if all_known else self._now_ms() + 1
-        earliest_ms = last_ms if last_ms is not None else min(firsts, default=0)
+        earliest_ms = last_ms if last_ms is not None else min(firsts, default=_UNKNOWN_MS)
         earliest_ms = min(earliest_ms, latest_ms - 1)
         return (
             Knot(earliest_ms, backlog.starts, 0.0),
             Knot(latest_ms, backlog.ends, backlog.load(backlog.ends)),
         )
+
+    def _step(self, backlog: Backlog, low: Knot, high: Knot, latest_ms: int, missed: int) -> int | None:
+        """Return the next guess where nothing tells when records were made; None where something does.
+
+        Between a border and now there may be years without a record: steps that grow find the records sooner
+        than halves do.
+        """
+        if all(path in self._spans for path in backlog.paths):
+            return None
+        step_ms = _FIRST_STEP_MS * _STEPS_GROW**missed
+        if low.time_ms == _UNKNOWN_MS:
+            return max(high.time_ms - step_ms, low.time_ms + 1)
+        if high.time_ms == latest_ms:
+            return min(low.time_ms + step_ms, high.time_ms - 1)
+        return None
 
     def _guess(self, backlog: Backlog, low: Knot, high: Knot, missed: int) -> int:
         # Where records lie unevenly, a guess from their mean creeps towards the border: every third is the

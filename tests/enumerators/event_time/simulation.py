@@ -74,6 +74,13 @@ class SimulatedIndex(TimeIndex):
         return {path: TimeSpan(0, int(self._splits[path][0]), int(self._largest[path][-1])) for path in paths}
 
 
+class IndexWithoutSpans(SimulatedIndex):
+    """Does not tell when the first and the last records were made."""
+
+    def spans(self, paths: Sequence[SplitPath]) -> Mapping[SplitPath, TimeSpan]:
+        return {}
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a query has done.
@@ -94,13 +101,23 @@ class Outcome:
 
 
 def read(
-    splits: Sequence[Times], *, limit: int, delay_ms: int, skew_ms: int | None, restart_every: int = 0
+    splits: Sequence[Times],
+    *,
+    limit: int,
+    delay_ms: int,
+    skew_ms: int | None,
+    restart_every: int = 0,
+    index_of: type[SimulatedIndex] = SimulatedIndex,
+    age_ms: int = 1,
 ) -> Outcome:
-    """Read everything; without a skew, each split by its share of the backlog."""
+    """Read everything; without a skew, each split by its share of the backlog.
+
+    ``age_ms`` is how long ago the last record was made.
+    """
     times: dict[SplitPath, Times] = {(f"{number:05}",): each for number, each in enumerate(splits)}
     paths = tuple(times)
-    index = SimulatedIndex(times)
-    now_ms = max(int(each.max()) for each in splits) + 1
+    index = index_of(times)
+    now_ms = max(int(each.max()) for each in splits) + age_ms
     heads = np.array([each.size for each in splits])
     positions = np.zeros(len(paths), dtype=np.int64)
     search = BoundSearch(index, skew_ms or 1, lambda: now_ms)

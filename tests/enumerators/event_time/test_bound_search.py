@@ -18,6 +18,7 @@ from tests.enumerators.event_time.simulation import (
     BEGIN_MS,
     HOUR_MS,
     MINUTE_MS,
+    IndexWithoutSpans,
     SimulatedIndex,
     Times,
     backlogs,
@@ -60,6 +61,27 @@ def test_a_restart_asks_no_more_than_a_first_plan() -> None:
     outcome = read(splits, limit=LIMIT, delay_ms=DELAY_MS, skew_ms=MINUTE_MS, restart_every=1)
     assert outcome.late == 0
     assert max(outcome.rounds) <= 6
+
+
+@pytest.mark.parametrize("age_ms", [1, HOUR_MS, 300 * HOUR_MS, 9_000 * HOUR_MS])
+def test_without_times_of_first_and_last_records_a_restart_asks_few_times(
+    age_ms: int,
+) -> None:
+    splits = backlogs()["one partition two hours behind"]
+    outcome = read(
+        splits,
+        limit=LIMIT,
+        delay_ms=DELAY_MS,
+        skew_ms=MINUTE_MS,
+        restart_every=1,
+        index_of=IndexWithoutSpans,
+        age_ms=age_ms,
+    )
+    first, *others = outcome.rounds
+    print(f"{first} rounds of the first plan, {np.mean(others):.1f} of a restart")
+    assert outcome.late == 0
+    assert first <= 25
+    assert np.mean(others) <= 5
 
 
 @pytest.mark.parametrize("name", list(backlogs()))
