@@ -153,7 +153,7 @@ class BoundSearch:
         """
         if all(path in self._spans for path in backlog.paths):
             return None
-        step_ms = _FIRST_STEP_MS * _STEPS_GROW**missed
+        step_ms: int = _FIRST_STEP_MS * _STEPS_GROW**missed
         if low.time_ms == _UNKNOWN_MS:
             return max(high.time_ms - step_ms, low.time_ms + 1)
         if high.time_ms == latest_ms:
