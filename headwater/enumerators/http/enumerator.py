@@ -65,7 +65,8 @@ class HttpSplitEnumerator(BarrierSplitEnumerator[HttpSplit, JsonValue]):
     def handle_source_event(self, event: JsonValue) -> None:
         """Take a server that asks to be left alone; count a page or list that a reader left out."""
         if OriginWaits.is_event(event):
-            self._waits.take(event)
+            if self._waits.take(event):
+                log.warning("%s; its lists wait", OriginWaits.text(event))
             return
         self._left_out += 1
         log.warning("%d pages or lists were left out so far, now %s", self._left_out, event)

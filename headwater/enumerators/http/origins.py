@@ -11,6 +11,7 @@ from headwater.core.jsons import JsonObject, JsonValue
 _PORTS: Final = {"http": 80, "https": 443}
 _ORIGIN: Final = "leaveAlone"
 _WAIT: Final = "forMs"
+_SAID_AGAIN_MS: Final = 60_000
 
 
 def origin(url: str) -> str:
@@ -38,6 +39,7 @@ class OriginWaits:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._until_ms: dict[str, int] = {}
+        self._said_ms: dict[str, int] = {}
 
     @staticmethod
     def is_event(event: JsonValue) -> TypeGuard[JsonObject]:
@@ -49,11 +51,25 @@ class OriginWaits:
         """Return what is told of an origin."""
         return {_ORIGIN: server, _WAIT: wait_ms}
 
-    def take(self, event: JsonObject) -> None:
-        """Take an event. The later end of two waits counts."""
+    @staticmethod
+    def text(event: JsonObject) -> str:
+        """Return an event in words."""
+        return f"{event[_ORIGIN]} asks to be left alone for {event[_WAIT]} ms"
+
+    def take(self, event: JsonObject) -> bool:
+        """Take an event. The later end of two waits counts.
+
+        Returns:
+            Whether this is worth a word: it was not said within the last minute.
+        """
         server = str(event[_ORIGIN])
-        until_ms = self._clock.monotonic_ms() + int(str(event[_WAIT]))
+        now_ms = self._clock.monotonic_ms()
+        until_ms = now_ms + int(str(event[_WAIT]))
         self._until_ms[server] = max(until_ms, self._until_ms.get(server, 0))
+        is_news = now_ms >= self._said_ms.get(server, now_ms - _SAID_AGAIN_MS) + _SAID_AGAIN_MS
+        if is_news:
+            self._said_ms[server] = now_ms
+        return is_news
 
     def left_ms(self, server: str) -> int:
         """Return for how long an origin is to be left alone; 0 if it may be asked."""

@@ -82,6 +82,8 @@ class PagePosition:
         skipped: the pages that were left out on the way here from where the epoch began, each with the
             reason: a second reading leaves out the same.
         is_end: whether the list ends here, though a page said otherwise, or could not be read.
+        size: how many items a page has that is complete, where pages are counted; None if that is not known.
+        seen: tells the last page that was read from every other one, where pages or items are counted.
     """
 
     page: int
@@ -90,6 +92,8 @@ class PagePosition:
     cursor: str | None = None
     skipped: tuple[tuple[int, str], ...] = ()
     is_end: bool = False
+    size: int | None = None
+    seen: str | None = None
 
     @classmethod
     def first_of(cls, split: HttpSplit) -> PagePosition:
@@ -110,6 +114,10 @@ class PagePosition:
             found["skipped"] = [[page, reason] for page, reason in self.skipped]
         if self.is_end:
             found["end"] = True
+        if self.size is not None:
+            found["size"] = self.size
+        if self.seen is not None:
+            found["seen"] = self.seen
         return found
 
     @classmethod
@@ -132,4 +140,6 @@ class PagePosition:
             found.get("cursor"),
             tuple((int(page), str(reason)) for page, reason in found.get("skipped", ())),
             bool(found.get("end")),
+            found.get("size"),
+            found.get("seen"),
         )

@@ -27,6 +27,7 @@ class OpenList:
         guard: notices pages that lead in a circle.
         page_size: how many items a page has that is complete, where pages are counted; None if that is not
             known yet.
+        seen: tells the last page that was read from every other one, where pages or items are counted.
         is_confirming: whether the page of ``at`` is asked for once more, now that there is one behind it.
     """
 
@@ -39,6 +40,7 @@ class OpenList:
     empty_pages: int = 0
     guard: CircleGuard = field(default_factory=CircleGuard)
     page_size: int | None = None
+    seen: str | None = None
     is_confirming: bool = False
 
     @classmethod
@@ -46,7 +48,7 @@ class OpenList:
         """Begin a range. What was left out before it counts no more."""
         at = replace(PagePosition.from_json(piece.start), skipped=())
         stop = None if piece.stop is None else PagePosition.from_json(piece.stop)
-        return cls(piece.split, at, at.place, stop, kind)
+        return cls(piece.split, at, at.place, stop, kind, page_size=at.size, seen=at.seen)
 
     @property
     def asked(self) -> PageLink:
@@ -79,11 +81,20 @@ class OpenList:
         """The row of the first item of the page to ask for. With offsets a list is one page, cut anywhere."""
         return self.ask.row if self.kind == "offset" else 0
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the page of ``at`` has all the items that it will ever have."""
+        return self.page_size is not None and self.at.row == self.page_size
+
+    def upto(self, row: int) -> PagePosition:
+        """Return the position before an item of the page that is asked for."""
+        return replace(self.ask, row=row, size=self.page_size, seen=self.seen)
+
     def behind(self, link: PageLink, row: int) -> PagePosition:
         """Return the position before the page that follows the one that is asked for, which ends at a row."""
         if self.kind == "offset":
-            return replace(self.ask, row=row, url=link.url)
-        return PagePosition(self.ask.page + 1, 0, link.url, link.cursor)
+            return replace(self.upto(row), url=link.url)
+        return PagePosition(self.ask.page + 1, 0, link.url, link.cursor, size=self.page_size, seen=self.seen)
 
     def must_confirm(self, items: int) -> bool:
         """Take a page that may grow or has grown; return whether to ask for the one before it first.
@@ -96,7 +107,7 @@ class OpenList:
                 self.page_size = items
             self.is_confirming = False
             return False
-        if self.pending or self.at.row == self.page_size or self.stop is not None:
+        if self.pending or self.is_complete or self.stop is not None:
             return False
         self.ask = self.at.place
         self.is_confirming = True

@@ -13,7 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.clock import Clock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
-from headwater.core.jsons import JsonValue
+from headwater.core.jsons import JsonObject, JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin
@@ -61,7 +61,10 @@ OpenT = TypeVar("OpenT", bound=OpenPages)
 
 
 class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT]):
-    """One request is one turn of a split.
+    """A turn of a split is a page, or what else there is to tell.
+
+    That is one request, mostly. More where a page brings nothing by itself, but only leads to another one:
+    an epoch may end after a turn, and the next one would begin where this one did, again and again.
 
     It never asks faster than the rate. A list whose server fails, or asks to be left alone, is paused for
     that time. A wake-up ends every wait.
@@ -79,6 +82,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         self._clock = clock
         self._client = HttpClient(settings)
         self._waits = OriginWaits(clock)
+        self._limited: set[str] = set()
         self._failing: dict[SplitPath, Retry] = {}
         self._woken = threading.Event()
         self._pace = pace
@@ -145,15 +149,19 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             return EpochRecords()
         # The one that waited longest.
         current = next(iter(self._open.values()))
-        known = self._without_request(current)
-        if known is None and self._wait_for_turn():
-            return EpochRecords()
+        told = EpochRecords()
+        while told == EpochRecords():
+            known = self._without_request(current)
+            if known is None and self._wait_for_turn():
+                break
+            told = self._ask_once(current) if known is None else known
         path = current.split.path
         if path in self._open:
             # What goes on stands behind the others.
             self._open[path] = self._open.pop(path)
-        if known is not None:
-            return known
+        return told
+
+    def _ask_once(self, current: OpenT) -> EpochRecords:
         self._turn_ms = None
         try:
             return self._ask(current)
@@ -161,6 +169,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             # After a wake-up the failure is our own: it has broken off the request.
             if self._woken.is_set():
                 return EpochRecords()
+            path = current.split.path
             return EpochRecords(failed={path: error}, paused={path: self._retry_of(path).failed(error)})
 
     def _wait_for_turn(self) -> bool:
@@ -190,8 +199,10 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         action = action_of(answer, self._settings)
         if action == "retry":
             pause_ms = wait_ms(answer)
-            if pause_ms is not None:
+            # A server that may be asked again at once says nothing of when it will answer.
+            if pause_ms:
                 event = OriginWaits.event(server, pause_ms)
+                self._say_once(server, event)
                 return self._leave_alone(current, pause_ms, () if current.is_second_reading else (event,))
             raise TransientSourceError(refusal(answer).message, source="http", split=answer.url)
         self._failing.pop(current.split.path, None)
@@ -223,12 +234,17 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         log.warning("left out a page: %s", reason)
         return self._leave_out(current, reason)
 
+    def _say_once(self, server: str, event: JsonObject) -> None:
+        if server not in self._limited:
+            self._limited.add(server)
+            log.warning("%s", OriginWaits.text(event))
+
     def _leave_alone(self, current: OpenT, pause_ms: int, events: tuple[JsonValue, ...] = ()) -> EpochRecords:
-        """Obey a server that asks to be left alone for so long. Other tasks hear of it if it is long."""
+        """Obey a server that asks to be left alone for so long. The driver and other tasks hear of it."""
         if pause_ms > _MOST_WAIT_MS and self._settings.follows_growth and not current.is_second_reading:
             del self._open[current.split.path]
             return EpochRecords(caught_up={current.split.path: pause_ms}, events=events)
-        return EpochRecords(paused={current.split.path: pause_ms})
+        return EpochRecords(paused={current.split.path: pause_ms}, events=events)
 
     def _following(self, current: OpenT, page: HttpPage, answer: HttpResponse) -> NextPage:
         """Return what follows a page; nothing, if it is empty and names itself: nobody has more to say.

@@ -87,6 +87,16 @@ def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: Pag
     return NextPage(PageLink(with_parameters(asked.url, {where: found})))
 
 
+def not_counted(url: str) -> CorruptRecordError:
+    """Return the error that a page is the one before it once more, and so would be all that follow."""
+    return CorruptRecordError(
+        "the page has the very items of the one before it: the API does not count by the parameter that "
+        "option countParam names, or gives its last page for all that are behind it",
+        source="http",
+        split=url,
+    )
+
+
 def counted_on(asked: PageLink, paging: PagingSettings) -> PageLink | None:
     """Return the page behind one that cannot be read, None if only that page could name it."""
     return _counted(asked, 0, paging) if paging.kind == "page" else None

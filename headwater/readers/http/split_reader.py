@@ -18,7 +18,7 @@ from headwater.readers.http.client import HttpResponse
 from headwater.readers.http.open_list import OpenList, rows_to_take
 from headwater.readers.http.paged_split_reader import MOST_LEFT_OUT, PagedSplitReader
 from headwater.readers.http.pages import HttpPage, bad_page_rows, parse_page, with_no_reason
-from headwater.readers.http.paging import counted_on
+from headwater.readers.http.paging import counted_on, not_counted
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,11 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
     """Lists as they are: every item once, and a list that the user named goes on behind its last page."""
 
     def _opened(self, piece: SplitRange[HttpSplit, JsonValue]) -> OpenList:
-        return OpenList.of(piece, self._settings.paging.kind)
+        opened = OpenList.of(piece, self._settings.paging.kind)
+        if opened.is_complete:
+            link = counted_on(opened.asked, self._settings.paging)
+            opened.ask = opened.ask if link is None else opened.behind(link, 0)
+        return opened
 
     def _without_request(self, current: OpenList) -> EpochRecords | None:
         if current.is_known_to_end():
@@ -51,14 +55,16 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
         link = following.link
         if not page.items and current.ask.page != current.at.page and link is None:
             return self._end(current)
+        seen = self._seen(current, page)
         if not following.is_certain and current.must_confirm(len(page.items)):
             return EpochRecords()
+        current.seen = seen
         stop = current.stop
         taken = rows_to_take(current, page)
         if stop is not None and stop.page == current.ask.page and stop.row == taken.stop:
             place = stop.place
         elif link is None or not following.is_certain:
-            place = replace(current.ask, row=taken.stop)
+            place = current.upto(taken.stop)
         else:
             place = current.behind(link, taken.stop)
         after = replace(place, skipped=current.left_out)
@@ -79,6 +85,21 @@ class HttpSplitReader(PagedSplitReader[OpenList]):
             del self._open[current.split.path]
             return EpochRecords(records, caught_up={current.split.path: None}, events=events)
         return self._done(current, records, events, may_grow=current.split.is_root)
+
+    def _seen(self, current: OpenList, page: HttpPage) -> str | None:
+        """Return what tells a page from every other one, where pages or items are counted.
+
+        Raises:
+            CorruptRecordError: it is the one before once more.
+        """
+        if self._settings.paging.kind == "link" or not page.items:
+            return current.seen
+        is_same_page = current.kind == "page" and current.ask.page == current.at.page and current.at.row > 0
+        before = None if is_same_page or current.is_second_reading else current.seen
+        digest = page.digest
+        if digest == before:
+            raise not_counted(current.ask.url)
+        return digest
 
     def _is_idle(self, current: OpenList) -> bool:
         """Whether a list has had no items for many pages: a stream looks again later.

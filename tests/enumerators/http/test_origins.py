@@ -64,6 +64,17 @@ def test_the_later_end_of_two_waits_counts() -> None:
     assert (waits.left_ms("https://a:443"), waits.left_ms("https://b:443")) == (500, 0)
 
 
+def test_a_server_that_asks_to_be_left_alone_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+    enumerator = HttpSplitEnumerator(Context(), [HERE.url], left_out=0, clock=clock)
+    for _ in range(121):
+        enumerator.handle_source_event(OriginWaits.event(origin(HERE.url), 1_000))
+        clock.advance(1_000)
+    assert caplog.text.count("asks to be left alone for 1000 ms; its lists wait") == 3
+
+
 @pytest.mark.parametrize("event", ["a page was left out", {"other": 1}, None])
 def test_other_events_are_none_of_these(event: JsonValue) -> None:
     assert not OriginWaits.is_event(event)

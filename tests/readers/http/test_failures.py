@@ -18,7 +18,7 @@ from headwater.connector.sources.http.incremental_source import IncrementalHttpS
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, SplitStatus
-from headwater.core.errors import SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.errors import DeadlineError, SourceError, TransientSourceError, UnknownSplitError
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.log_position import LogPosition
@@ -153,6 +153,39 @@ def test_a_rate_limit_while_an_epoch_is_read_again_is_waited_for(server: Scripte
     assert (limited.caught_up, limited.paused) == ({}, {begin.split.path: 60_000})
     assert reader.fetch().records
     reader.close()
+
+
+def test_a_server_that_may_be_asked_again_at_once_is_asked_later_and_later_until_the_deadline(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    past = {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": "1700000000"}
+    server.say("/a", {}, status=429, Retry_After="0")
+    server.say("/a", {}, status=403, **past)
+    reader = HttpSplitReader(HttpSettings(deadline_ms=100), ManualClock(), Pace(None))
+    begin = start(f"{server.origin}/a")
+    reader.handle_splits_changes([begin])
+    waits = []
+    for _ in range(2):
+        refused = reader.fetch()
+        assert begin.split.path in refused.failed
+        waits.append(refused.paused[begin.split.path])
+    assert 0 < 1.5 * waits[0] < waits[1]
+    with pytest.raises(DeadlineError):
+        reader.fetch()
+    reader.close()
+    assert "asking again" in caplog.text
+
+
+def test_a_server_that_wants_to_be_left_alone_is_named_in_the_log(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.say("/a", {}, status=429, Retry_After="3")
+    reader = HttpSplitReader(HttpSettings(), ManualClock(), Pace(None))
+    reader.handle_splits_changes([start(f"{server.origin}/a")])
+    limited = [reader.fetch() for _ in range(2)]
+    reader.close()
+    assert [found.events for found in limited] == [({"leaveAlone": server.origin, "forMs": 3_000},)] * 2
+    assert caplog.text.count(f"{server.origin} asks to be left alone for 3000 ms") == 1
 
 
 def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:

@@ -257,3 +257,31 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], me
         batch_source("http://x/", startingValue="1")
     with pytest.raises(OptionError, match="'incrementalParam': is required with option incrementalField"):
         batch_source("http://x/", incrementalField="at")
+
+
+def test_a_round_whose_pages_bring_nothing_new_gets_on_though_each_epoch_ends_after_its_first_turn(
+    server: Scripted,
+) -> None:
+    made = ChangingList(page=1)
+    for number in range(30):
+        made.put(number)
+    query = follower(server, made)
+    assert query.epoch() == made.history
+    made.put(30)
+    # The overlap is all pages, of which the last one alone brings something.
+    seen: list[tuple[int, int]] = []
+    for _ in range(10):
+        seen += query.epoch(Barrier(duration_ms=1))
+    assert seen == [(30, 1)]
+
+
+@pytest.mark.parametrize("paging", ["page", "offset"])
+def test_a_round_of_an_api_that_does_not_count_by_the_parameter_is_an_error_and_goes_not_on_for_ever(
+    server: Scripted, paging: str
+) -> None:
+    server.say("/a", {"items": [{"id": 1, "changed": "2024-05-01T12:00:00Z"}]})
+    said = server.answers["/a"]
+    server.answer = lambda _: said[0]
+    made = incremental_source(f"{server.origin}/a", paging=paging)
+    with pytest.raises(CorruptRecordError, match="the very items of the one before it"):
+        run(made, Barrier(), SplitRange(HttpSplit(made.urls[0]), LogPosition().to_json(), None))

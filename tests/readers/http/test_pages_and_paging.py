@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.core.epoch import Barrier, SplitStatus
+from headwater.connector.sources.http.source import HttpSource
+from headwater.core.epoch import Barrier, EpochState, SplitStatus
 from headwater.core.errors import CorruptRecordError
 from headwater.core.split import SplitRange
 from tests.readers.http.scripted import (
@@ -89,6 +90,71 @@ def test_counted_pages_of_a_list_that_grows_come_once_and_again_the_same(
                 assert [row[2:] for row in run(made, Barrier(), first, stop_at=state)[0]] == [
                     row[2:] for row in rows
                 ]
+
+
+class ShortEpochs:
+    """A stream whose epochs end after one turn: an API takes longer for a page than they last."""
+
+    def __init__(self, made: HttpSource) -> None:
+        self.source = made
+        self.begin: SplitRange[Any, Any] = start(made.urls[0])
+        self.epochs: list[tuple[SplitRange[Any, Any], list[Any], EpochState]] = []
+
+    @property
+    def seen(self) -> list[int]:
+        return [int(row[3]) for _, rows, _ in self.epochs for row in rows]
+
+    def read(self, epochs: int) -> None:
+        for _ in range(epochs):
+            rows, state = run(self.source, Barrier(duration_ms=1), self.begin)
+            self.epochs.append((self.begin, rows, state))
+            self.begin = SplitRange(state.progress[0].split, state.progress[0].position, None)
+
+    def read_again(self) -> None:
+        for begin, rows, state in self.epochs:
+            assert run(self.source, Barrier(), begin, stop_at=state)[0] == rows
+
+
+@pytest.mark.parametrize("paging", ["page", "offset"])
+def test_a_list_gets_on_though_each_epoch_ends_after_its_first_turn(server: Scripted, paging: str) -> None:
+    GrowingList(server, paging, [20], 2)
+    stream = ShortEpochs(source(f"{server.origin}/a", paging=paging))
+    stream.read(12)
+    assert stream.seen == list(range(20))
+    # Ten pages, and not each again and again: it is known which ones are complete.
+    assert len(server.asked) <= 16
+    stream.read_again()
+
+
+def test_a_list_gets_on_over_bad_pages_though_each_epoch_ends_after_its_first_turn(server: Scripted) -> None:
+    growing = GrowingList(server, "page", [12], 2)
+    bad = {f"/a?page={number}" for number in (3, 4)}
+    server.answer = lambda path: (200, [], b"<html>") if path in bad else growing.answer(path)
+    stream = ShortEpochs(source(f"{server.origin}/a", paging="page", badPages="skip"))
+    stream.read(10)
+    assert stream.seen == [0, 1, 2, 3, 8, 9, 10, 11]
+    stream.read_again()
+
+
+@pytest.mark.parametrize("options", [{"paging": "page"}, {"paging": "offset"}, {"hasMoreField": "more"}])
+@pytest.mark.parametrize("first", [0, 4])
+def test_an_api_that_does_not_count_by_the_parameter_is_an_error_and_not_the_same_rows_for_ever(
+    server: Scripted, options: dict[str, str], first: int
+) -> None:
+    """Or one that gives its last page for all that are behind it."""
+    counted = {"paging": "page", **options}
+    growing = GrowingList(server, counted["paging"], [6], 2)
+
+    def answer(path: str) -> Answer:
+        found = json.loads(growing.answer(path)[2])["items"]
+        items = [item for item in found if item < first] or [first, first + 1]
+        return 200, [], json.dumps({"items": items, "more": True}).encode()
+
+    server.answer = answer
+    stream = ShortEpochs(source(f"{server.origin}/a", **counted))
+    with pytest.raises(CorruptRecordError, match=r"the very items of the one before it.*countParam"):
+        stream.read(10)
+    assert stream.seen == list(range(first + 2))
 
 
 def test_has_more_tells_the_end_though_a_cursor_is_always_there(server: Scripted) -> None:

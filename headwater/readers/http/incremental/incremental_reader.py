@@ -24,8 +24,15 @@ from headwater.readers.http.incremental.rounds import Round
 from headwater.readers.http.incremental.settings import IncrementalSettings
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.paged_split_reader import MOST_LEFT_OUT, PagedSplitReader
-from headwater.readers.http.pages import HTTP_SCHEMA, bad_page_rows, fields_of, parse_page, with_no_reason
-from headwater.readers.http.paging import CircleGuard, PageLink, counted_on
+from headwater.readers.http.pages import (
+    HTTP_SCHEMA,
+    HttpPage,
+    bad_page_rows,
+    fields_of,
+    parse_page,
+    with_no_reason,
+)
+from headwater.readers.http.paging import CircleGuard, PageLink, counted_on, not_counted
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import server_time
 from headwater.readers.http.urls import with_parameters
@@ -36,6 +43,7 @@ _MOST_UNWRITTEN_MS: Final = 1_000
 """Or after this time."""
 _MOST_EMPTY: Final = 100
 """So many pages in a row without items are no list."""
+_MOST_SAME: Final = 10
 
 
 def _nothing() -> Generator[EpochRecord, None, None]:
@@ -57,6 +65,8 @@ class OpenRounds:
         steps: what the log holds already.
         known: the versions that were read.
         guard: notices pages that lead in a circle.
+        seen: tells the last page that was read from every other one, where pages or items are counted.
+        same_pages: how many pages in a row were the one before.
     """
 
     split: HttpSplit
@@ -69,6 +79,21 @@ class OpenRounds:
     steps: Generator[EpochRecord, None, None] = field(default_factory=_nothing)
     known: KnownItems = field(default_factory=KnownItems)
     guard: CircleGuard = field(default_factory=CircleGuard)
+    seen: str | None = None
+    same_pages: int = 0
+
+    def take_counted(self, page: HttpPage) -> None:
+        """Take a page that has items.
+
+        Raises:
+            CorruptRecordError: again and again it is the one before. Once it may be: what changes meanwhile
+                moves items on.
+        """
+        digest = page.digest
+        self.same_pages = self.same_pages + 1 if digest == self.seen else 0
+        self.seen = digest
+        if self.same_pages >= _MOST_SAME:
+            raise not_counted(self.asked.url)
 
 
 class IncrementalReader(PagedSplitReader[OpenRounds]):
@@ -177,6 +202,8 @@ class IncrementalReader(PagedSplitReader[OpenRounds]):
         """Append what is new in a page, and where the list stands after it; then hand it over."""
         page = parse_page(answer, self._settings.paging)
         following = self._following(current, page, answer)
+        if self._settings.paging.kind != "link" and page.items:
+            current.take_counted(page)
         versions = [version_of(fields_of(item), self._incremental) for item in page.items]
         at = current.round
         if at.link is None:
