@@ -28,6 +28,7 @@ _OWN_HEADERS: Final = {
     "Accept": "application/json, application/x-ndjson;q=0.9, */*;q=0.1",
 }
 _BODY: Final = "body:"
+_SHOWN_BYTES: Final = 4_096
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class HttpResponse:
     status: int
     headers: HTTPHeaderDict
     body: bytes
+
+    @property
+    def text(self) -> str:
+        """The beginning of the body, for people."""
+        return self.body[:_SHOWN_BYTES].decode(errors="replace")
 
 
 class HttpClient:
@@ -86,6 +92,10 @@ class HttpClient:
         """Close every connection."""
         self._pools.close()
 
+    def hidden(self, text: str) -> str:
+        """Return a text without the secrets that were sent."""
+        return self._credentials.hidden(hidden(text, self._settings.credentials.parameters))
+
     def interrupt(self) -> None:
         """Let a request that is under way fail. The only method that another thread calls."""
         self._exchange.break_off()
@@ -107,11 +117,12 @@ class HttpClient:
     def _ask_page(self, url: str, cursor: str | None) -> HttpResponse:
         if origin(url) not in self._settings.origins:
             return self._ask("GET", url, _OWN_HEADERS, None, shown=url)
-        headers = {**_OWN_HEADERS, **self._credentials.headers()}
+        given, parameters = self._credentials.read()
+        headers = {**_OWN_HEADERS, **given}
         body = self._body(cursor)
         if body is not None:
             headers.setdefault("Content-Type", "application/json")
-        target = with_parameters(url, self._credentials.parameters())
+        target = with_parameters(url, parameters)
         return self._ask(self._settings.method, target, headers, body, shown=url)
 
     def _ask(
@@ -137,7 +148,7 @@ class HttpClient:
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
             took = f" within {self._settings.timeout_ms} ms" if exchange.is_broken_off else ""
-            said = hidden(f"{type(error).__name__}: {error}", self._settings.credentials.parameters)
+            said = self.hidden(f"{type(error).__name__}: {error}")
             raise TransientSourceError(f"no answer{took}: {said}", source="http", split=shown) from None
         except (ValueError, UnicodeError) as error:
             # Its text may hold a header, which may be a secret.

@@ -204,21 +204,22 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
                 event = OriginWaits.event(server, pause_ms)
                 self._say_once(server, event)
                 return self._leave_alone(current, pause_ms, () if current.is_second_reading else (event,))
-            raise TransientSourceError(refusal(answer).message, source="http", split=answer.url)
+            message = refusal(answer, self._client.hidden).message
+            raise TransientSourceError(message, source="http", split=answer.url)
         self._failing.pop(current.split.path, None)
         if action == "fail":
-            raise refusal(answer)
+            raise refusal(answer, self._client.hidden)
         if action == "read":
             try:
                 return self._read(current, answer)
             except CorruptRecordError as error:
+                reason = self._client.hidden(error.message)
                 if self._settings.bad_pages == "fail":
                     raise CorruptRecordError(
-                        f"{error.message}; option badPages=skip or column lets a query go on",
+                        f"{reason}; option badPages=skip or column lets a query go on",
                         source="http",
                         split=answer.url,
-                    ) from error
-                reason = error.message
+                    ) from None
         else:
             reason = f"HTTP {answer.status}"
         if current.is_second_reading:
@@ -229,7 +230,7 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             )
         if action == "finish":
             return self._end(current)
-        shown = answer.body[:_SHOWN].decode(errors="replace")
+        shown = self._client.hidden(answer.text)[:_SHOWN]
         reason = f"{answer.url}: {reason}: {shown}"
         log.warning("left out a page: %s", reason)
         return self._leave_out(current, reason)

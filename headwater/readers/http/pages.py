@@ -107,14 +107,17 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
             return HttpPage(_LINES.decode_lines(body), {})
         if not paging.items_field:
             return HttpPage(_LIST.decode(body), {})
+        if body.lstrip().startswith(b"["):
+            raise msgspec.ValidationError("the page itself is a list, which an empty itemsField says")
         fields = _OBJECT.decode(body)
         return HttpPage(_items(fields, paging.items_field), fields)
     except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
-        what = "has no list of items" if isinstance(error, msgspec.ValidationError) else "is not JSON"
-        where = f" at itemsField {paging.items_field!r}" if paging.items_field else ""
-        raise CorruptRecordError(
-            f"the page {what}{where}: {error}", source="http", split=answer.url
-        ) from None
+        if isinstance(error, msgspec.ValidationError):
+            where = f" at itemsField {paging.items_field!r}" if paging.items_field else ""
+            what = f"has no list of items{where}"
+        else:
+            what = f"is not JSON (Content-Type {answer.headers.get('content-type', 'not said')})"
+        raise CorruptRecordError(f"the page {what}: {error}", source="http", split=answer.url) from None
 
 
 def raw_at(fields: Fields, name: str) -> msgspec.Raw | None:
@@ -192,7 +195,8 @@ def with_bad_page(schema: pa.Schema) -> pa.Schema:
 def _items(fields: Fields, name: str) -> list[msgspec.Raw]:
     raw = raw_at(fields, name)
     if raw is None:
-        raise msgspec.ValidationError("there is no such field")
+        lists = ", ".join(name for name, value in fields.items() if bytes(value).startswith(b"["))
+        raise msgspec.ValidationError(f"there is no such field, and lists at: {lists or 'none'}")
     return [] if bytes(raw) == b"null" else _LIST.decode(raw)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from headwater.core.tls import TlsSettings
 
 StatusAction: TypeAlias = Literal["read", "fail", "retry", "skip", "finish"]
 """What a status means: a page, an error, ask again, leave the page out, the list ends here."""
+TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses of a server that may answer later."""
 Method: TypeAlias = Literal["GET", "POST"]
 Paging: TypeAlias = Literal["link", "page", "offset"]
 BadPages: TypeAlias = Literal["fail", "skip", "column"]

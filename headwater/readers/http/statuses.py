@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -15,9 +16,8 @@ from headwater.core.errors import (
     UnknownSplitError,
 )
 from headwater.readers.http.client import HttpResponse
-from headwater.readers.http.settings import HttpSettings, StatusAction
+from headwater.readers.http.settings import TRANSIENT, HttpSettings, StatusAction
 
-_TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LIMITED: Final = frozenset({403, 429, 503})
 """Statuses of a server that does not want to be asked now, if it says until when."""
 _RESETS: Final = ("x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset")
@@ -37,7 +37,7 @@ def action_of(answer: HttpResponse, settings: HttpSettings) -> StatusAction:
     if 200 <= status < 300:
         return "read"
     is_limited = status in _LIMITED and wait_ms(answer) is not None
-    return "retry" if status in _TRANSIENT or is_limited else "fail"
+    return "retry" if status in TRANSIENT or is_limited else "fail"
 
 
 def wait_ms(answer: HttpResponse) -> int | None:
@@ -61,9 +61,14 @@ def server_time(headers: HTTPHeaderDict) -> datetime | None:
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
-def refusal(answer: HttpResponse) -> SourceError:
-    """Return the error that an answer is."""
-    text = f"HTTP {answer.status}: {answer.body[:200].decode(errors='replace')!r}"
+def refusal(answer: HttpResponse, hidden: Callable[[str], str]) -> SourceError:
+    """Return the error that an answer is.
+
+    Args:
+        answer: which.
+        hidden: takes secrets out of a text.
+    """
+    text = f"HTTP {answer.status}: {hidden(answer.text)[:200]!r}"
     if answer.status == 401:
         return AuthenticationError(
             f"{text}; set bearerToken, username, oauthTokenUrl or header.Authorization. Credentials go only "

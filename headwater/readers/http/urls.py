@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -27,7 +27,7 @@ def absolute(base: str, link: str) -> str:
     return url
 
 
-def with_parameters(url: str, parameters: dict[str, str]) -> str:
+def with_parameters(url: str, parameters: Mapping[str, str]) -> str:
     """Return a URL whose query has these parameters, in place of others of their names."""
     if not parameters:
         return url

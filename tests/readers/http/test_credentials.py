@@ -10,7 +10,7 @@ import pytest
 
 from headwater.core.epoch import Barrier
 from headwater.core.epoch_json import state_to_json
-from headwater.core.errors import AuthenticationError, OptionError
+from headwater.core.errors import AuthenticationError, OptionError, SourceError
 from headwater.enumerators.http.split import ROOT
 from tests.readers.http.scripted import Scripted, read, run, source, start
 
@@ -91,7 +91,73 @@ def test_a_new_token_is_got_when_one_is_refused(server: Scripted) -> None:
     assert server.bodies[0] == (b"grant_type=client_credentials&client_id=me&client_secret=s3cret&scope=read")
     server.answers["/token"] = [(403, [], b"{}")]
     with pytest.raises(AuthenticationError, match="gives out no token: HTTP 403"):
-        read(f"{server.origin}/a", **oauth)
+        read(f"{server.origin}/a", **{**oauth, "oauthClientSecret": "wrong"})
+
+
+def test_a_token_is_kept_from_one_micro_batch_to_the_next_and_is_no_other_clients(server: Scripted) -> None:
+    server.say("/token", {"access_token": "one"})
+    server.say("/token", {"access_token": "two"})
+    server.say("/a", {"items": [1]})
+    oauth = {"oauthTokenUrl": f"{server.origin}/token", "oauthClientId": "me", "oauthClientSecret": "s3cret"}
+    for _ in range(3):
+        assert read(f"{server.origin}/a", connections="2", **oauth) == [1]
+    assert read(f"{server.origin}/a", **{**oauth, "oauthClientSecret": "another"}) == [1]
+    assert server.paths.count("/token") == 2
+
+
+def test_a_token_server_that_is_busy_is_asked_again(server: Scripted) -> None:
+    server.say("/token", {}, status=503)
+    server.say("/token", {"access_token": "one"})
+    server.say("/a", {"items": [1]})
+    oauth = {"oauthTokenUrl": f"{server.origin}/token", "oauthClientId": "me", "oauthClientSecret": "s3cret"}
+    assert read(f"{server.origin}/a", **oauth) == [1]
+
+
+def test_a_secret_that_changes_while_it_is_on_its_way_is_read_again(server: Scripted, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("first")
+
+    def answer(path: str) -> tuple[int, list[tuple[str, str]], bytes]:
+        if server.asked[-1][1]["authorization"] == "Bearer second":
+            return 200, [], b'{"items": [1]}'
+        key.write_text("second")
+        return 401, [], b"{}"
+
+    server.answer = answer
+    assert read(f"{server.origin}/a", bearerToken=f"file:{key}") == [1]
+    server.answer = lambda _: (401, [], b"{}")
+    with pytest.raises(AuthenticationError):
+        read(f"{server.origin}/a", bearerToken=f"file:{key}")
+    assert len(server.asked) == 3, "the same secret is not tried again"
+
+
+_ECHOES = [
+    {"bearerToken": "s3cret/+"},
+    {"username": "me", "password": "s3cret/+"},
+    {"apiKey": "s3cret/+"},
+    {"apiKey": "s3cret/+", "apiKeyIn": "query:key"},
+    {"header.X-Other": "s3cret/+"},
+]
+
+
+@pytest.mark.parametrize("options", _ECHOES)
+def test_a_secret_that_an_answer_repeats_is_in_no_error_row_event_or_log(
+    server: Scripted, options: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(path: str) -> tuple[int, list[tuple[str, str]], bytes]:
+        headers = server.asked[-1][1]
+        sent = f"{headers.get('authorization')} {headers.get('x-api-key')} {headers.get('x-other')}"
+        return 400, [], f"no: {sent}, asked for {path}, with s3cret/+".encode()
+
+    server.answer = answer
+    with pytest.raises(SourceError, match="no: ") as refused:
+        read(f"{server.origin}/a", **options)
+    made = source(f"{server.origin}/a", onStatus="400=skip", badPages="column", **options)
+    rows, state = run(made, Barrier(), start(made.urls[0]))
+    shown = f"{refused.value} {rows} {state_to_json(state, made)} {caplog.text}"
+    assert "left out a page" in shown
+    for secret in ("s3cret", base64.b64encode(b"me:s3cret/+").decode()):
+        assert secret not in shown
 
 
 @pytest.mark.parametrize(

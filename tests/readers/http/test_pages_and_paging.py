@@ -239,6 +239,19 @@ def test_parameters_stand_in_the_url_and_other_encodings_are_read(server: Script
     assert read(f"{server.origin}/a", params='{"pageSize": 2}') == ["Zoë"]
 
 
+def test_a_page_whose_items_are_elsewhere_or_that_is_no_json_says_what_it_is(server: Scripted) -> None:
+    server.say("/list", [1])
+    server.say("/data", {"data": [1], "count": 1, "meta": {}})
+    server.say("/html", b"<html>", Content_Type="text/html; charset=utf-8")
+    for path, said in (
+        ("/list", "the page itself is a list, which an empty itemsField says"),
+        ("/data", "no list of items at itemsField 'items': there is no such field, and lists at: data;"),
+        ("/html", r"the page is not JSON \(Content-Type text/html; charset=utf-8\)"),
+    ):
+        with pytest.raises(CorruptRecordError, match=said):
+            read(f"{server.origin}{path}")
+
+
 @pytest.mark.parametrize(
     "body",
     [
