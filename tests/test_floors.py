@@ -62,10 +62,12 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     ],
     "headwater.readers.http": [
         ("pace", "settings", "urls"),
-        ("connections", "credentials"),
+        ("connections", "kept_tokens"),
+        ("credentials",),
         ("client",),
         ("pages",),
         ("paging", "statuses"),
+        ("open_pages",),
         ("paged_split_reader",),
         ("incremental", "open_list"),
         ("split_reader",),

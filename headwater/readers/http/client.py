@@ -9,11 +9,11 @@ from typing import Final
 from urllib.parse import urlencode
 
 import msgspec
-from urllib3 import HTTPHeaderDict, Timeout
-from urllib3.exceptions import HTTPError
+from urllib3 import BaseHTTPResponse, HTTPHeaderDict, Timeout
+from urllib3.exceptions import DecodeError, HTTPError
 from urllib3.util import make_headers
 
-from headwater.core.errors import SourceError, TransientSourceError
+from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
 from headwater.enumerators.http.origins import origin
 from headwater.readers.http.connections import ConnectionPools, Exchange
 from headwater.readers.http.credentials import Credentials
@@ -79,6 +79,7 @@ class HttpClient:
 
         Raises:
             TransientSourceError: the server is away, breaks off, or takes too long.
+            CorruptRecordError: what it says cannot be decompressed.
             AuthenticationError: no token is given out.
             SourceError: redirects do not end, or lead nowhere; or a secret or certificate cannot be read in
                 this process.
@@ -143,8 +144,9 @@ class HttpClient:
                     preload_content=False,
                     timeout=Timeout(connect=self._timeout_s, read=self._timeout_s),
                 )
-                content = answer.read(_MOST_BYTES + 1, decode_content=True)
-                answer.release_conn()
+                content = _read(answer)
+        except DecodeError:
+            raise CorruptRecordError("the page cannot be decompressed", source="http", split=shown) from None
         except (HTTPError, http.client.HTTPException, OSError) as error:
             self._pools.close()
             took = f" within {self._settings.timeout_ms} ms" if exchange.is_broken_off else ""
@@ -184,3 +186,14 @@ class HttpClient:
         headers = {**_OWN_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
         answer = self._ask("POST", url, headers, urlencode(form).encode(), shown=url)
         return answer.status, answer.body
+
+
+def _read(answer: BaseHTTPResponse) -> bytes:
+    try:
+        content = answer.read(_MOST_BYTES + 1, decode_content=True)
+    except BaseException:
+        # What cannot be decompressed leaves its connection open.
+        answer.close()
+        raise
+    answer.release_conn()
+    return content

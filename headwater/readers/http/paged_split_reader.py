@@ -8,20 +8,21 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic
 
 from headwater.core.barrier_reader import BarrierSplitReader, EpochRecords
 from headwater.core.clock import Clock
 from headwater.core.errors import CorruptRecordError, TransientSourceError
-from headwater.core.jsons import JsonObject, JsonValue
+from headwater.core.jsons import JsonValue
 from headwater.core.retry import Backoff, Retry
 from headwater.core.split import SplitPath, SplitRange
 from headwater.enumerators.http.origins import OriginWaits, origin
 from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.client import HttpClient, HttpResponse
+from headwater.readers.http.open_pages import OpenT
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.pages import HttpPage
-from headwater.readers.http.paging import CircleGuard, NextPage, PageLink, next_page
+from headwater.readers.http.paging import NextPage, PageLink, next_page
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import without_parameters
@@ -35,29 +36,6 @@ _IDLE_MS: Final = 100
 _MOST_WAIT_MS: Final = 5_000
 """The longest pause within an epoch. After a longer one the split comes up in a later epoch."""
 _SHOWN: Final = 500
-
-
-class OpenPages(Protocol):
-    """A split while a task reads it."""
-
-    @property
-    def split(self) -> HttpSplit:
-        """Which."""
-
-    @property
-    def asked(self) -> PageLink:
-        """The page to ask for."""
-
-    @property
-    def guard(self) -> CircleGuard:
-        """Notices pages that lead in a circle."""
-
-    @property
-    def is_second_reading(self) -> bool:
-        """Whether pages were asked for before, in this epoch: they must be there, and bring the same."""
-
-
-OpenT = TypeVar("OpenT", bound=OpenPages)
 
 
 class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT]):
@@ -185,27 +163,30 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
         return self._failing.setdefault(path, Retry(backoff, self._clock, "reading source http"))
 
     def _ask(self, current: OpenT) -> EpochRecords:
-        """Ask for a page, and do with the answer what its status says.
+        """Ask for a page, unless its server wants to be left alone.
 
         Raises:
             TransientSourceError: it is to be asked again.
         """
         asked = current.asked
-        server = origin(asked.url)
-        left_ms = 0 if current.is_second_reading else self._waits.left_ms(server)
+        left_ms = 0 if current.is_second_reading else self._waits.left_ms(origin(asked.url))
         if left_ms > 0:
             return self._leave_alone(current, left_ms)
-        answer = self._client.ask(asked.url, asked.cursor)
+        try:
+            answer = self._client.ask(asked.url, asked.cursor)
+        except CorruptRecordError as error:
+            return self._bad_page(current, error.message, asked.url)
+        return self._take(current, answer)
+
+    def _take(self, current: OpenT, answer: HttpResponse) -> EpochRecords:
+        """Do with an answer what its status says.
+
+        Raises:
+            TransientSourceError: it is to be asked again.
+        """
         action = action_of(answer, self._settings)
         if action == "retry":
-            pause_ms = wait_ms(answer)
-            # A server that may be asked again at once says nothing of when it will answer.
-            if pause_ms:
-                event = OriginWaits.event(server, pause_ms)
-                self._say_once(server, event)
-                return self._leave_alone(current, pause_ms, () if current.is_second_reading else (event,))
-            message = refusal(answer, self._client.hidden).message
-            raise TransientSourceError(message, source="http", split=answer.url)
+            return self._ask_later(current, answer)
         self._failing.pop(current.split.path, None)
         if action == "fail":
             raise refusal(answer, self._client.hidden)
@@ -213,32 +194,62 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             try:
                 return self._read(current, answer)
             except CorruptRecordError as error:
-                reason = self._client.hidden(error.message)
-                if self._settings.bad_pages == "fail":
-                    raise CorruptRecordError(
-                        f"{reason}; option badPages=skip or column lets a query go on",
-                        source="http",
-                        split=answer.url,
-                    ) from None
-        else:
-            reason = f"HTTP {answer.status}"
+                return self._bad_page(current, error.message, answer.url, answer.text)
+        reason = f"HTTP {answer.status}"
+        if action == "finish":
+            self._check_first_reading(current, reason, answer.url)
+            return self._end(current)
+        return self._left_out(current, reason, answer.url, answer.text)
+
+    def _ask_later(self, current: OpenT, answer: HttpResponse) -> EpochRecords:
+        """Leave a server alone for as long as it says.
+
+        Raises:
+            TransientSourceError: it does not say.
+        """
+        pause_ms = wait_ms(answer)
+        # A server that may be asked again at once says nothing of when it will answer.
+        if not pause_ms:
+            message = refusal(answer, self._client.hidden).message
+            raise TransientSourceError(message, source="http", split=answer.url)
+        server = origin(current.asked.url)
+        event = OriginWaits.event(server, pause_ms)
+        if server not in self._limited:
+            self._limited.add(server)
+            log.warning("%s", OriginWaits.text(event))
+        return self._leave_alone(current, pause_ms, () if current.is_second_reading else (event,))
+
+    def _bad_page(self, current: OpenT, message: str, url: str, text: str = "") -> EpochRecords:
+        """Do with a page that cannot be read what the user says.
+
+        Raises:
+            CorruptRecordError: that is to fail.
+        """
+        reason = self._client.hidden(message)
+        if self._settings.bad_pages == "fail":
+            raise CorruptRecordError(
+                f"{reason}; option badPages=skip or column lets a query go on", source="http", split=url
+            )
+        return self._left_out(current, reason, url, text)
+
+    def _left_out(self, current: OpenT, reason: str, url: str, text: str) -> EpochRecords:
+        self._check_first_reading(current, reason, url)
+        whole = f"{url}: {reason}: {self._client.hidden(text)[:_SHOWN]}"
+        log.warning("left out a page: %s", whole)
+        return self._leave_out(current, whole)
+
+    def _check_first_reading(self, current: OpenT, reason: str, url: str) -> None:
+        """Return if this is the first reading of the epoch: a second one has the page.
+
+        Raises:
+            TransientSourceError: it is not.
+        """
         if current.is_second_reading:
             raise TransientSourceError(
                 f"the page was read when the epoch was read first, and now cannot: {reason}",
                 source="http",
-                split=answer.url,
+                split=url,
             )
-        if action == "finish":
-            return self._end(current)
-        shown = self._client.hidden(answer.text)[:_SHOWN]
-        reason = f"{answer.url}: {reason}: {shown}"
-        log.warning("left out a page: %s", reason)
-        return self._leave_out(current, reason)
-
-    def _say_once(self, server: str, event: JsonObject) -> None:
-        if server not in self._limited:
-            self._limited.add(server)
-            log.warning("%s", OriginWaits.text(event))
 
     def _leave_alone(self, current: OpenT, pause_ms: int, events: tuple[JsonValue, ...] = ()) -> EpochRecords:
         """Obey a server that asks to be left alone for so long. The driver and other tasks hear of it."""

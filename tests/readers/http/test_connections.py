@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import zlib
@@ -10,7 +11,9 @@ from collections.abc import Iterator
 import pytest
 import zstandard
 
-from tests.readers.http.scripted import Scripted, read, scripted_server
+from headwater.core.epoch import Barrier
+from headwater.core.errors import CorruptRecordError
+from tests.readers.http.scripted import Scripted, read, run, scripted_server, source, start
 
 
 @pytest.fixture
@@ -51,3 +54,18 @@ def test_answers_may_be_encoded(server: Scripted, encoding: str, encoded: bytes)
     server.say("/a", encoded, Content_Encoding=encoding)
     assert read(f"{server.origin}/a") == [1, "é"]
     assert encoding in server.asked[0][1]["accept-encoding"]
+
+
+def test_an_answer_that_cannot_be_decompressed_is_a_bad_page_and_leaves_no_connection_open(
+    server: Scripted,
+) -> None:
+    server.say("/a", {"items": [{"more": "/b"}]})
+    server.say("/b", b"no gzip", Content_Encoding="gzip")
+    with pytest.raises(CorruptRecordError, match="the page cannot be decompressed; option badPages="):
+        read(f"{server.origin}/b")
+    made = source(f"{server.origin}/a", childrenField="more", badPages="skip")
+    rows, state = run(made, Barrier(), start(made.urls[0]))
+    assert [row[2] for row in rows] == [0]
+    assert state.events == (f"{server.origin}/b: the page cannot be decompressed: ",)
+    # What is open still is closed here, with a warning, which is an error.
+    gc.collect()
