@@ -158,9 +158,8 @@ def test_a_rate_limit_while_an_epoch_is_read_again_is_waited_for(server: Scripte
 def test_a_server_that_may_be_asked_again_at_once_is_asked_later_and_later_until_the_deadline(
     server: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
-    past = {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": "1700000000"}
     server.say("/a", {}, status=429, Retry_After="0")
-    server.say("/a", {}, status=403, **past)
+    server.say("/a", {}, status=403, X_RateLimit_Remaining="0", X_RateLimit_Reset="1700000000")
     reader = HttpSplitReader(HttpSettings(deadline_ms=100), ManualClock(), Pace(None))
     begin = start(f"{server.origin}/a")
     reader.handle_splits_changes([begin])
