@@ -163,6 +163,10 @@ class Leaders:
         except UnknownSplitError as error:
             self.forget({split.topic for split in splits})
             raise TransientSourceError(error.message, source="kafka") from error
+        except TransientSourceError:
+            # A leader that does not answer may have been replaced: the next attempt has to ask who leads now.
+            self.forget({split.topic for split in splits})
+            raise
         return {by_tp[tp]: offset for tp, offset in found.items() if offset is not None}
 
     def _present(self, split: KafkaPartitionSplit) -> KafkaPartitionSplit:

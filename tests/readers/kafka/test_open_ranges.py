@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from headwater.core.errors import DataLossError, TransientSourceError, UnknownSplitError
-from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST
+from headwater.enumerators.kafka.client.metadata import EARLIEST, LATEST, BrokerAddress
 from headwater.enumerators.kafka.open_range import OpenRange
 from headwater.readers.kafka.split_reader import KafkaSplitReader
 from tests.enumerators.kafka.client.listeners import Listen, client
@@ -118,6 +119,20 @@ def test_a_leader_that_has_just_moved_is_looked_for_and_then_asked_for_the_ends(
     kafka.topic("t", 1, [5])
     kafka.offset_errors[0] = [NOT_LEADER, NOT_LEADER]
     assert task().take(whole(kafka)).finish() == upto(5)
+
+
+def test_a_leader_that_is_dead_when_its_ends_are_asked_for_is_looked_for_anew(
+    kafka: ScriptedKafka, task: Callable[..., Task]
+) -> None:
+    log = kafka.topic("t", 1, [5]).logs[0]
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and listens not
+        kafka.nodes[2] = BrokerAddress(*nobody.getsockname())
+        log.leader = 2
+        reading = task().take(whole(kafka))
+        assert reading.step()
+        log.leader = 1
+        assert reading.finish() == upto(5)
 
 
 def test_a_cluster_that_never_tells_the_ends_is_an_error_after_the_poll_timeout(
