@@ -105,7 +105,7 @@ _SPELLINGS: Final[Mapping[str, Mapping[str, _Spelling]]] = {
     },
     "mqtt": {
         "broker": _Spelling(required=True),
-        "topics": _Spelling(required=True),
+        "topics": _Spelling(kind=ArgumentKind.NAMES, required=True),
         "clientId": _Spelling(required_in=Boundedness.CONTINUOUS_UNBOUNDED),
     },
 }

@@ -22,7 +22,7 @@ from headwater.readers.http.client import HttpClient, HttpResponse
 from headwater.readers.http.open_pages import OpenT
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.pages import HttpPage
-from headwater.readers.http.paging import NextPage, PageLink, next_page
+from headwater.readers.http.paging import NextPage, PageLink, next_page, warn_of_absent
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
 from headwater.readers.http.urls import without_parameters
@@ -265,6 +265,9 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             CorruptRecordError: the link leads nowhere, or in a circle.
         """
         paging = self._settings.paging
+        first = PageLink(current.split.url)
+        if current.split.is_root and current.asked == first:
+            warn_of_absent(first, page, paging)
         following = next_page(current.asked, page, answer, paging)
         if following.link is None:
             return following

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from headwater.core.errors import CorruptRecordError
 from headwater.readers.http.client import HttpResponse
-from headwater.readers.http.pages import HttpPage, text_at, value_at
+from headwater.readers.http.pages import HttpPage, raw_at, text_at, value_at
 from headwater.readers.http.settings import PagingSettings
 from headwater.readers.http.urls import absolute, parameter, with_parameters
+
+log = logging.getLogger(__name__)
 
 _HEADER: Final = "header:"
 _BODY: Final = "body:"
@@ -42,6 +46,27 @@ class NextPage:
 
     link: PageLink | None
     is_certain: bool = True
+
+
+def warn_of_absent(first: PageLink, page: HttpPage, paging: PagingSettings) -> None:
+    """Say that the first page of a list lacks what tells whether there is another one.
+
+    Many APIs leave it out on their last page. But a name that is misspelt looks the same.
+    """
+    named = {"hasMoreField": paging.has_more_field}
+    if paging.kind == "link" and paging.next_field != PagingSettings.next_field:
+        named["nextField"] = paging.next_field
+    for option, name in named.items():
+        is_field = name is not None and not name.startswith(_HEADER)
+        if is_field and page.items and raw_at(page.fields, str(name)) is None:
+            _warn_once(option, str(name), first.url)
+
+
+@lru_cache(maxsize=1_000)
+def _warn_once(option: str, name: str, url: str) -> None:
+    log.warning(
+        "the first page of %s has no field %r (option %s): it counts as the last one", url, name, option
+    )
 
 
 @dataclass

@@ -173,6 +173,11 @@ def test_a_secret_that_an_answer_repeats_is_in_no_error_row_event_or_log(
         ({"cursorParam": "body:after"}, "'body': is required for a cursor in it"),
         ({"countParam": "n"}, "'countParam': counts only with option paging=page or offset"),
         ({"params": "[]"}, "'params': must be a JSON object"),
+        ({"paging": "page", "cursorParam": "c"}, "'cursorParam': counts only with option paging=link"),
+        ({"paging": "offset", "nextField": "n"}, "'nextField': counts only with option paging=link"),
+        ({"pageFormat": "ndjson", "hasMoreField": "more"}, "'hasMoreField': names a field, and such a page"),
+        ({"itemsField": "", "nextField": "n"}, "'nextField': names a field, and such a page has none"),
+        ({"childrenUrl": "http://x/orders"}, "'childrenUrl': must have a field of the item in braces"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options: dict[str, str], message: str) -> None:

@@ -165,6 +165,26 @@ def test_has_more_tells_the_end_though_a_cursor_is_always_there(server: Scripted
     assert server.paths == ["/a", "/a?after=c1"]
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"hasMoreField": "hasmore"}, "no field 'hasmore' (option hasMoreField)"),
+        ({"paging": "page", "hasMoreField": "hasmore"}, "no field 'hasmore' (option hasMoreField)"),
+        ({"nextField": "meta.nxt"}, "no field 'meta.nxt' (option nextField)"),
+        ({"nextField": "meta.next"}, None),
+        ({}, None),
+    ],
+)
+def test_a_first_page_that_lacks_what_tells_of_another_one_is_named_in_the_log_once(
+    server: Scripted, options: dict[str, str], named: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.say("/a", {"items": [1], "has_more": True, "meta": {"next": None}})
+    for _ in range(2):
+        assert items(batch_source(f"{server.origin}/a", **options)) == [1]
+    assert caplog.text.count("it counts as the last one") == (named is not None)
+    assert (named or "") in caplog.text
+
+
 def test_a_cursor_that_is_always_there_ends_a_turn_where_nothing_comes_and_loses_nothing(
     server: Scripted,
 ) -> None:

@@ -287,6 +287,18 @@ def test_a_batch_read_leaves_the_session_of_a_stream_alone() -> None:
         ({"broker": "http://x", "topics": "a"}, "must be mqtt://host:port"),
         ({"broker": "mqtt://x"}, "option 'topics': is required"),
         ({"broker": "mqtt://x", "topics": "a"}, "option 'clientId': is required for a stream"),
+        ({"broker": "mqtt://me:pw@x", "topics": "a"}, "must hold no user and password"),
+        ({"broker": "mqtt://x/a"}, "option 'broker': must end with the port, not with '/a'"),
+        ({"broker": "mqtt://x", "topics": "a,b/#/c"}, "must be topic filters: .* not 'b/#/c'"),
+        ({"broker": "mqtt://x", "topics": "a/b+"}, "must be topic filters: .* not 'a/b[+]'"),
+        (
+            {"broker": "mqtt://x", "topics": "$share/g/a", "clientId": "c", "sessions": "2"},
+            "option 'topics': must not begin with \\$share",
+        ),
+        (
+            {"broker": "mqtt://x", "topics": "a", "clientId": "c/d", "sessions": "2"},
+            "option 'clientId': must have no /, [+] or # with several sessions",
+        ),
         (
             {"broker": "mqtt://x", "topics": "a", "clientId": "c", "messageKey": "id"},
             "must be payload:<field",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -34,6 +35,13 @@ def urls(raw: str) -> tuple[str, ...]:
 
 def _params(raw: str) -> Mapping[str, str]:
     return {name: _written(value) for name, value in json_object(raw).items()}
+
+
+def _template(raw: str) -> str:
+    template = text(raw)
+    if not re.search(r"\{[^{}]+\}", template):
+        raise ValueError(f"must have a field of the item in braces, such as /orders/{{id}}, not {raw!r}")
+    return template
 
 
 def _written(value: Any) -> str:
@@ -108,7 +116,7 @@ _CHILDREN_FIELD: Final = Option(
 )
 _CHILDREN_URL: Final = Option(
     "childrenUrl",
-    text,
+    _template,
     None,
     "The list of each item, with fields of the item in braces: `https://api.example.com/orders/{id}/lines`.",
 )
@@ -145,6 +153,10 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
     kind = parsed[_PAGING]
     if kind == "link" and parsed[_COUNT_PARAM] is not None:
         raise OptionError("counts only with option paging=page or offset", option=_COUNT_PARAM.name)
+    named = [option for option in (_NEXT_FIELD, _CURSOR_PARAM) if parsed[option] != option.default]
+    if kind != "link" and named:
+        raise OptionError("counts only with option paging=link", option=named[0].name)
+    _check_fields(parsed)
     return PagingSettings(
         items_field=parsed[_ITEMS_FIELD],
         is_lines=parsed[_PAGE_FORMAT] == "ndjson",
@@ -156,6 +168,15 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
         children_field=parsed[_CHILDREN_FIELD],
         children_url=parsed[_CHILDREN_URL],
     )
+
+
+def _check_fields(parsed: ParsedOptions) -> None:
+    """Refuse fields of a page that is a list: without them the first page would be the last one."""
+    is_list = parsed[_PAGE_FORMAT] == "ndjson" or not parsed[_ITEMS_FIELD]
+    for option in (_NEXT_FIELD, _HAS_MORE_FIELD):
+        name = parsed[option]
+        if is_list and name is not None and name != option.default and not name.startswith("header:"):
+            raise OptionError("names a field, and such a page has none: use header:NAME", option=option.name)
 
 
 def names_children(parsed: ParsedOptions) -> bool:

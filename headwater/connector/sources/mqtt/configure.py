@@ -50,6 +50,7 @@ def configure_mqtt(options: Mapping[str, str], boundedness: Boundedness | None) 
     broker = parsed.require(BROKER)
     topics = parsed.require(TOPICS)
     _check_version(parsed)
+    _check_sharing(parsed)
     sessions = MqttSessions(_client_id(parsed, boundedness), parsed[SESSIONS], topics)
     epochs = epoch_settings(parsed, boundedness, source="mqtt")
     tls = tls_settings(parsed, encrypted=broker.tls, hint="mqtts://")
@@ -94,6 +95,16 @@ def _check_version(parsed: ParsedOptions) -> None:
             "MQTT 3.1.1 has no shared subscriptions: use one session, or option mqttVersion=5",
             option=SESSIONS.name,
         )
+
+
+def _check_sharing(parsed: ParsedOptions) -> None:
+    """Refuse names of which no shared subscription can be made: they would be one to other topics."""
+    if parsed[SESSIONS] == 1:
+        return
+    if any(topic.startswith("$share/") for topic in parsed[TOPICS] or ()):
+        raise OptionError("must not begin with $share where option 'sessions' makes it", option=TOPICS.name)
+    if set("/+#") & set(parsed[CLIENT_ID] or ""):
+        raise OptionError("must have no /, + or # with several sessions", option=CLIENT_ID.name)
 
 
 def _client_id(parsed: ParsedOptions, boundedness: Boundedness | None) -> str:

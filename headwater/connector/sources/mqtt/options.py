@@ -38,7 +38,20 @@ def _broker(raw: str) -> _Broker:
     parts = urlsplit(raw.strip())
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError(f"must be mqtt://host:port or mqtts://host:port, not {raw!r}")
+    if parts.username is not None:
+        raise ValueError("must hold no user and password: give the options username and password")
+    if parts.path.strip("/") or parts.query:
+        raise ValueError(f"must end with the port, not with {parts.path or parts.query!r}")
     return _Broker(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme == "mqtts")
+
+
+def _topics(raw: str) -> tuple[str, ...]:
+    found = names(raw)
+    for topic in found:
+        *before, _ = levels = topic.split("/")
+        if "#" in before or any(sign in level != sign for level in levels for sign in "+#"):
+            raise ValueError(f"must be topic filters: + is a whole level, and # the last one, not {topic!r}")
+    return found
 
 
 def _key(raw: str) -> tuple[str, str]:
@@ -60,7 +73,7 @@ VERSION: Final = Option(
 )
 TOPICS: Final = Option(
     "topics",
-    names,
+    _topics,
     None,
     "Required: topic filters with commas between them, `+` and `#` included. They may change.",
 )
