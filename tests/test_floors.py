@@ -63,7 +63,7 @@ ROOMS: dict[str, list[tuple[str, ...]]] = {
     "headwater.readers.http": [
         ("pace", "settings", "urls"),
         ("connections", "kept_tokens"),
-        ("credentials",),
+        ("credentials", "kept_pools"),
         ("client",),
         ("pages",),
         ("paging", "statuses"),

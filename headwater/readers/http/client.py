@@ -15,8 +15,9 @@ from urllib3.util import make_headers
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
 from headwater.enumerators.http.origins import origin
-from headwater.readers.http.connections import ConnectionPools, Exchange
+from headwater.readers.http.connections import Exchange
 from headwater.readers.http.credentials import Credentials
+from headwater.readers.http.kept_pools import POOLS
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.urls import absolute, hidden, with_parameters, without_parameters
 
@@ -56,6 +57,8 @@ class HttpResponse:
 class HttpClient:
     """Belongs to one thread. Connects with the first request, and keeps a connection for each host.
 
+    Also beyond its end, for the next client with the same settings.
+
     Links and redirects may lead elsewhere than to the URLs that the user named. Credentials, the body and the
     certificate of this client are for their origins only: scheme, host and port.
 
@@ -66,9 +69,10 @@ class HttpClient:
     def __init__(self, settings: HttpSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1000
-        self._pools = ConnectionPools(settings.tls)
+        self._pools = POOLS.borrow(settings.tls)
         self._credentials = Credentials(settings.credentials, self._post_form)
         self._exchange = Exchange()
+        self._is_closed = False
 
     def ask(self, url: str, cursor: str | None = None) -> HttpResponse:
         """Ask for a page, following redirects.
@@ -90,8 +94,10 @@ class HttpClient:
         return answer
 
     def close(self) -> None:
-        """Close every connection."""
-        self._pools.close()
+        """Give the connections back. Nothing is asked any more."""
+        if not self._is_closed:
+            self._is_closed = True
+            POOLS.give_back(self._pools)
 
     def hidden(self, text: str) -> str:
         """Return a text without the secrets that were sent."""

@@ -106,10 +106,12 @@ class ConnectionPools:
 
     Args:
         tls: whom to trust, and who this client is.
+        made_ms: the monotonic time now.
     """
 
-    def __init__(self, tls: TlsSettings) -> None:
-        self._tls = tls
+    def __init__(self, tls: TlsSettings, made_ms: int) -> None:
+        self.tls = tls
+        self.made_ms = made_ms
         self._managers: dict[tuple[str | None, bool, bool], urllib3.PoolManager] = {}
 
     def manager(self, url: str, *, is_named: bool) -> urllib3.PoolManager:
@@ -139,7 +141,7 @@ class ConnectionPools:
         self._managers.clear()
 
     def _context(self, *, is_named: bool) -> ssl.SSLContext:
-        return (self._tls if is_named else replace(self._tls, certificate=None, key=None)).context()
+        return (self.tls if is_named else replace(self.tls, certificate=None, key=None)).context()
 
     def _made(self, proxy: str | None, context: ssl.SSLContext | None) -> urllib3.PoolManager:
         if proxy is None:

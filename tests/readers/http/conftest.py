@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwater.readers.http.kept_tokens import TOKENS
 from tests.readers.http.scripted import Scripted, scripted_server
 
 
@@ -14,5 +13,3 @@ from tests.readers.http.scripted import Scripted, scripted_server
 def server() -> Iterator[Scripted]:
     with scripted_server() as made:
         yield made
-    # A server of a later test may have the same port.
-    TOKENS.clear()

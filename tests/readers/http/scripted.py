@@ -20,6 +20,8 @@ from headwater.core.epoch import Barrier, EpochState
 from headwater.core.source import Boundedness
 from headwater.core.split import SplitRange
 from headwater.enumerators.http.split import HttpSplit, PagePosition
+from headwater.readers.http.kept_pools import POOLS
+from headwater.readers.http.kept_tokens import TOKENS
 from tests.readings import epoch_task, read_task
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
@@ -31,6 +33,7 @@ class Scripted(ThreadingHTTPServer):
     Attributes:
         asked: paths and headers, in order.
         bodies: of the requests.
+        clients: the connections over which it was asked, by the client's port.
         lacks: so many bytes are cut from the end of each answer.
         stalls: whether it says no more in the middle of an answer, until the client goes away.
         answer: what it answers; a test may replace it.
@@ -44,6 +47,7 @@ class Scripted(ThreadingHTTPServer):
         self.answers: dict[str, list[Answer]] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.bodies: list[bytes] = []
+        self.clients: dict[int, socket.socket] = {}
         self.lacks = 0
         self.stalls = False
         self.answer: Callable[[str], Answer] = self._said
@@ -81,6 +85,7 @@ class ScriptedHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        self.server.clients[self.client_address[1]] = self.connection
         length = int(self.headers.get("Content-Length") or 0)
         self.server.bodies.append(self.rfile.read(length))
         status, headers, body = self.server.answer(self.path)
@@ -114,6 +119,9 @@ def scripted_server() -> Iterator[Scripted]:
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield made
+    # A server of a later test may have the same port.
+    TOKENS.clear()
+    POOLS.clear()
     made.shutdown()
     made.server_close()
     thread.join()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gc
 import gzip
 import json
+import socket
 import zlib
 from collections.abc import Iterator
 
 import pytest
 import zstandard
 
+from headwater.core.clock import ManualClock
 from headwater.core.epoch import Barrier
 from headwater.core.errors import CorruptRecordError
+from headwater.core.tls import TlsSettings
+from headwater.readers.http.kept_pools import KeptPools
 from tests.readers.http.scripted import Scripted, read, run, scripted_server, source, start
 
 
@@ -69,3 +73,32 @@ def test_an_answer_that_cannot_be_decompressed_is_a_bad_page_and_leaves_no_conne
     assert state.events == (f"{server.origin}/b: the page cannot be decompressed: ",)
     # What is open still is closed here, with a warning, which is an error.
     gc.collect()
+
+
+def test_a_connection_is_kept_from_one_micro_batch_to_the_next(server: Scripted) -> None:
+    server.say("/a", {"items": [1]})
+    for _ in range(3):
+        assert read(f"{server.origin}/a") == [1]
+    assert len(server.clients) == 1
+    # One that the server has closed meanwhile is made again.
+    for connection in server.clients.values():
+        connection.shutdown(socket.SHUT_RDWR)
+    assert read(f"{server.origin}/a") == [1]
+    assert len(server.clients) == 2
+
+
+def test_pools_are_lent_to_one_and_for_a_minute_only() -> None:
+    clock = ManualClock()
+    kept = KeptPools(clock)
+    here, elsewhere = TlsSettings(), TlsSettings(ca="/ca")
+    pools = kept.borrow(here)
+    other = kept.borrow(here)
+    assert pools is not other
+    kept.give_back(pools)
+    assert kept.borrow(elsewhere) is not pools
+    clock.advance(59_999)
+    assert kept.borrow(here) is pools
+    clock.advance(1)
+    kept.give_back(other)
+    kept.give_back(pools)
+    assert kept.borrow(here) not in (pools, other)
