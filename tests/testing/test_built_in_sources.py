@@ -19,9 +19,17 @@ from tests.readers.http.changing_list import NOON, ChangingList
 from tests.readers.http.scripted import scripted_server
 
 
-class TestHttp(SourceTests):
+class HttpTests(SourceTests):
     source = "http"
 
+    def test_a_reader_that_is_closed_leaves_no_thread(self) -> None:
+        """Its connection outlives it, and the server here has a thread for that: it is there before."""
+        with self.readable() as configured:
+            self.some_range(configured)
+        super().test_a_reader_that_is_closed_leaves_no_thread()
+
+
+class TestHttp(HttpTests):
     @pytest.fixture(autouse=True)
     def served(self) -> Iterator[None]:
         self.api = Api(0, items=110, page=50)
@@ -38,9 +46,7 @@ class TestHttp(SourceTests):
         self.api.items += 60
 
 
-class TestHttpThatChanges(SourceTests):
-    source = "http"
-
+class TestHttpThatChanges(HttpTests):
     @pytest.fixture(autouse=True)
     def served(self) -> Iterator[None]:
         self.made = ChangingList(page=50)

@@ -153,9 +153,10 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
     kind = parsed[_PAGING]
     if kind == "link" and parsed[_COUNT_PARAM] is not None:
         raise OptionError("counts only with option paging=page or offset", option=_COUNT_PARAM.name)
-    named = [option for option in (_NEXT_FIELD, _CURSOR_PARAM) if parsed[option] != option.default]
-    if kind != "link" and named:
-        raise OptionError("counts only with option paging=link", option=named[0].name)
+    named = {_NEXT_FIELD.name: _next_field(parsed), _CURSOR_PARAM.name: parsed[_CURSOR_PARAM]}
+    for name, value in named.items():
+        if kind != "link" and value is not None:
+            raise OptionError("counts only with option paging=link", option=name)
     _check_fields(parsed)
     return PagingSettings(
         items_field=parsed[_ITEMS_FIELD],
@@ -173,10 +174,15 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
 def _check_fields(parsed: ParsedOptions) -> None:
     """Refuse fields of a page that is a list: without them the first page would be the last one."""
     is_list = parsed[_PAGE_FORMAT] == "ndjson" or not parsed[_ITEMS_FIELD]
-    for option in (_NEXT_FIELD, _HAS_MORE_FIELD):
-        name = parsed[option]
-        if is_list and name is not None and name != option.default and not name.startswith("header:"):
-            raise OptionError("names a field, and such a page has none: use header:NAME", option=option.name)
+    named = {_NEXT_FIELD.name: _next_field(parsed), _HAS_MORE_FIELD.name: parsed[_HAS_MORE_FIELD]}
+    for option, name in named.items():
+        if is_list and name is not None and not name.startswith("header:"):
+            raise OptionError("names a field, and such a page has none: use header:NAME", option=option)
+
+
+def _next_field(parsed: ParsedOptions) -> str | None:
+    name = parsed[_NEXT_FIELD]
+    return None if name == _NEXT_FIELD.default else name
 
 
 def names_children(parsed: ParsedOptions) -> bool:

@@ -103,7 +103,8 @@ def _check_sharing(parsed: ParsedOptions) -> None:
         return
     if any(topic.startswith("$share/") for topic in parsed[TOPICS] or ()):
         raise OptionError("must not begin with $share where option 'sessions' makes it", option=TOPICS.name)
-    if set("/+#") & set(parsed[CLIENT_ID] or ""):
+    client_id = parsed[CLIENT_ID] or ""
+    if any(sign in client_id for sign in "/+#"):
         raise OptionError("must have no /, + or # with several sessions", option=CLIENT_ID.name)
 
 
