@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import tzinfo
 from functools import partial
 from typing import Any, TypeAlias
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -84,15 +84,16 @@ def members_of(value: Any) -> Mapping[str, Any] | tuple[Any, ...]:
     )
 
 
-def converter(kind: Any, zone: ZoneInfo, members: Members, path: str) -> Converter:
-    """Return what makes a value of a type of any value; None stays None.
+def converter(field: pa.Field[Any], zone: tzinfo, members: Members, path: str) -> Converter:
+    """Return what makes a value of a type of any value; None stays None where it may.
 
     Args:
-        kind: the type.
+        field: the type, and whether there may be nulls.
         zone: of the session: of times without one.
         members: what becomes of members of structs.
         path: the column, for ``members``.
     """
+    kind: Any = field.type
     inner = partial(_nested, zone=zone, members=members)
     makers: list[tuple[Callable[[pa.DataType], bool], Callable[[], Converter]]] = [
         (pa.types.is_integer, lambda: partial(to_int, kind.bit_width)),
@@ -103,13 +104,13 @@ def converter(kind: Any, zone: ZoneInfo, members: Members, path: str) -> Convert
         ),
         (pa.types.is_date, lambda: partial(to_date, zone)),
         (_is_string, lambda: partial(to_string, zone)),
-        (_is_list, lambda: partial(_to_list, inner(kind.value_type, path=f"{path}[]"))),
+        (_is_list, lambda: partial(_to_list, inner(kind.value_field, path=f"{path}[]"))),
         (
             pa.types.is_map,
             lambda: partial(
                 _to_map,
-                inner(kind.key_type, path=f"{path}.key"),
-                inner(kind.item_type, path=f"{path}.value"),
+                inner(kind.key_field, path=f"{path}.key"),
+                inner(kind.item_field, path=f"{path}.value"),
             ),
         ),
         (
@@ -118,7 +119,7 @@ def converter(kind: Any, zone: ZoneInfo, members: Members, path: str) -> Convert
                 _to_struct,
                 members,
                 path,
-                {field.name: inner(field.type, path=f"{path}.{field.name}") for field in kind.fields},
+                {member.name: inner(member, path=f"{path}.{member.name}") for member in kind.fields},
             ),
         ),
         (pa.types.is_floating, lambda: to_float),
@@ -126,11 +127,19 @@ def converter(kind: Any, zone: ZoneInfo, members: Members, path: str) -> Convert
         (pa.types.is_binary, lambda: to_bytes),
     ]
     make = next((make for is_kind, make in makers if is_kind(kind)), lambda: partial(_as_arrow, kind))
-    return nullable(make())
+    return partial(_unless_null, make(), is_nullable=field.nullable)
 
 
-def _nested(kind: pa.DataType, *, zone: ZoneInfo, members: Members, path: str) -> Converter:
-    return converter(kind, zone, members, path)
+def _nested(field: pa.Field[Any], *, zone: tzinfo, members: Members, path: str) -> Converter:
+    return converter(field, zone, members, path)
+
+
+def _unless_null(convert: Converter, value: Any, *, is_nullable: bool) -> Any:
+    if value is not None:
+        return convert(value)
+    if not is_nullable:
+        raise Misfit("a null where the schema says `not null`")
+    return None
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -139,11 +148,6 @@ def _is_string(kind: pa.DataType) -> bool:
 
 def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind)
-
-
-def nullable(convert: Converter) -> Converter:
-    """Return a converter that leaves None."""
-    return lambda value: None if value is None else convert(value)
 
 
 def _as_arrow(kind: pa.DataType, value: Any) -> Any:

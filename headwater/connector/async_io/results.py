@@ -11,12 +11,12 @@ from enum import Enum
 from itertools import repeat
 from types import NoneType
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from headwater.connector.async_io.conversions import Members, converter
 from headwater.connector.async_io.misfit import Misfit
+from headwater.connector.async_io.time_casts import session_zone
 from headwater.core.errors import ContractError
 from headwater.readers.async_io.call import Failure
 from headwater.readers.async_io.settings import OnFailure
@@ -101,8 +101,8 @@ class ResultColumns:
         self._describe = describe
         self._nulls = (None,) * len(self._names)
         self._members = Members(exact=form.fields is ResultFields.EXACT)
-        zone = ZoneInfo(form.time_zone)
-        self._converters = [converter(field.type, zone, self._members, field.name) for field in form.schema]
+        zone = session_zone(form.time_zone)
+        self._converters = [converter(field, zone, self._members, field.name) for field in form.schema]
         self._natural = [_natural_types(field.type, form.time_zone) for field in form.schema]
         self.misfits = 0
         self.schema = form.schema

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from headwater.connector.async_io.misfit import misfit_of
 from headwater.connector.async_io.time_casts import time_text
@@ -96,7 +95,7 @@ def to_bytes(value: Any) -> bytes:
     raise misfit_of(value, "binary")
 
 
-def to_string(zone: ZoneInfo, value: Any) -> str:
+def to_string(zone: tzinfo, value: Any) -> str:
     """Return a text, written as Spark writes the value.
 
     Raises:

@@ -80,7 +80,12 @@ class AsyncWait:
         task: AsyncWaitTask | ArrowWaitTask = AsyncWaitTask(self, operator, rows)
         if is_arrow:
             task = ArrowWaitTask(
-                operator, arrow_batching(settings), self.results, kept=self.kept, most_bytes=self.queue_bytes
+                operator,
+                arrow_batching(settings),
+                self.results,
+                columns=self.columns,
+                kept=self.kept,
+                most_bytes=self.queue_bytes,
             )
         try:
             with operator:

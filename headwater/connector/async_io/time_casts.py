@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from headwater.connector.async_io.misfit import misfit_of
+from headwater.core.errors import OptionError
+from headwater.readers.formats.time_zones import zone_of
 
 _DATE = re.compile(r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _TIME = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*(.*)")
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
-def to_timestamp(zone: ZoneInfo, value: Any) -> datetime:
+def session_zone(name: str) -> tzinfo:
+    """Return the zone of a session: a region, or an offset such as ``+02:00``.
+
+    Raises:
+        OptionError: this machine knows no such zone.
+    """
+    zone = zone_of(name)
+    if zone is None:
+        raise OptionError(f"{name!r} is no time zone here", option="spark.sql.session.timeZone")
+    return zone
+
+
+def to_timestamp(zone: tzinfo, value: Any) -> datetime:
     """Return an instant; what has no zone is in that of the session.
 
     Raises:
@@ -36,7 +48,7 @@ def to_timestamp(zone: ZoneInfo, value: Any) -> datetime:
     raise misfit_of(value, "timestamp")
 
 
-def to_local_timestamp(zone: ZoneInfo, value: Any) -> datetime:
+def to_local_timestamp(zone: tzinfo, value: Any) -> datetime:
     """Return a timestamp without a zone."""
     if isinstance(value, datetime):
         return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
@@ -50,7 +62,7 @@ def to_local_timestamp(zone: ZoneInfo, value: Any) -> datetime:
     raise misfit_of(value, "timestamp_ntz")
 
 
-def to_date(zone: ZoneInfo, value: Any) -> date:
+def to_date(zone: tzinfo, value: Any) -> date:
     """Return a day; an instant is one in the session's zone.
 
     Raises:
@@ -69,14 +81,14 @@ def to_date(zone: ZoneInfo, value: Any) -> date:
     raise misfit_of(value, "date")
 
 
-def time_text(zone: ZoneInfo, value: datetime) -> str:
+def time_text(zone: tzinfo, value: datetime) -> str:
     """Return a time as Spark writes it."""
     local = value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
     text = local.isoformat(" ")
     return text.rstrip("0") if local.microsecond else text
 
 
-def _parsed(text: str, zone: Any) -> datetime:
+def _parsed(text: str, zone: tzinfo) -> datetime:
     """Return the time that a text holds: a date, and perhaps a time of day and a zone."""
     text = text.strip()
     head, separator, rest = text.partition("T") if "T" in text else text.partition(" ")
@@ -103,13 +115,8 @@ def _parsed_date(text: str) -> date:
     return date(int(year), int(month or 1), int(day or 1))
 
 
-def _parsed_zone(text: str) -> Any:
-    if text in ("Z", "UTC", "GMT", "UT"):
-        return UTC
-    if found := _OFFSET.fullmatch(text):
-        sign, hours, minutes = found.groups()
-        return datetime.strptime(f"{sign}{int(hours):02}{minutes or '00'}", "%z").tzinfo
-    try:
-        return ZoneInfo(text)
-    except (OSError, KeyError) as error:
-        raise ValueError(text) from error
+def _parsed_zone(text: str) -> tzinfo:
+    zone = zone_of(text)
+    if zone is None:
+        raise ValueError(text)
+    return zone

@@ -130,7 +130,8 @@ class AsyncBatchFunction(Function, ABC):
 class AsyncArrowFunction(Function, ABC):
     """A function for services with bulk look-ups, of whole Arrow batches: no row becomes a Python object.
 
-    A call fails, times out and is retried as a whole. There are no caches and no keys.
+    A call fails, times out and is retried as a whole; an answer whose values do not all fit fails the rows of
+    those. There are no caches and no keys.
 
     Attributes:
         frames: what rows come as: ``"arrow"`` (a `pyarrow.RecordBatch`), ``"pandas"`` or ``"polars"`` (a
@@ -141,10 +142,10 @@ class AsyncArrowFunction(Function, ABC):
 
     @abstractmethod
     async def async_invoke_arrow(self, rows: Any) -> Any:
-        """Return the result columns: one row for each row, in their order.
+        """Return the result columns, in a frame or a `pyarrow.Table`: one row for each row, in their order.
 
-        Called once per attempt with at most ``Batching.size`` rows and ``Batching.most_bytes`` bytes; up to
-        ``capacity`` calls run at once, all on the loop's thread. Must not block.
+        Called once per attempt with at most ``Batching.size`` rows and ``Batching.most_bytes`` bytes of the
+        option ``columns``; up to ``capacity`` calls run at once, all on the loop's thread. Must not block.
         """
 
     def timeout(self, row: Any) -> Any:

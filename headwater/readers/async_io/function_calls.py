@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import inspect
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from dataclasses import replace
@@ -26,7 +27,7 @@ from headwater.readers.async_io.function import (
     Result,
 )
 from headwater.readers.async_io.metrics import Metrics
-from headwater.readers.async_io.settings import AsyncSettings, Batching, OutputMode
+from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode
 from headwater.readers.async_io.shared_cache import Invoke
 from headwater.readers.async_io.thread_pool import Job, ThreadPool
 
@@ -96,8 +97,15 @@ def fitted_settings(function: Function, settings: AsyncSettings) -> AsyncSetting
     if isinstance(function, AsyncArrowFunction):
         if settings.cache is not None or settings.mode is OutputMode.KEYED:
             raise OptionError("AsyncArrowFunction has no cache and no keys", option="function")
-        # The operator's rows are batches, which whoever drives it has gathered.
-        return replace(settings, batching=None, queue_size=_queued_calls(settings))
+        if function.frames not in _FRAMES:
+            raise OptionError(
+                f"must have frames of {', '.join(_FRAMES)}, and has {function.frames!r}",
+                option="function",
+            )
+        # The operator's rows are batches, which whoever drives it has gathered. It drops none: answers that
+        # do not fit go the same way as calls that fail, and None is such an answer.
+        on_failure = OnFailure.NULL if settings.on_failure is OnFailure.DROP else settings.on_failure
+        return replace(settings, batching=None, queue_size=_queued_calls(settings), on_failure=on_failure)
     if settings.batching:
         raise OptionError(
             f"is for an AsyncBatchFunction, which {function_name(function)} is not", option="batching"
@@ -163,7 +171,7 @@ class FunctionCalls:
         if isinstance(function, AsyncBatchFunction):
             return self._awaiting("async_invoke_batch", function.async_invoke_batch)
         if isinstance(function, AsyncArrowFunction):
-            to_frame = _FRAMES[function.frames]
+            to_frame = _FRAMES[function.frames]()
             call = function.async_invoke_arrow
             return self._awaiting("async_invoke_arrow", lambda batch: call(to_frame(batch)))
         if isinstance(function, BlockingFunction):
@@ -219,16 +227,30 @@ class FunctionCalls:
                     raise
 
 
-def _as_polars(batch: Any) -> Any:
-    # Imported where a function asks for it: few do, and it is no dependency.
-    polars: Any = importlib.import_module("polars")
-    return polars.from_arrow(batch)
+def _to_pandas() -> Callable[[Any], Any]:
+    _imported("pandas")
+    return lambda batch: batch.to_pandas()
 
 
-_FRAMES: dict[str, Callable[[Any], Any]] = {
-    "arrow": lambda batch: batch,
-    "pandas": lambda batch: batch.to_pandas(),
-    "polars": _as_polars,
+def _to_polars() -> Callable[[Any], Any]:
+    from_arrow: Callable[[Any], Any] = _imported("polars").from_arrow
+    return from_arrow
+
+
+def _imported(library: str) -> Any:
+    # Where a function asks for it: few do, and it is no dependency.
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise AsyncCallError(
+            f"a function asks for frames of {library}, which is not installed in {sys.executable}"
+        ) from error
+
+
+_FRAMES: dict[str, Callable[[], Callable[[Any], Any]]] = {
+    "arrow": lambda: lambda batch: batch,
+    "pandas": _to_pandas,
+    "polars": _to_polars,
 }
 
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
-from headwater.core.imports import importing
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.arrow_types import orc_conversion, spark_type
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
@@ -23,6 +22,7 @@ from headwater.readers.files.orc_process import OrcProcess, OrcProcessEndedError
 from headwater.readers.files.orc_tail import OrcTail
 from headwater.readers.files.rebase import Rebase
 from headwater.readers.files.rebase_modes import RebaseModes
+from headwater.readers.formats.time_zones import zone_of
 
 _MODES: Final = RebaseModes("LEGACY")
 """ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
@@ -173,12 +173,9 @@ def _offset_of(zone: str) -> int:
 
     Raises:
         UnfitTypeError: there is no such zone.
-        MissingDependencyError: a library that knows zones is not installed.
     """
     if zone in _UTC:
         return 0
-    with importing("ORC that was written by the clock of a time zone", extra="formats"):
-        from headwater.readers.formats.json.zones import zone_of
     known = zone_of(zone)
     if known is None:
         raise UnfitTypeError(f"its writer's time zone is {zone!r}, which is not known here")

@@ -41,7 +41,7 @@ class InBulk(AsyncArrowFunction):
     schema = "answer string"
 
     async def async_invoke_arrow(self, rows: Any) -> Any:
-        return rows.select(["id"]).rename_columns(["answer"])
+        return rows.rename_columns(["answer"])  # it gets the columns of the source, and no others
 
 
 async def answer(row: Any) -> tuple[str]:

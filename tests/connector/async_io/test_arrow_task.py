@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from headwater.connector.async_io.arrow_task import Gathering
+from headwater.connector.async_io.gathering import Gathering
 from headwater.core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncArrowFunction
@@ -107,6 +107,7 @@ class Fails(AsyncArrowFunction):
                 "other columns": pa.table({"other": rows.column("id")}),
                 "other values": pa.table({"doubled": ["x"] * rows.num_rows}),
                 "no frame": [1, 2],
+                "nothing": None,
             }
             return wrong[self.how]
         return pa.table({"doubled": rows.column("id")})
@@ -117,9 +118,10 @@ class Fails(AsyncArrowFunction):
     [
         ("raises", AsyncCallError, "ValueError: bad"),
         ("hangs", CallTimeoutError, "no result within"),
+        ("nothing", ContractError, "Fails returned a NoneType; it must return a RecordBatch"),
         ("too few rows", ContractError, "Fails returned 1 rows for 10"),
         ("other columns", ContractError, "Fails returned the columns 'other'; its schema is doubled int64"),
-        ("other values", ContractError, "Fails returned string that is no int64 as 'doubled'"),
+        ("other values", ContractError, "Fails returned a str that is no int64 as 'doubled'"),
         ("no frame", ContractError, "Fails returned a list; it must return a RecordBatch"),
     ],
 )
@@ -144,6 +146,38 @@ def test_a_call_is_asked_again_as_a_whole() -> None:
     with pytest.raises(AsyncCallError, match="attempt 3"):
         out_of(function, batches(0, size=5), retry=RetryPolicy.fixed(3, 1))
     assert function.calls == 3
+
+
+class SeesColumns(Doubles):
+    """Notes which columns it gets."""
+
+    seen: set[str]
+
+    async def async_invoke_arrow(self, rows: Any) -> Any:
+        self.seen = set(rows.schema.names)
+        return await super().async_invoke_arrow(rows)
+
+
+def test_the_function_gets_the_columns_that_it_is_to_get_and_the_output_the_others_too() -> None:
+    function = SeesColumns()
+    assert out_of(function, batches(0)).column_names == ["id", "text", "doubled"]
+    assert function.seen == {"id"}
+
+
+def test_frames_of_no_known_kind_are_refused() -> None:
+    unknown: Any = "panda"
+    with pytest.raises(OptionError, match="'function': must have frames of arrow, pandas, polars, and has"):
+        AsyncWaitOperator(Doubles(unknown))
+
+
+def test_restored_rows_are_asked_in_calls_of_the_usual_size() -> None:
+    function = Doubles()
+    [left] = batches(0, size=25)
+    with wait_of(function, SCHEMA, batching=Batching(size=10)).opened() as task:
+        task.restore(left, [0.0] * 25)
+        out = pa.Table.from_batches(task.process([]))
+    assert function.sizes == [10, 10, 5]
+    assert sorted(out["doubled"].to_numpy().tolist()) == list(range(0, 50, 2))
 
 
 def test_there_are_no_caches_and_no_keys() -> None:

@@ -90,7 +90,7 @@ VALUES: dict[str, list[Any]] = {
 
 def converted(value: Any, kind: pa.DataType) -> Any:
     try:
-        found = converter(kind, ZONE, Members(exact=True), "")(value)
+        found = converter(pa.field("value", kind), ZONE, Members(exact=True), "")(value)
     except Misfit:
         return None
     return pa.array([found], kind)[0].as_py()

@@ -136,6 +136,20 @@ def test_a_nested_misfit_names_the_way_to_it() -> None:
         built([([{"zip": 1}, {"zip": "x"}],)], schema)
 
 
+def test_a_null_is_a_failure_where_the_schema_has_none() -> None:
+    inner = pa.field("element", pa.int32(), nullable=False)
+    schema = pa.schema({"numbers": pa.list_(inner), "one": pa.struct([inner])})
+    good = ([1], {"element": 1})
+    results: list[Any] = [good, ([None], {"element": 1}), ([1], {"element": None}), (None, None)]
+    found = built(results, schema, on_failure=OnFailure.ERROR_COLUMN, error_column="error")
+    assert [error and error["message"].partition(";")[0].rpartition(" as ")[2] for error in found[2]] == [
+        None,
+        "'numbers[]'",
+        "'one.element'",
+        None,
+    ]
+
+
 def test_other_members_are_dropped_or_rescued_at_every_depth() -> None:
     schema = pa.schema({"name": pa.string(), "home": struct({"zip": pa.int32(), "town": pa.string()})})
     result = {"name": "a", "more": [1], "home": {"zip": 1, "street": "s"}}
@@ -152,7 +166,8 @@ def test_a_time_without_a_zone_is_in_the_zone_of_the_session() -> None:
     schema = pa.schema({"at": pa.timestamp("us", "UTC")})
     noon = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - without a zone is what is tested
     assert built([(noon,)], schema) == [[noon.replace(tzinfo=UTC)]]
-    assert built([(noon,)], schema, time_zone="Asia/Tokyo") == [[datetime(2026, 1, 1, 3, tzinfo=UTC)]]
+    for zone in ("Asia/Tokyo", "+09:00", "UTC+9"):
+        assert built([(noon,)], schema, time_zone=zone) == [[datetime(2026, 1, 1, 3, tzinfo=UTC)]]
 
 
 def test_the_error_does_not_repeat_what_was_returned() -> None:

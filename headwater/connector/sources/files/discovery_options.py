@@ -208,7 +208,7 @@ def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | N
                 f"{time.isoformat()}Z or {time.isoformat()}+02:00, or set {TIME_ZONE.name}",
                 option=option.name,
             )
-        from headwater.readers.formats.json.zones import zone_of
+        from headwater.readers.formats.time_zones import zone_of
 
         time = time.replace(tzinfo=zone_of(zone))
     return round(time.timestamp() * 1_000_000)

@@ -1,0 +1,93 @@
+"""Answers of whole batches become the promised columns, by the rules of single results."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headwater.connector.async_io.arrow_results import ArrowResults
+from headwater.connector.async_io.results import ResultFields, ResultFormat
+from headwater.core.errors import ContractError
+from headwater.readers.async_io.settings import OnFailure
+from tests.connector.async_io.test_conversions import TYPES, VALUES, ZONE, converted
+
+pd: Any = importlib.import_module("pandas")  # without types
+INT = pa.schema({"a": pa.int64()})
+
+
+def joined(answer: Any, schema: pa.Schema = INT, rows: int = 3, **form: Any) -> dict[str, list[Any]]:
+    results = ArrowResults(ResultFormat(schema=schema, **form), "Asks")
+    found: dict[str, list[Any]] = results.joined(
+        pa.RecordBatch.from_pydict({"id": list(range(rows))}), answer
+    ).to_pydict()
+    return found
+
+
+@pytest.mark.parametrize("source", [*VALUES, "timestamp[ns]"])
+def test_a_column_is_converted_as_its_values_are(source: str) -> None:
+    values = VALUES[source.replace("[ns]", "")]
+    kind = pa.timestamp("ns", "UTC") if source == "timestamp[ns]" else None
+    column = pa.array(values, kind)
+    for name, target in TYPES.items():
+        expected = [converted(value, target) for value in values]
+        found = joined(
+            pa.table({"a": column}),
+            pa.schema({"a": target}),
+            rows=len(values),
+            time_zone=str(ZONE),
+            on_failure=OnFailure.NULL,
+        )
+        assert list(map(repr, found["a"])) == list(map(repr, expected)), name
+
+
+def test_a_time_without_a_zone_is_in_the_zone_of_the_session_also_where_clocks_are_changed() -> None:
+    schema = pa.schema({"at": pa.timestamp("us", "UTC")})
+    # Noon, an hour that comes twice, an hour that does not exist.
+    times = [datetime(2026, 1, 1, 12), datetime(2026, 11, 1, 1, 30), datetime(2026, 3, 8, 2, 30)]  # noqa: DTZ001
+    expected = [
+        datetime(2026, 1, 1, 17, tzinfo=UTC),
+        datetime(2026, 11, 1, 5, 30, tzinfo=UTC),
+        datetime(2026, 3, 8, 7, 30, tzinfo=UTC),
+    ]
+    for frame in (pa.table({"at": times}), pd.DataFrame({"at": times})):
+        assert joined(frame, schema, time_zone=str(ZONE))["at"] == expected
+        assert (
+            joined(
+                frame.iloc[:1] if isinstance(frame, pd.DataFrame) else frame[:1],
+                schema,
+                1,
+                time_zone="-05:00",
+            )["at"]
+            == expected[:1]
+        )
+
+
+def test_what_does_not_fit_is_a_failure_of_its_row() -> None:
+    answer = pa.table({"a": ["1", "two", "3"]})
+    with pytest.raises(ContractError, match="Asks returned a str that is no int64 as 'a'; its schema is a"):
+        joined(answer)
+    assert joined(answer, on_failure=OnFailure.NULL) == {"id": [0, 1, 2], "a": [1, None, 3]}
+    assert joined(answer, on_failure=OnFailure.DROP) == {"id": [0, 2], "a": [1, 3]}
+    found = joined(answer, on_failure=OnFailure.ERROR_COLUMN, error_column="error")
+    assert [error and error["class"] for error in found["error"]] == [None, "ContractError", None]
+
+
+def test_other_members_are_dropped_or_rescued_at_every_depth() -> None:
+    schema = pa.schema({"a": pa.int64(), "home": pa.struct([("zip", pa.int64()), ("town", pa.string())])})
+    answer = pa.table({"a": [1], "more": [[1]], "home": [{"zip": 1, "street": "s"}]})
+    expected = {"id": [0], "a": [1], "home": [{"zip": 1, "town": None}]}
+    assert joined(answer, schema, 1, fields=ResultFields.LENIENT) == expected
+    rescued = joined(answer, schema, 1, fields=ResultFields.RESCUE, rescue_column="rescued")
+    assert rescued == {**expected, "rescued": ['{"more": [1], "home.street": "s"}']}
+    with pytest.raises(ContractError, match="Asks returned the columns 'a', 'more', 'home'"):
+        joined(answer, schema, 1)
+
+
+def test_columns_of_pandas_may_hold_values_of_many_types() -> None:
+    frame = pd.DataFrame({"a": [1, "x", Decimal("2.50")]})
+    assert joined(frame, pa.schema({"a": pa.string()})) == {"id": [0, 1, 2], "a": ["1", "x", "2.50"]}
