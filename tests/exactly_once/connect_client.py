@@ -5,7 +5,8 @@ It cannot share a process with a classic session.
 The one argument is JSON: what `Pipeline.job` returns. A line on stdin is a command, and a line of JSON on
 stdout is its answer. ``stream`` runs the query until it has caught up, stops it, and answers what is in the
 sink; ``batch`` reads the topic: both as sorted pairs of partition and offset. ``lag`` runs the query with a
-listener on the client, and answers the listener's last report.
+listener on the client, and answers the listener's last report. ``slip`` and ``carry`` answer what a person is
+told.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def main() -> None:
         builder = builder.config(key, value)
     pipeline = Pipeline.of(job, builder.getOrCreate())
     for command in sys.stdin:
-        answer = {"stream": stream, "batch": batch, "lag": lag, "slip": slip}[command.strip()](pipeline)
+        commands = {"stream": stream, "batch": batch, "lag": lag, "slip": slip, "carry": carry}
+        answer = commands[command.strip()](pipeline)
         print(json.dumps(answer), flush=True)
 
 
@@ -84,6 +86,22 @@ def slip(pipeline: Pipeline) -> str:
         ).load().count()
     except Exception as error:  # noqa: BLE001 - whatever Connect makes of it
         return hw.explain(error)
+    return "nothing"
+
+
+async def ask(row: Any) -> tuple[int]:
+    return (row.value,)
+
+
+def carry(pipeline: Pipeline) -> str:
+    """Return what a person is told who carries rows over on Connect."""
+    rows = pipeline.spark.readStream.format("rate").load()
+    try:
+        hw.unordered_wait(
+            rows, ask, schema="answer long", carry_over="1s", event_time="timestamp", delay="1 minute"
+        )
+    except hw.errors.OptionError as error:
+        return str(error)
     return "nothing"
 
 

@@ -34,6 +34,7 @@ def test_over_spark_connect_a_restarted_stream_and_a_batch_bring_each_record_onc
         produce(kafka, topic, 10)
         reported = client.ask("lag")
         assert client.ask("slip") == "option 'kafka.bootstrap.servers': is required: host:port,host:port"
+        assert "'carry_over': needs a classic session" in client.ask("carry")
     assert reported["lag"] == 0
     assert reported["splits"] == {f"{topic}-0": 0, f"{topic}-1": 0}
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from headwater.connector.async_io.derived_id import derived_id
+from headwater.connector.async_io.limits import check_positive, task_limits
 from headwater.connector.async_io.metrics import AsyncMetrics
 from headwater.connector.async_io.options import AsyncOptions
+from headwater.connector.async_io.pickling import check_picklable
 from headwater.connector.async_io.results import ResultFields, ResultFormat
 from headwater.connector.async_io.schemas import (
     arrow_schema,
@@ -40,6 +41,7 @@ from headwater.readers.async_io.settings import (
 )
 
 _CARRIED_BYTES = 64 << 20
+_OF_UNORDERED = ("carry_over", "event_time", "delay")
 _NO_KEYS = (ArrayType, MapType, StructType)
 ChoiceT = TypeVar("ChoiceT", bound=Enum)
 
@@ -77,7 +79,8 @@ def plan(
         OptionError: something does not fit; the message names the option.
     """
     _check_names(options)
-    check_types(capacity, options)
+    _check_types(capacity, options)
+    _check_uses(options)
     function = as_function(function)
     columns, key_columns = _columns(df, mode, options)
     on_failure = _choice(OnFailure, options.get("on_failure", "fail"), "on_failure")
@@ -87,9 +90,9 @@ def plan(
     extra = [name for name in (rescue_column, error_column) if name is not None]
     result = result_schema(schema, extra)
     keep_input = options.get("keep_input", True)
-    limits = _task_limits(df, capacity, options)
+    limits = task_limits(df, capacity, options)
     queue_bytes = options.get("queue_bytes", QUEUE_BYTES)
-    _check_positive(queue_bytes, "queue_bytes")
+    check_positive(queue_bytes, "queue_bytes")
     settings = AsyncSettings(
         mode=mode,
         key=itemgetter(*map(columns.index, key_columns)) if mode is OutputMode.KEYED else None,
@@ -129,7 +132,7 @@ def plan(
     AsyncWaitOperator(function, settings, share_id=wait.share_id)
     output = output_schema(df, result, rescue_column, error_column, keep_input=keep_input)
     carried_bytes = options.get("carried_bytes", _CARRIED_BYTES)
-    _check_positive(carried_bytes, "carried_bytes")
+    check_positive(carried_bytes, "carried_bytes")
     return Planned(wait=wait, output=output, tasks=limits.tasks, carried_bytes=carried_bytes)
 
 
@@ -165,17 +168,15 @@ def _check_names(names: Iterable[str]) -> None:
     known = list(AsyncOptions.__annotations__)
     for name in names:
         if name not in known:
+            if name in _OF_UNORDERED:
+                raise OptionError("is an option of unordered_wait alone", option=name)
             near = nearest(name, known)
             hint = f"did you mean {near!r}?" if near else ", ".join(known)
             raise OptionError(f"is not known; {hint}", option=name)
 
 
-def check_types(capacity: int, options: AsyncOptions) -> None:
-    """Check what Python's type checkers would, had they been asked.
-
-    Raises:
-        OptionError: names the option, what it takes, and what it got.
-    """
+def _check_types(capacity: int, options: AsyncOptions) -> None:
+    """Check what Python's type checkers would, had they been asked."""
     wanted: dict[str, type] = {
         "retry": RetryPolicy,
         "batching": Batching,
@@ -201,6 +202,14 @@ def check_types(capacity: int, options: AsyncOptions) -> None:
             raise OptionError(f"must be of type {kind.__name__}, and is {value!r}", option=option)
 
 
+def _check_uses(options: AsyncOptions) -> None:
+    """Check that no option is given that means nothing beside the others."""
+    if "error_column" in options and options.get("on_failure") != "error_column":
+        raise OptionError("means nothing without on_failure='error_column'", option="error_column")
+    if "rescue_column" in options and options.get("result_fields") != "rescue":
+        raise OptionError("means nothing without result_fields='rescue'", option="rescue_column")
+
+
 def _choice(choices: type[ChoiceT], value: str, option: str) -> ChoiceT:
     try:
         return choices(value)
@@ -209,125 +218,9 @@ def _choice(choices: type[ChoiceT], value: str, option: str) -> ChoiceT:
         raise OptionError(f"must be one of {known}, and is {value!r}", option=option) from None
 
 
-def _task_limits(df: DataFrame, capacity: int, options: AsyncOptions) -> TaskLimits:
-    limit = options.get("max_concurrent_requests")
-    rate_limit = options.get("rate_limit")
-    parallelism = options.get("parallelism")
-    if parallelism is None:
-        # Spark is asked only where it matters: Spark Connect does not know.
-        parallelism = default_parallelism(df) if limit is not None or rate_limit is not None else 1
-    return divided_limits(
-        capacity=capacity, max_concurrent_requests=limit, rate_limit=rate_limit, parallelism=parallelism
-    )
-
-
 def _cache(df: DataFrame, columns: Sequence[str], cache: CacheSettings | None) -> CacheSettings | None:
     unhashable = [name for name in columns if isinstance(df.schema[name].dataType, _NO_KEYS)]
     if cache is not None and cache.key is whole_row and unhashable:
         names = ", ".join(map(repr, unhashable))
         raise OptionError(f"needs a key of its own: {names} cannot be part of one", option="cache")
     return cache
-
-
-def default_parallelism(df: DataFrame) -> int:
-    """Return how many tasks run at the same time on the cluster as it is now.
-
-    Raises:
-        OptionError: this cannot be known (Spark Connect).
-    """
-    try:
-        return df.sparkSession.sparkContext.defaultParallelism
-    except Exception as error:
-        raise OptionError(
-            "must be given with limits: Spark Connect does not say how many tasks run at once",
-            option="parallelism",
-        ) from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskLimits:
-    """One task's share of the limits.
-
-    Attributes:
-        tasks: partitions at most; None if nothing is limited.
-        capacity: calls at the same time.
-        rate_limit: calls in a second; None if they are not limited.
-    """
-
-    tasks: int | None
-    capacity: int
-    rate_limit: RateLimit | None
-
-
-def divided_limits(
-    *,
-    capacity: int,
-    max_concurrent_requests: int | None = None,
-    rate_limit: RateLimit | None = None,
-    parallelism: int,
-) -> TaskLimits:
-    """Divide the limits of an operator over its tasks.
-
-    Tasks do not talk to each other, so each gets a fixed share: the limit divided by the number of tasks that
-    may run at the same time. That number is bounded by bounding the number of partitions, so that the limit
-    also holds when the cluster grows.
-
-    Args:
-        capacity: calls at the same time that one task makes without limits.
-        max_concurrent_requests: calls at the same time of all tasks, or None.
-        rate_limit: of all tasks, or None.
-        parallelism: tasks at the same time; without limits it does not matter.
-
-    Raises:
-        OptionError: a limit or the parallelism is below 1.
-    """
-    _check_positive(max_concurrent_requests, "max_concurrent_requests")
-    _check_positive(parallelism, "parallelism")
-    tasks: int | None = None
-    if max_concurrent_requests is not None:
-        tasks = min(parallelism, max_concurrent_requests)
-        capacity = min(capacity, max_concurrent_requests // tasks)
-    if rate_limit is not None:
-        tasks = tasks or parallelism
-        rate_limit = replace(
-            rate_limit,
-            requests_per_s=rate_limit.requests_per_s / tasks,
-            burst=max(1, rate_limit.burst // tasks),
-        )
-    return TaskLimits(tasks=tasks, capacity=capacity, rate_limit=rate_limit)
-
-
-def _check_positive(value: int | None, option: str) -> None:
-    if value is not None and value < 1:
-        raise OptionError(f"must be at least 1, is {value}", option=option)
-
-
-def check_picklable(value: Any, name: str) -> None:
-    """Pickle a value as Spark will, before Spark does, to name what cannot be pickled.
-
-    Args:
-        value: the function, or a setting.
-        name: what the user calls it.
-
-    Raises:
-        OptionError: it cannot be pickled; names the attribute that cannot.
-    """
-    error = _error(value)
-    if error is None:
-        return
-    attributes = getattr(value, "__dict__", {})
-    culprits = [attribute for attribute, held in attributes.items() if _error(held) is not None]
-    where = f": its attribute {', '.join(map(repr, culprits))}" if culprits else ""
-    raise OptionError(
-        f"{name} cannot be pickled to the tasks{where} ({type(error).__name__}: {error}). "
-        "Make clients, locks and loops in open(), not in __init__",
-        option="function",
-    ) from error
-
-
-def _error(value: Any) -> Exception | None:
-    try:
-        cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
-    except Exception as error:  # noqa: BLE001 - pickling runs the code of any class
-        return error
-    return None

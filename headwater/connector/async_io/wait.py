@@ -51,12 +51,13 @@ def unordered_wait(
 
     Args:
         df: the input, batch or stream.
-        function: an `AsyncFunction`, `AsyncBatchFunction`, `CallbackFunction` or `BlockingFunction`; or an
-            ``async def`` function of a row; or a ``def`` function of a row, which runs on threads. A row is a
-            `pyspark.sql.Row`, its nested values as pyarrow's ``to_pylist`` makes them. A result is a dict, a
-            tuple or a Row; a list of these for many rows; None or an empty list for none.
+        function: an `AsyncFunction`, `AsyncBatchFunction`, `AsyncArrowFunction`, `CallbackFunction` or
+            `BlockingFunction`; or an ``async def`` function of a row; or a ``def`` function of a row, which
+            runs on threads. A row is a `pyspark.sql.Row`, its nested values as pyarrow's ``to_pylist`` makes
+            them. A result is a mapping, a tuple, a Row, a dataclass or a record; a list of these for many
+            rows; None or an empty list for none.
         schema: the result columns, as DDL or StructType. All of them may be null, even where it says ``not
-            null``. A datetime without a zone is taken for UTC.
+            null``. Values are converted by Spark's cast rules in ANSI mode.
         timeout: from the start of a row's first attempt, over all attempts. None: no timeout.
         capacity: calls that a task makes at the same time.
         carry_over: in a stream, how long a micro-batch waits for calls when it can ask no more; what is then
@@ -81,29 +82,12 @@ def unordered_wait(
     if carry_over is None:
         if event_time is not None or delay is not None:
             raise OptionError("means nothing without carry_over: call withWatermark", option="event_time")
-        return _mapped(df, planned)
+        return _mapped(df, planned, options)
 
-    from headwater.connector.async_io.carry_over.event_time import (
-        check_watermarked,
-        event_time_of,
-        has_stateful_watermark,
-    )
     from headwater.connector.async_io.carry_over.plan import carrying_over
-    from headwater.connector.async_io.plan import milliseconds
 
-    carry_over_ms = milliseconds(carry_over, "carry_over")
-    if not df.isStreaming:
-        return _mapped(df, planned)
-    times = event_time_of(df, event_time, delay)
-    if times is None:
-        return carrying_over(df, planned, carry_over_ms, None)
-    if times.column not in planned.wait.kept:
-        raise OptionError("must be in the output: with keep_input=False it is not", option="event_time")
-    if has_stateful_watermark(df):
-        # Each row is at the watermark already, so each batch waits; the watermark goes through by itself.
-        check_watermarked(df, times.column)
-        return _mapped(df, planned)
-    return carrying_over(df, planned, carry_over_ms, times)
+    carried = carrying_over(df, planned, carry_over, event_time, delay)
+    return _mapped(df, planned, {}) if carried is None else carried
 
 
 def ordered_wait(
@@ -122,7 +106,7 @@ def ordered_wait(
     planned = _planned(
         df, function, OutputMode.ORDERED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
-    return _mapped(df, planned)
+    return _mapped(df, planned, options)
 
 
 def keyed_wait(
@@ -158,7 +142,7 @@ def keyed_wait(
     planned = _planned(
         df, function, OutputMode.KEYED, schema=schema, timeout=timeout, capacity=capacity, options=options
     )
-    return _mapped(df.repartition(*(df[f"`{key}`"] for key in keys)), planned)
+    return _mapped(df.repartition(*(df[f"`{key}`"] for key in keys)), planned, options)
 
 
 def _planned(
@@ -177,6 +161,8 @@ def _planned(
     return plan(df, function, mode, schema=schema, timeout=timeout, capacity=capacity, options=options)
 
 
-def _mapped(df: DataFrame, planned: Planned) -> DataFrame:
+def _mapped(df: DataFrame, planned: Planned, options: AsyncOptions) -> DataFrame:
+    if "carried_bytes" in options:
+        raise OptionError("means nothing without carry_over", option="carried_bytes")
     limited = df if planned.tasks is None else df.coalesce(planned.tasks)
     return limited.mapInArrow(planned.wait.run, planned.output)

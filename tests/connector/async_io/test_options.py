@@ -13,8 +13,9 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import headwater as hw
+from headwater.connector.async_io.limits import divided_limits
 from headwater.connector.async_io.options import AsyncOptions
-from headwater.connector.async_io.plan import divided_limits, plan
+from headwater.connector.async_io.plan import plan
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import OutputMode, RateLimit
 
@@ -142,6 +143,26 @@ Wrong = Callable[["DataFrame"], Any]
         (
             lambda df: hw.keyed_wait(df, ask, schema="tier int", keys=["id"], columns=["Name"]),
             "'keys': must be among the columns",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", error_column="why"),
+            "'error_column': means nothing without on_failure='error_column'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", rescue_column="more"),
+            "'rescue_column': means nothing without result_fields='rescue'",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", parallelism=2),
+            "'parallelism': means nothing without max_concurrent_requests or rate_limit",
+        ),
+        (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", carried_bytes=2),
+            "'carried_bytes': means nothing without carry_over",
+        ),
+        (
+            lambda df: hw.ordered_wait(df, ask, schema="tier int", carry_over="1s"),  # type: ignore[call-arg]
+            "'carry_over': is an option of unordered_wait alone",
         ),
         (hw.split_failures, "'error_column': 'error' is no column of the frame"),
     ],

@@ -95,17 +95,29 @@ def watermarked_columns(df: DataFrame) -> list[str]:
     return [field.name for field in df.schema if _DELAY_KEY in field.metadata]
 
 
-def check_watermarked(df: DataFrame, column: str) -> None:
+def check_watermarks(df: DataFrame, column: str, *, may_be_others: bool) -> None:
     """Check that the watermark of the input is the one that the output is to have.
+
+    Args:
+        df: the input.
+        column: the one of the output.
+        may_be_others: whether no row is carried over, so that none can be late for the watermark of another
+            column; there is one then.
 
     Raises:
         OptionError: it is of another column.
     """
     watermarked = watermarked_columns(df)
-    if column not in watermarked:
+    if may_be_others and column not in watermarked:
         is_of = f"it is {', '.join(map(repr, watermarked))}" if watermarked else "the input has lost it"
         raise OptionError(
             f"must be the column with the input's watermark, behind operators with state; {is_of}",
+            option="event_time",
+        )
+    if not may_be_others and (others := [name for name in watermarked if name != column]):
+        raise OptionError(
+            f"is {column!r}, and the input has a watermark of {others[0]!r}: rows that are carried over "
+            "would be late for it",
             option="event_time",
         )
 

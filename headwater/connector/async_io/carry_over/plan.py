@@ -13,10 +13,16 @@ from headwater.connector.async_io.carry_over.buckets import (
     bucket_of,
     unpacked,
 )
-from headwater.connector.async_io.carry_over.event_time import EventTime
+from headwater.connector.async_io.carry_over.event_time import (
+    EventTime,
+    check_watermarks,
+    event_time_of,
+    has_stateful_watermark,
+)
 from headwater.connector.async_io.carry_over.processor import CarryOver
 from headwater.connector.async_io.carry_over.queries import CARRIED_ROWS, UNTIMED_ROWS, watch_queries
-from headwater.connector.async_io.plan import Planned, default_parallelism
+from headwater.connector.async_io.limits import default_parallelism
+from headwater.connector.async_io.plan import Planned, milliseconds
 from headwater.connector.async_io.schemas import arrow_schema
 from headwater.core.errors import MissingDependencyError, OptionError
 
@@ -27,19 +33,46 @@ _FEW_PARTITIONS = 16
 
 
 def carrying_over(
-    df: DataFrame, planned: Planned, carry_over_ms: int, event_time: EventTime | None
-) -> DataFrame:
+    df: DataFrame, planned: Planned, carry_over: str, event_time: str | None, delay: str | None
+) -> DataFrame | None:
     """Return the output of an operator on a stream that carries unfinished inputs over from batch to batch.
 
+    None: there are none. A frame that is no stream waits for all its rows; so does a stream whose rows are at
+    the watermark already, which then goes through by itself.
+
+    Args:
+        df: the input.
+        planned: the operator.
+        carry_over: how long a batch waits.
+        event_time: as in `unordered_wait`.
+        delay: as in `unordered_wait`.
+
     Raises:
-        OptionError: there is no time to wait, the session's state store is not RocksDB, there are far more
-            state partitions than tasks, or it is a Connect session.
+        OptionError: there is no time to wait, rows would be late, the session's state store is not RocksDB,
+            there are far more state partitions than tasks, or it is a Connect session.
         MissingDependencyError: what Spark's Python state functions need is not installed.
     """
+    carry_over_ms = milliseconds(carry_over, "carry_over")
     if carry_over_ms < 1:
         raise OptionError("must be longer than nothing: no call would ever end", option="carry_over")
+    if not df.isStreaming:
+        return None
     watch_queries(df.sparkSession)
+    times = event_time_of(df, event_time, delay)
+    if times is not None:
+        if times.column not in planned.wait.kept:
+            raise OptionError("must be in the output: with keep_input=False it is not", option="event_time")
+        is_at_watermark = has_stateful_watermark(df)
+        check_watermarks(df, times.column, may_be_others=is_at_watermark)
+        if is_at_watermark:
+            return None
     _check_session(df)
+    return _with_state(df, planned, carry_over_ms, times)
+
+
+def _with_state(
+    df: DataFrame, planned: Planned, carry_over_ms: int, event_time: EventTime | None
+) -> DataFrame:
     tasks = planned.tasks or default_parallelism(df)
     keys = bucket_keys(tasks, _state_partitions(df, tasks))
     packing = Packing(keys, event_time)
@@ -48,6 +81,7 @@ def carrying_over(
     processor = CarryOver(
         planned.wait,
         carry_over_ms / 1000,
+        keys=frozenset(keys),
         schema=arrow_schema(df.schema),
         most_bytes=planned.carried_bytes,
         event_time=event_time,

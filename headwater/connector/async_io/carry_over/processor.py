@@ -8,7 +8,7 @@ committed with the batch. They come back in the next batch, which a timer starts
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ class CarryOver(StatefulProcessor):
     Args:
         wait: the operator.
         patience_s: how long a batch waits.
+        keys: the buckets that rows go to now. Others have rows of a start with more tasks.
         schema: the columns of the input.
         most_bytes: of the rows that one key carries over.
         event_time: None: rows have none.
@@ -62,6 +63,7 @@ class CarryOver(StatefulProcessor):
         wait: AsyncWait,
         patience_s: float,
         *,
+        keys: Collection[int],
         schema: pa.Schema,
         most_bytes: int,
         event_time: EventTime | None = None,
@@ -69,6 +71,7 @@ class CarryOver(StatefulProcessor):
     ) -> None:
         self._wait = wait
         self._patience_s = patience_s
+        self._keys = keys
         self._rows = CarriedRows(schema)
         self._most_bytes = most_bytes
         self._event_time = event_time
@@ -84,7 +87,7 @@ class CarryOver(StatefulProcessor):
         # The timer of the batch before: it would fire in this batch too, and ask the same rows twice.
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        yield from readable_rows(self._ask(rows, timerValues.getCurrentProcessingTimeInMs()))
+        yield from readable_rows(self._ask(key[0], rows, timerValues.getCurrentProcessingTimeInMs()))
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -92,16 +95,16 @@ class CarryOver(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        yield from readable_rows(self._ask((), timerValues.getCurrentProcessingTimeInMs()))
+        yield from readable_rows(self._ask(key[0], (), timerValues.getCurrentProcessingTimeInMs()))
 
     def close(self) -> None:
         """Nothing is left open between buckets."""
 
-    def _ask(self, rows: Iterable[Row], batch_ms: int) -> Iterator[Row]:
+    def _ask(self, key: int, rows: Iterable[Row], batch_ms: int) -> Iterator[Row]:
         check_query()
         fresh = _Fresh(rows, self._rows, self._latest_ms())
         carried = [self._rows.taken_up(unpack(bytes(packed))) for (packed,) in self._unfinished.get()]
-        patience = _OfBatch(self._patience(carried), fresh, self._event_time, self._most_bytes)
+        patience = _OfBatch(self._patience(key, carried), fresh, self._event_time, self._most_bytes)
         with self._wait.opened() as task:
             # Before the new rows: they have waited longest.
             for batch in carried:
@@ -120,9 +123,12 @@ class CarryOver(StatefulProcessor):
         latest = self._latest.get() if self._event_time is not None and self._latest.exists() else None
         return None if latest is None else int(latest[0])
 
-    def _patience(self, carried: list[pa.RecordBatch]) -> float | None:
+    def _patience(self, key: int, carried: list[pa.RecordBatch]) -> float | None:
         if drains():
             # There may be no next batch: wait until all is out.
+            return None
+        if self._event_time is not None and key not in self._keys:
+            # It hears of no later times any more, by which to see whether a row may be carried over.
             return None
         return float(self._patience_s * 2 ** min(self._rows.rounds(carried), _MOST_DOUBLINGS))
 

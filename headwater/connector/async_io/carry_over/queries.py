@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 from headwater.core.errors import OptionError
 
 DRAINS = "spark.sql.headwater.asyncIO.drains"
-"""A local property, ``true`` in the tasks of queries that end by themselves."""
+"""A local property, ``true`` in the tasks of queries that end by themselves, else ``false``."""
 
 _REFUSED = "spark.sql.headwater.asyncIO.refused"
 
@@ -58,13 +58,19 @@ def check_query() -> None:
     """Refuse a query that would lose rows. In a task, before any row is asked.
 
     Raises:
-        OptionError: a watermark is set behind an operator that was not told the event time.
+        OptionError: a watermark is set behind the operator, or what stands behind it is unknown.
     """
     if column := _property(_REFUSED):
         raise OptionError(
-            f"a watermark (of {column}) is set behind an operator that carries rows over and knows no event "
-            "time: they would be dropped as late. Give it event_time= and delay= instead, and set no "
-            "watermark behind it",
+            f"a watermark (of {column}) is set behind an operator that carries rows over: they would be "
+            "dropped as late. Give the operator event_time= and delay= instead, and set no watermark behind "
+            "it",
+            option="carry_over",
+        )
+    if TaskContext.get() is not None and _property(DRAINS) is None:
+        raise OptionError(
+            "nothing is known of this query: headwater's listener saw it not start, or failed, which is in "
+            "the log of the driver",
             option="carry_over",
         )
 
@@ -95,13 +101,13 @@ class _QueryListener(StreamingQueryListener):
                 conf.set(DRAINS, "true")
                 # Else Spark runs empty batches for ever, as long as there may be timers.
                 conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-            elif (column := _watermark_behind(query.analyzedPlan())) is not None:
+                return
+            if (column := _watermark_behind(query.analyzedPlan())) is not None:
                 conf.set(_REFUSED, column)
+            conf.set(DRAINS, "false")
         except Exception:
-            log.exception(
-                "the trigger of query %s is unknown: its inputs are carried over even if it ends by itself",
-                event.id,
-            )
+            # Its tasks find nothing, and refuse to run.
+            log.exception("the trigger of query %s is unknown, and what stands behind its calls", event.id)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to do."""
@@ -114,20 +120,32 @@ class _QueryListener(StreamingQueryListener):
 
 
 def _watermark_behind(plan: Any) -> str | None:
-    """Return the column of a watermark behind an operator that was not told the event time, or None."""
+    """Return the column of a watermark that is not the operator's own, behind one that carries rows over.
+
+    None: there is none.
+    """
     is_watermark = plan.getClass().getSimpleName() == "EventTimeWatermark"
-    if is_watermark and _has_column(plan, UNTIMED_ROWS):
+    if is_watermark and not _is_own(plan) and _has_column(plan, CARRIED_ROWS, UNTIMED_ROWS):
         return str(plan.eventTime().name())
     columns = map(_watermark_behind, _children(plan))
     return next((column for column in columns if column is not None), None)
 
 
+def _is_own(watermark: Any) -> bool:
+    """Return whether a watermark is that of an operator which was told the event time: directly behind it."""
+    [unpacking] = _children(watermark)
+    return any(_is_column(child, CARRIED_ROWS) for child in _children(unpacking))
+
+
 def _has_column(plan: Any, *names: str) -> bool:
     """Return whether a node of a plan has a column of one of these names, and no other."""
+    return _is_column(plan, *names) or any(_has_column(child, *names) for child in _children(plan))
+
+
+def _is_column(plan: Any, *names: str) -> bool:
     columns = plan.output()
     # The number first: each question to the JVM takes time, and plans have many columns.
-    is_one = columns.size() == 1 and columns.apply(0).name() in names
-    return is_one or any(_has_column(child, *names) for child in _children(plan))
+    return columns.size() == 1 and columns.apply(0).name() in names
 
 
 def _children(plan: Any) -> list[Any]:

@@ -166,6 +166,13 @@ def test_what_would_lose_rows_is_refused_at_once(rows: DataFrame) -> None:
         delay="1s",
         keep_input=False,
     )
+    refused(
+        marked.withColumn("seen", F.current_timestamp()),
+        "'event_time': is 'seen', and the input has a watermark of 'at'",
+        carry_over="1s",
+        event_time="seen",
+        delay="1s",
+    )
     ends = windows(marked).select(F.col("window.end").alias("at"), F.col("rows").alias("id"))
     refused(
         ends,
@@ -177,15 +184,24 @@ def test_what_would_lose_rows_is_refused_at_once(rows: DataFrame) -> None:
 
 
 @pytest.mark.slow
-def test_a_watermark_behind_an_operator_that_knows_no_event_time_is_refused_before_a_row_is_asked(
-    rows: DataFrame, tmp_path: Path
+@pytest.mark.parametrize("event_time", [None, "at"])
+def test_another_watermark_behind_the_operator_is_refused_before_a_row_is_asked(
+    rows: DataFrame, tmp_path: Path, event_time: str | None
 ) -> None:
-    asked = hw.unordered_wait(rows, slow_for_some, schema="answer long", carry_over="100ms")
+    """Of any column, also if the operator sets one itself: rows are carried over for its own alone."""
+    asked = hw.unordered_wait(
+        rows.withColumn("seen", F.col("at")),
+        slow_for_some,
+        schema="answer long",
+        carry_over="100ms",
+        event_time=event_time,
+        delay=event_time and "2 seconds",
+    )
     query = started(
-        windows(asked.withWatermark("at", "2 seconds")), tmp_path, "out", processingTime="100 milliseconds"
+        asked.withWatermark("seen", "1 second"), tmp_path, "out", processingTime="100 milliseconds"
     )
     with pytest.raises(
-        StreamingQueryException, match=r"a watermark \(of at\) is set behind an operator that"
+        StreamingQueryException, match=r"a watermark \(of seen\) is set behind an operator that carries rows"
     ):
         query.awaitTermination(PATIENCE_S)
 

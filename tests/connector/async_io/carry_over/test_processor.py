@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ import headwater as hw
 from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.processor import CarryOver
-from headwater.core.errors import OffsetError, OptionError
+from headwater.core.errors import AsyncCallError, OffsetError, OptionError
 from headwater.readers.async_io.function import AsyncFunction
 from tests.connector.async_io.functions import Lookup
 from tests.connector.async_io.service import SlowService
@@ -252,6 +253,7 @@ def processor_of(
     processor = CarryOver(
         wait_of(function, **settings),
         patience_s,
+        keys=[0],
         schema=schema,
         most_bytes=most_bytes,
         event_time=event_time,
@@ -298,7 +300,7 @@ class TestEventTime:
         asked = Asked({1: 0.3, 2: 3600, 3: 3600})
         processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
         rows = [row_of(timed((1, 899), (2, 901), (3, 950), (4, 990))), row_of(None, 990), row_of(None, 1000)]
-        assert sorted(ids_of(processor.handleInputRows(0, iter(rows), TimerValues(5)))) == [1, 4], (
+        assert sorted(ids_of(processor.handleInputRows((0,), iter(rows), TimerValues(5)))) == [1, 4], (
             "another key has seen 1000: a row at 900 or before would be late"
         )
         assert handle.left() == [2, 3]
@@ -310,7 +312,7 @@ class TestEventTime:
         asked = Asked({1: 0.3, 2: 3600})
         processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
         rows = [row_of(timed((1, 700), (2, 930))), row_of(None, 930)]
-        assert ids_of(processor.handleInputRows(0, iter(rows), TimerValues(5))) == [1]
+        assert ids_of(processor.handleInputRows((0,), iter(rows), TimerValues(5))) == [1]
         assert handle.left() == [2]
         assert handle.latest.value == (1000,)
 
@@ -319,14 +321,48 @@ class TestEventTime:
         asked = Asked({1: 3600})
         processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
         first = [row_of(timed((1, 1000))), row_of(None, 1000)]
-        assert ids_of(processor.handleInputRows(0, iter(first), TimerValues(5))) == []
+        assert ids_of(processor.handleInputRows((0,), iter(first), TimerValues(5))) == []
         assert handle.left() == [1]
         asked.answer_after_s[1] = 0.3
         second = [row_of(None, 1100)]
-        assert ids_of(processor.handleInputRows(0, iter(second), TimerValues(6))) == [1], (
+        assert ids_of(processor.handleInputRows((0,), iter(second), TimerValues(6))) == [1], (
             "the rows of this batch are of other keys"
         )
         assert handle.left() == []
+
+    def test_a_bucket_that_gets_no_rows_any_more_carries_none_over(self) -> None:
+        """As after a start with fewer tasks: it hears of no later times, by which its rows would be late."""
+        handle: Any = Handle()
+        asked = Asked({1: 3600})
+        processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
+        handle.state = [(rows,) for rows in _carried(timed((1, 1000)))]
+        asked.answer_after_s[1] = 0.3
+        assert ids_of(processor.handleExpiredTimer((7,), TimerValues(6), ExpiredTimerInfo(1))) == [1]
+        assert handle.left() == []
+
+
+def _carried(rows: bytes) -> Iterator[bytes]:
+    """Return packed rows as they are in the state."""
+    stored = CarriedRows(TIMED)
+    return pack(stored.carried(stored.new(unpack(rows)), [0.0], 0))
+
+
+def test_a_failure_is_heard_while_the_input_is_slow() -> None:
+    more = threading.Event()
+
+    def slow_input() -> Iterator[Row]:
+        [rows] = pack(next(batches(0, size=1)))
+        yield row_of(rows)
+        more.wait(PATIENCE_S)
+
+    async def fails(row: Any) -> None:
+        raise ValueError("bad")
+
+    processor = processor_of(Handle(), fails)
+    with pytest.raises(AsyncCallError, match="ValueError: bad"):
+        list(processor.handleInputRows((0,), slow_input(), TimerValues(1)))
+    assert not more.is_set()
+    more.set()
 
 
 def test_no_more_bytes_are_carried_over_than_it_is_said() -> None:
@@ -334,7 +370,7 @@ def test_no_more_bytes_are_carried_over_than_it_is_said() -> None:
     processor = processor_of(handle, Asked({0: 0.2, 1: 3600}), most_bytes=150_000)
     batch = pa.RecordBatch.from_pydict({"id": [0, 1], "text": ["x" * 100_000] * 2})
     [rows] = pack(batch)
-    assert ids_of(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(1))) == [0]
+    assert ids_of(processor.handleInputRows((0,), iter([row_of(rows)]), TimerValues(1))) == [0]
     assert handle.left() == [1]
 
 
@@ -349,11 +385,11 @@ def test_a_timeout_goes_on_in_the_next_batch() -> None:
     handle: Any = Handle()
     processor = processor_of(handle, Substitutes({0: 3600}), timeout_ms=400, patience_s=0.05)
     [rows] = pack(next(batches(0, size=1)))
-    out = list(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(1)))
+    out = list(processor.handleInputRows((0,), iter([row_of(rows)]), TimerValues(1)))
     rounds = 1
     while handle.state:
         rounds += 1
-        out += processor.handleExpiredTimer(0, TimerValues(rounds), ExpiredTimerInfo(1))
+        out += processor.handleExpiredTimer((0,), TimerValues(rounds), ExpiredTimerInfo(1))
     assert ids_of(out) == [0]
     assert 2 <= rounds <= 4, "50 ms, 100 ms, 200 ms, and what is then left of 400 ms"
 
@@ -364,7 +400,7 @@ def test_carried_rows_are_read_after_columns_were_added_and_from_the_first_layou
     handle.state = [(STATES.joinpath("v1.arrow").read_bytes(),)]
     wider = SCHEMA.insert(1, pa.field("added", pa.float64()))
     processor = processor_of(handle, Asked({}), schema=wider)
-    [out] = processor.handleExpiredTimer(0, TimerValues(1), ExpiredTimerInfo(1))
+    [out] = processor.handleExpiredTimer((0,), TimerValues(1), ExpiredTimerInfo(1))
     assert unpack(out[0]).select(["id", "text"]).to_pydict() == {"id": [7, 8, 9], "text": ["t7", "t8", "t9"]}
 
 
@@ -396,19 +432,19 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
     handle: Any = Handle()
     processor = processor_of(handle, answers_zero_when_asked_again(3), timeout_ms=None, patience_s=0.06)
     [rows] = pack(next(batches(0, size=3)))
-    out = list(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(1000)))
+    out = list(processor.handleInputRows((0,), iter([row_of(rows)]), TimerValues(1000)))
     rounds = 1
     while handle.state:
         # On a busy machine others may be left beside it, and it may be asked once more.
         left = [number for (rows,) in handle.state for number in unpack(rows)["id"].to_pylist()]
         assert 0 in left or rounds > 2
         assert handle.timers == [1000 * rounds + 1]
-        assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(
+        assert processor._patience(0, [unpack(left) for (left,) in handle.state]) == pytest.approx(
             0.06 * 2**rounds
         )
         handle.timers.clear()  # Spark removes those that fired
         rounds += 1
-        out += processor.handleExpiredTimer(0, TimerValues(1000 * rounds), ExpiredTimerInfo(1))
+        out += processor.handleExpiredTimer((0,), TimerValues(1000 * rounds), ExpiredTimerInfo(1))
     assert rounds >= 3
     batch = pa.Table.from_batches([unpack(rows) for (rows,) in out])
     assert batch.column_names == ["id", "text", "number", "which"]
@@ -420,7 +456,7 @@ def test_new_rows_take_the_place_of_a_timer() -> None:
     processor = processor_of(handle, never_if_zero, timeout_ms=None)
     for now in (1000, 2000):
         [rows] = pack(next(batches(0, size=1)))
-        assert list(processor.handleInputRows(0, iter([row_of(rows)]), TimerValues(now))) == []
+        assert list(processor.handleInputRows((0,), iter([row_of(rows)]), TimerValues(now))) == []
         assert handle.timers == [now + 1]
     assert sum(unpack(left).num_rows for (left,) in handle.state) == 2
 
