@@ -10,6 +10,7 @@ from headwater.readers.async_io.call import Call, Failure, hashable_key
 from headwater.readers.async_io.call_runner import CallRunner
 from headwater.readers.async_io.permits import positive_weight
 from headwater.readers.async_io.result_cache import MISSING, SingleFlight
+from headwater.readers.async_io.retry_after import retry_after_s
 from headwater.readers.async_io.stream_element_queue import StreamElement
 
 
@@ -21,9 +22,10 @@ class _BatchCall(Call):
         unresolved: how many are missing.
         asked: the indexes of the rows in ``question``.
         leading: the indexes of the rows whose keys' flights it leads.
+        weights: tokens of the rate limit that each row takes; empty if the call takes one.
     """
 
-    __slots__ = ("asked", "leading", "results", "unresolved")
+    __slots__ = ("asked", "leading", "results", "unresolved", "weights")
 
     def __init__(self, element: StreamElement, cache_keys: Sequence[Hashable]) -> None:
         super().__init__(element, cache_key=cache_keys)
@@ -31,11 +33,14 @@ class _BatchCall(Call):
         self.results: list[Any] = [MISSING] * self.unresolved
         self.asked: Sequence[int] = range(self.unresolved)
         self.leading: set[int] = set()
+        self.weights: list[float] = []
 
     def ask(self, indexes: Sequence[int]) -> None:
         """Let the next attempt ask for these rows only."""
         self.asked = indexes
         self.question = [self.element.value[index] for index in indexes]
+        if self.weights:
+            self.weight = sum(self.weights[index] for index in indexes)
 
 
 class BatchCallRunner(CallRunner):
@@ -48,8 +53,10 @@ class BatchCallRunner(CallRunner):
         cache = self._settings.cache
         return _BatchCall(element, [hashable_key(cache.key, row) for row in element.value] if cache else ())
 
-    def _weight(self, weight: Callable[[Any], float], call: Call) -> float:
-        return sum(positive_weight(weight(row)) for row in call.element.value)
+    def _weigh(self, call: Call, weight: Callable[[Any], float]) -> None:
+        assert isinstance(call, _BatchCall)
+        call.weights = [positive_weight(weight(row)) for row in call.element.value]
+        call.weight = sum(call.weights)
 
     def _lead(self, call: Call, flight: SingleFlight) -> bool:
         """Fill in what is known; return whether there are rows left that this call is to ask for."""
@@ -97,18 +104,19 @@ class BatchCallRunner(CallRunner):
 
     def _resolve_each(self, call: _BatchCall, results: Sequence[Any]) -> None:
         again: list[int] = []
-        last: BaseException | None = None
+        errors: list[BaseException] = []
         for index, result in zip(call.asked, results, strict=True):
             failed = isinstance(result, BaseException)
             asks_again = self._policy.is_worth_a_retry if failed else self._policy.is_not_believed
             if asks_again(call.attempts, result):
                 again.append(index)
-                last = result if failed else last
+                errors += [result] if failed else []
             else:
                 self._resolve(call, index, Failure(result, call.attempts) if failed else result)
         if again:
             call.ask(again)
-            self._retry_later(call, last)
+            # They are asked again together: when the last of them may be.
+            self._retry_later(call, max(errors, key=retry_after_s, default=None))
 
     def _settle(self, call: Call, result: Any) -> None:
         """Give each row that the call asked for the same result: the call failed as a whole."""

@@ -86,12 +86,12 @@ class CallRunner:
         weight = self._settings.rate_limit.weight if self._settings.rate_limit else None
         if weight is not None:
             for call in calls:
-                call.weight = self._weight(weight, call)
+                self._weigh(call, weight)
         self._host.post(lambda: self._accept(calls))
 
-    def _weight(self, weight: Callable[[Any], float], call: Call) -> float:
-        """Return how many tokens a call takes."""
-        return positive_weight(weight(call.element.value))
+    def _weigh(self, call: Call, weight: Callable[[Any], float]) -> None:
+        """Note how many tokens a call takes."""
+        call.weight = positive_weight(weight(call.element.value))
 
     async def close(self) -> None:
         """Cancel all calls and timers, and wait for the calls to end. Once."""

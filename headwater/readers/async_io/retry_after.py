@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -12,8 +11,9 @@ from typing import Any
 def retry_after_s(error: BaseException, now: datetime | None = None) -> float:
     """Return how many seconds a service wants to be left alone, as far as a failure says so; else 0.
 
-    It says so by an attribute ``retry_after`` in seconds, or by the header ``Retry-After``, in seconds or as
-    a date, of the exception or of its ``response``: so do aiohttp's, httpx's and requests'.
+    It says so by an attribute ``retry_after``, in seconds or a timedelta, or by the header ``Retry-After``,
+    in seconds or as a date, of the exception or of its ``response``: so do aiohttp's, httpx's, requests' and
+    urllib's.
 
     Args:
         error: what a call raised.
@@ -24,7 +24,9 @@ def retry_after_s(error: BaseException, now: datetime | None = None) -> float:
         headers: Any = getattr(error, "headers", None) or getattr(
             getattr(error, "response", None), "headers", None
         )
-        said = _header(headers) if isinstance(headers, Mapping) else None
+        said = _header(headers) if hasattr(headers, "items") else None
+    if isinstance(said, timedelta):
+        said = said.total_seconds()
     try:
         seconds = float(said)
     except (TypeError, ValueError):
@@ -32,7 +34,7 @@ def retry_after_s(error: BaseException, now: datetime | None = None) -> float:
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
-def _header(headers: Mapping[Any, Any]) -> Any:
+def _header(headers: Any) -> Any:
     return next((value for name, value in headers.items() if str(name).lower() == "retry-after"), None)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email import message_from_string
 from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from hypothesis import given
@@ -78,6 +80,28 @@ def test_a_limit_counts_what_its_weight_says(host: ManualHost, batching: Batchin
         assert asked == [60, 40, 50, 10]
 
 
+def test_a_bulk_call_that_asks_again_takes_the_tokens_of_the_rows_that_it_asks_about(
+    host: ManualHost,
+) -> None:
+    asked: list[tuple[float, int]] = []
+
+    class FailsForHeavy(AsyncBatchFunction):
+        async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[Any]:
+            asked.append((host.loop.now, sum(rows)))
+            return [BusyError() if row == 40 and len(asked) == 1 else row for row in rows]
+
+    limit = RateLimit(requests_per_s=100, burst=100, weight=lambda row: row)
+    batching = Batching(size=2)
+    retry = RetryPolicy.fixed(2, 0)
+    with operator_of(FailsForHeavy(), host, rate_limit=limit, batching=batching, retry=retry) as operator:
+        operator.feed([60, 40])
+        host.advance(1)
+        assert operator.poll()
+    [(first, _), (second, tokens)] = asked
+    assert tokens == 40
+    assert second - first == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("weight", [-1, float("nan"), "7"])
 def test_a_weight_that_is_no_number_of_tokens_is_an_error_of_its_own(host: ManualHost, weight: Any) -> None:
     limit = RateLimit(requests_per_s=1, weight=lambda _: weight)
@@ -105,6 +129,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         (BusyError(), 0),
         (BusyError(retry_after=7), 7),
         (BusyError(retry_after=-7), 0),
+        (BusyError(retry_after=timedelta(minutes=1)), 60),
+        (HTTPError("http://crm", 429, "", message_from_string("Retry-After: 8"), None), 8),
         (BusyError(headers={"Retry-After": "30"}), 30),
         (BusyError(response=SimpleNamespace(headers={"retry-after": "1.5"})), 1.5),
         (BusyError(headers={"Retry-After": "Thu, 01 Jan 2026 00:01:00 GMT"}), 60),
@@ -125,7 +151,8 @@ def test_a_row_waits_as_long_as_the_service_wants(host: ManualHost, in_bulk: boo
     class Bulk(AsyncBatchFunction):
         async def async_invoke_batch(self, rows: Sequence[int]) -> Sequence[Any]:
             asked.append(host.loop.now)
-            return [BusyError(retry_after=20)] * len(rows)
+            # The last one to be asked again does not say when.
+            return [BusyError(retry_after=20), BusyError()]
 
     async def one(row: int) -> None:
         asked.append(host.loop.now)
@@ -133,9 +160,9 @@ def test_a_row_waits_as_long_as_the_service_wants(host: ManualHost, in_bulk: boo
 
     retry = RetryPolicy.fixed(3, 10)
     with operator_of(Bulk() if in_bulk else one, host, retry=retry, on_failure=OnFailure.NULL) as operator:
-        operator.feed([1])
+        operator.feed([1, 2] if in_bulk else [1])
         host.advance(50)
-        assert len(operator.poll()) == 1
+        assert operator.poll()
     assert [at - asked[0] for at in asked] == [0, pytest.approx(20), pytest.approx(40)]
 
 
