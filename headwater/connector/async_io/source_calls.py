@@ -102,6 +102,8 @@ def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
     on_failure = OnFailure(options[of_source.ASYNC_ON_FAILURE])
     size = options[of_source.ASYNC_BATCH_SIZE]
     attempts = options[of_source.ASYNC_ATTEMPTS]
+    if attempts == 1 and options[of_source.ASYNC_RETRY_DELAY] != of_source.ASYNC_RETRY_DELAY.default:
+        raise OptionError("means nothing without asyncAttempts", option=of_source.ASYNC_RETRY_DELAY.name)
     settings = AsyncSettings(
         mode=OutputMode(options[of_source.ASYNC_ORDER]),
         capacity=options[of_source.ASYNC_CAPACITY],

@@ -90,14 +90,15 @@ def _opened_function(
 ) -> Function:
     context = OpenContext(function_name(function), function.scope, settings.capacity, task)
     open_s = settings.open_timeout_ms / 1000
+    close_s = settings.close_timeout_ms / 1000
     if function.scope is Scope.PROCESS and share_id is not None:
         # With the name: an id that was given to two functions must not give one of them the other's client.
         function_id = (share_id, context.function)
-        leased = lease_function(function_id, function, context, open_s)
+        leased = lease_function(function_id, function, context, open_s, close_s)
         resources.callback(return_function, function_id)
         return leased
     open_function(function, context, host, open_s)
-    resources.callback(close_function, function, host, settings.close_timeout_ms / 1000)
+    resources.callback(close_function, function, host, close_s)
     return function
 
 
@@ -216,11 +217,18 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def lease_function(
-    share_id: Hashable, function: Function, context: OpenContext, timeout_s: float
+    share_id: Hashable, function: Function, context: OpenContext, open_s: float, close_s: float
 ) -> Function:
     """Return the function that was opened under an id, or open this one.
 
     Each call needs its `return_function`.
+
+    Args:
+        share_id: the id.
+        function: opened only if none was.
+        context: what it is told.
+        open_s: how long its `open` may take.
+        close_s: how long its `close` may take, when no task uses it any more.
 
     Raises:
         AsyncCallError: as `open_function`.
@@ -232,8 +240,8 @@ def lease_function(
             with ExitStack() as opening:
                 host = acquire_loop()
                 opening.callback(release_loop)
-                open_function(function, context, host, timeout_s)
-                opening.callback(close_function, function, host, timeout_s)
+                open_function(function, context, host, open_s)
+                opening.callback(close_function, function, host, close_s)
                 shared = _Shared(function, opening.pop_all())
             _shared[share_id] = shared
         if shared.idle is not None:

@@ -9,8 +9,8 @@ import enum
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from headwater.core.errors import OptionError
 from headwater.readers.async_io.function import InputRow, Result
+from headwater.readers.async_io.setting_checks import check, check_function, check_number, check_whole
 from headwater.readers.async_io.shared_cache import SharedCache
 
 
@@ -38,7 +38,8 @@ class RetryPolicy:
     """Ask again after a failure. Each row has its own attempts and waits; the timeout spans all of them.
 
     A wait is never shorter than the failure itself asks for: by the header ``Retry-After`` of an exception of
-    aiohttp, httpx or requests, or by an attribute ``retry_after`` in seconds of any exception.
+    aiohttp, httpx, requests or urllib, or by an attribute ``retry_after`` of any exception, in seconds or a
+    timedelta.
 
     Attributes:
         attempts: calls in all, the first included.
@@ -60,10 +61,15 @@ class RetryPolicy:
     on_result: Callable[[Result], bool] | None = None
 
     def __post_init__(self) -> None:
-        _check(self.attempts >= 1, "attempts", f"must be at least 1, is {self.attempts}")
-        _check(self.first_ms >= 0, "first_ms", f"must not be negative, is {self.first_ms}")
-        _check(self.multiplier >= 1, "multiplier", f"must be at least 1, is {self.multiplier}")
-        _check(0 <= self.jitter <= 1, "jitter", f"must lie between 0 and 1, is {self.jitter}")
+        check_whole(self.attempts, "attempts", 1)
+        check_whole(self.first_ms, "first_ms", 0)
+        check_whole(self.most_ms, "most_ms", 0)
+        check_number(self.multiplier, "multiplier")
+        check(self.multiplier >= 1, "multiplier", f"must be at least 1, is {self.multiplier}")
+        check_number(self.jitter, "jitter")
+        check(0 <= self.jitter <= 1, "jitter", f"must lie between 0 and 1, is {self.jitter}")
+        check_function(self.on_error, "on_error")
+        check_function(self.on_result, "on_result")
 
     @staticmethod
     def fixed(
@@ -130,9 +136,9 @@ class Batching:
     most_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
-        _check(self.size >= 1, "batch size", f"must be at least 1, is {self.size}")
-        _check(self.most_bytes >= 1, "most_bytes", f"must be at least 1, is {self.most_bytes}")
-        _check(self.linger_ms >= 0, "linger_ms", f"must not be negative, is {self.linger_ms}")
+        check_whole(self.size, "batch size", 1)
+        check_whole(self.most_bytes, "most_bytes", 1)
+        check_whole(self.linger_ms, "linger_ms", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +158,10 @@ class RateLimit:
     weight: Callable[[InputRow], float] | None = None
 
     def __post_init__(self) -> None:
-        _check(self.requests_per_s > 0, "requests_per_s", f"must be positive, is {self.requests_per_s}")
-        _check(self.burst >= 1, "burst", f"must be at least 1, is {self.burst}")
+        check_number(self.requests_per_s, "requests_per_s")
+        check(self.requests_per_s > 0, "requests_per_s", f"must be positive, is {self.requests_per_s}")
+        check_whole(self.burst, "burst", 1)
+        check_function(self.weight, "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +180,9 @@ class CircuitBreakerSettings:
     probes: int = 1
 
     def __post_init__(self) -> None:
-        _check(self.failures >= 1, "failures", f"must be at least 1, is {self.failures}")
-        _check(self.pause_ms >= 0, "pause_ms", f"must not be negative, is {self.pause_ms}")
-        _check(self.probes >= 1, "probes", f"must be at least 1, is {self.probes}")
+        check_whole(self.failures, "failures", 1)
+        check_whole(self.pause_ms, "pause_ms", 0)
+        check_whole(self.probes, "probes", 1)
 
 
 def whole_row(row: Hashable) -> Hashable:
@@ -202,13 +210,14 @@ class CacheSettings:
     shared: SharedCache | None = None
 
     def __post_init__(self) -> None:
-        _check(self.size >= 0, "cache size", f"must not be negative, is {self.size}")
-        _check(self.ttl_ms is None or self.ttl_ms > 0, "ttl_ms", f"must be positive, is {self.ttl_ms}")
-        _check(
-            self.negative_ttl_ms is None or self.negative_ttl_ms >= 0,
-            "negative_ttl_ms",
-            f"must not be negative, is {self.negative_ttl_ms}",
-        )
+        check_function(self.key, "cache key")
+        check_whole(self.size, "cache size", 0)
+        if self.ttl_ms is not None:
+            check_whole(self.ttl_ms, "ttl_ms", 1)
+        if self.negative_ttl_ms is not None:
+            check_whole(self.negative_ttl_ms, "negative_ttl_ms", 0)
+        is_cache = self.shared is None or isinstance(self.shared, SharedCache)
+        check(is_cache, "shared", f"must be a SharedCache, and is {self.shared!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +237,8 @@ class AsyncSettings:
         describe_row: names a row in an error by its key columns; the default names none, since a row may hold
             what must not be logged.
         block_warning_ms: the watchdog names a function that keeps the loop from turning for longer than this.
-        close_timeout_ms: how long closing waits for cancelled calls and for the function's own `close`; the
-            same for `open`.
+        open_timeout_ms: how long the function's own `open` may take.
+        close_timeout_ms: how long closing waits for cancelled calls and for the function's own `close`.
         seed: of the jitter; None: a random one.
     """
 
@@ -251,27 +260,23 @@ class AsyncSettings:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        _check(
-            self.capacity >= 1,
-            "capacity",
-            f"must be at least 1, is {self.capacity}: nothing would ever be called",
-        )
-        _check(
-            self.queue_size is None or self.queue_size >= 1,
-            "queue_size",
-            f"must be at least 1, is {self.queue_size}",
-        )
-        _check(
+        check_whole(self.capacity, "capacity", 1)
+        if self.queue_size is not None:
+            check_whole(self.queue_size, "queue_size", 1)
+        check(
             self.timeout_ms is None or self.timeout_ms > 0,
             "timeout_ms",
             f"must be positive, is {self.timeout_ms}; None means no timeout",
         )
-        _check(
+        # Else waiting, which looks that often whether the loop turns, would be a loop without a pause.
+        check_whole(self.block_warning_ms, "block_warning", 1)
+        check_whole(self.close_timeout_ms, "close_timeout", 0)
+        check(
             (self.mode is OutputMode.KEYED) == (self.key is not None),
             "key",
             "is needed in keyed mode, and means nothing in the others",
         )
-        _check(
+        check(
             self.mode is not OutputMode.KEYED or self.batching is None,
             "batching",
             "rows of a key go one by one in keyed mode: leave one of the two",
@@ -291,8 +296,3 @@ class AsyncSettings:
         if self.batching is None:
             return self.most_rows
         return max(1, self.most_rows // self.batching.size)
-
-
-def _check(holds: bool, option: str, message: str) -> None:
-    if not holds:
-        raise OptionError(message, option=option)

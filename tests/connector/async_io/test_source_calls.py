@@ -72,6 +72,7 @@ def test_what_spark_plans_with_is_told_to_the_source_without_the_results() -> No
         ("Answers", {"asyncSchema": "id int"}, r"option 'asyncSchema': names the column 'id', which the so"),
         ("Answers", {"asyncSchema": "x strin"}, r"option 'asyncSchema': "),
         ("Answers", {"asyncBatchSize": "10"}, r"option 'asyncBatchSize': .* takes one row at a time"),
+        ("Answers", {"asyncRetryDelay": "5s"}, r"option 'asyncRetryDelay': means nothing without asyncAtt"),
         ("Answers", {"asyncCapacity": "0"}, r"option 'asyncCapacity': "),
     ],
 )

@@ -242,6 +242,22 @@ def test_a_function_of_scope_process_is_opened_once_for_all_tasks_of_an_id() -> 
     assert len(SharedCounting.closed) == 2
 
 
+def test_the_close_of_a_shared_function_is_given_up_after_its_timeout(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class NeverCloses(AsyncFunction):
+        async def async_invoke(self, row: int) -> int:
+            return row
+
+        async def close(self) -> None:
+            await asyncio.Event().wait()
+
+    with AsyncWaitOperator(NeverCloses(), AsyncSettings(close_timeout_ms=50), share_id="never"):
+        pass
+    close_shared_functions()
+    assert "NeverCloses.close failed" in caplog.text
+
+
 def test_one_client_a_process_is_the_default() -> None:
     assert AsyncFunction.scope is Scope.PROCESS
 

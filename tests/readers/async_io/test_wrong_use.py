@@ -11,10 +11,18 @@ import pytest
 from headwater.core.errors import AsyncCallError, CallTimeoutError, ContractError, OptionError
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.function import AsyncFunction, InputRow, OpenContext, Result
-from headwater.readers.async_io.settings import AsyncSettings, OnFailure, OutputMode, RetryPolicy
+from headwater.readers.async_io.settings import (
+    AsyncSettings,
+    CacheSettings,
+    OnFailure,
+    OutputMode,
+    RateLimit,
+    RetryPolicy,
+)
 from tests.readers.async_io.doubles import ManualHost, Service, operator_of
 
 KEYED = OutputMode.KEYED
+OTHER: Any = "3"
 
 
 class TestWrongUse:
@@ -80,9 +88,14 @@ class TestWrongUse:
             (lambda: AsyncSettings(capacity=0), "'capacity': must be at least 1"),
             (lambda: AsyncSettings(timeout_ms=0), "'timeout_ms': must be positive"),
             (lambda: AsyncSettings(queue_size=0), "'queue_size': must be at least 1"),
+            (lambda: AsyncSettings(block_warning_ms=0), "'block_warning': must be at least 1"),
             (lambda: AsyncSettings(mode=KEYED), "'key': is needed in keyed mode"),
             (lambda: AsyncSettings(key=str), "'key': is needed in keyed mode"),
             (lambda: RetryPolicy.fixed(0, 1), "'attempts': must be at least 1"),
+            (lambda: RetryPolicy.fixed(OTHER, 1), "'attempts': must be a whole number, and is '3'"),
+            (lambda: RetryPolicy.fixed(2, 1, on_error=OTHER), "'on_error': must be a function, and is '3'"),
+            (lambda: RateLimit(requests_per_s=OTHER), "'requests_per_s': must be a number, and is '3'"),
+            (lambda: CacheSettings(shared=OTHER), "'shared': must be a SharedCache, and is '3'"),
             (lambda: RetryPolicy.exponential(2, 1, jitter=2), "'jitter': must lie between 0 and 1"),
         ],
     )
