@@ -84,8 +84,6 @@ class AsyncWaitOperator:
         self._unanswered = 0
         # What `process` took and is not in the queue: for want of room, or of the wish to wait for it.
         self._not_fed: deque[Sequence[InputRow] | Watermark] = deque()
-        # When rows that were restored were first asked, by the identity of the row, until they are submitted.
-        self._asked_before: dict[int, float] = {}
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -299,14 +297,8 @@ class AsyncWaitOperator:
             values: in their order.
             waited_s: what `waited_s` returned: so much of their timeout is over. None: nothing of it.
         """
-        if waited_s is not None:
-            now = self._host.loop.time()
-            self._asked_before.update(
-                (id(value), now - waited)
-                for value, waited in zip(values, waited_s, strict=True)
-                if not isinstance(value, Watermark)
-            )
-        self._intake.restore(values)
+        now = self._host.loop.time()
+        self._intake.restore(values, [now - waited for waited in waited_s or ()])
 
     def _asked(self) -> list[tuple[Any, float | None]]:
         """Return what has not come out, each with the time when it was first asked."""
@@ -315,24 +307,14 @@ class AsyncWaitOperator:
             queued = bulk_values(elements)
         else:
             queued = [(element.value, element.asked_at) for element in elements]
-        before = self._asked_before
-        not_queued = self._intake.values()
+        not_fed: list[Any] = []
         for batch in self._not_fed:
-            not_queued += [batch] if isinstance(batch, Watermark) else batch
-        return [*queued, *((value, before.get(id(value))) for value in not_queued)]
+            not_fed += [batch] if isinstance(batch, Watermark) else batch
+        return [*queued, *self._intake.asked(), *((value, None) for value in not_fed)]
 
     def _submit(self, elements: list[StreamElement]) -> None:
-        if self._asked_before:
-            for element in elements:
-                element.asked_at = self._take_asked_at(element.value)
         self._unanswered += len(elements)
         self._runner.submit(elements)
-
-    def _take_asked_at(self, value: Any) -> float | None:
-        """Return when a restored row, or the first of the rows of a bulk call, was first asked."""
-        rows = value if self._settings.batching else [value]
-        asked_at = [self._asked_before.pop(id(row)) for row in rows if id(row) in self._asked_before]
-        return min(asked_at, default=None)
 
     def _may_emit_more(self) -> bool:
         """Return whether anything may come out without more being fed."""
