@@ -23,7 +23,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
 from headwater.connector.async_io.carry_over.event_time import EventTime
-from headwater.connector.async_io.carry_over.queries import check_query, drains
+from headwater.connector.async_io.carry_over.queries import check_query, drains, is_first_batch
 from headwater.connector.async_io.input_thread import InputThread
 from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.readable import readable_rows
@@ -102,9 +102,12 @@ class CarryOver(StatefulProcessor):
 
     def _ask(self, key: int, rows: Iterable[Row], batch_ms: int) -> Iterator[Row]:
         check_query()
-        fresh = _Fresh(rows, self._rows, self._latest_ms())
+        latest_ms = self._latest_ms()
+        fresh = _Fresh(rows, self._rows, latest_ms)
         carried = [self._rows.taken_up(unpack(bytes(packed))) for (packed,) in self._unfinished.get()]
-        patience = _OfBatch(self._patience(key, carried), fresh, self._event_time, self._most_bytes)
+        # Where nothing may be carried over: as long as it takes.
+        patience_s = self._patience(carried) if self._may_carry_over(key, latest_ms) else None
+        patience = _OfBatch(patience_s, fresh, self._event_time, self._most_bytes)
         with self._wait.opened() as task:
             # Before the new rows: they have waited longest.
             for batch in carried:
@@ -123,13 +126,17 @@ class CarryOver(StatefulProcessor):
         latest = self._latest.get() if self._event_time is not None and self._latest.exists() else None
         return None if latest is None else int(latest[0])
 
-    def _patience(self, key: int, carried: list[pa.RecordBatch]) -> float | None:
+    def _may_carry_over(self, key: int, latest_ms: int | None) -> bool:
+        """Return whether rows of a key may be left for the next batch."""
         if drains():
-            # There may be no next batch: wait until all is out.
-            return None
-        if self._event_time is not None and key not in self._keys:
-            # It hears of no later times any more, by which to see whether a row may be carried over.
-            return None
+            return False  # there may be none
+        if self._event_time is None:
+            return True
+        # A start with fewer tasks has left keys that hear of no times; one with more tasks has keys that have
+        # not heard of the latest time, which may be of an earlier batch. They cannot see what would be late.
+        return key in self._keys and (latest_ms is not None or is_first_batch())
+
+    def _patience(self, carried: list[pa.RecordBatch]) -> float:
         return float(self._patience_s * 2 ** min(self._rows.rounds(carried), _MOST_DOUBLINGS))
 
     def _waited_s(self, batch: pa.RecordBatch) -> list[float]:

@@ -54,6 +54,11 @@ def drains() -> bool:
     return _property(DRAINS) == "true"
 
 
+def is_first_batch() -> bool:
+    """Return whether the query of this task has committed no batch yet. In a task."""
+    return _property("streaming.sql.batchId") in (None, "0")
+
+
 def check_query() -> None:
     """Refuse a query that would lose rows. In a task, before any row is asked.
 

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 
 import headwater as hw
 from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
+from headwater.connector.async_io.carry_over import processor as processors
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.processor import CarryOver
 from headwater.core.errors import AsyncCallError, OffsetError, OptionError
@@ -330,14 +331,21 @@ class TestEventTime:
         )
         assert handle.left() == []
 
-    def test_a_bucket_that_gets_no_rows_any_more_carries_none_over(self) -> None:
-        """As after a start with fewer tasks: it hears of no later times, by which its rows would be late."""
+    @pytest.mark.parametrize("is_gone", [True, False])
+    def test_a_bucket_that_does_not_know_the_latest_time_carries_no_row_over(
+        self, is_gone: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As after a start with fewer tasks, or with more."""
+        monkeypatch.setattr(processors, "is_first_batch", lambda: False)
         handle: Any = Handle()
-        asked = Asked({1: 3600})
-        processor = processor_of(handle, asked, schema=TIMED, event_time=EventTime("at", 100))
-        handle.state = [(rows,) for rows in _carried(timed((1, 1000)))]
-        asked.answer_after_s[1] = 0.3
-        assert ids_of(processor.handleExpiredTimer((7,), TimerValues(6), ExpiredTimerInfo(1))) == [1]
+        processor = processor_of(handle, Asked({1: 0.3}), schema=TIMED, event_time=EventTime("at", 100))
+        if is_gone:
+            handle.state = [(rows,) for rows in _carried(timed((1, 1000)))]
+            out = processor.handleExpiredTimer((7,), TimerValues(6), ExpiredTimerInfo(1))
+        else:
+            rows = [row_of(timed((1, 1000))), row_of(None, 1000)]
+            out = processor.handleInputRows((0,), iter(rows), TimerValues(6))
+        assert ids_of(out) == [1]
         assert handle.left() == []
 
 
@@ -439,7 +447,7 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
         left = [number for (rows,) in handle.state for number in unpack(rows)["id"].to_pylist()]
         assert 0 in left or rounds > 2
         assert handle.timers == [1000 * rounds + 1]
-        assert processor._patience(0, [unpack(left) for (left,) in handle.state]) == pytest.approx(
+        assert processor._patience([unpack(left) for (left,) in handle.state]) == pytest.approx(
             0.06 * 2**rounds
         )
         handle.timers.clear()  # Spark removes those that fired
