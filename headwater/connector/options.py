@@ -40,6 +40,15 @@ _SHOWN_MODE: Final = {
     Boundedness.CONTINUOUS_UNBOUNDED: "stream",
 }
 
+_LIKENESS: Final = 0.75
+"""How much a name must look like another to be taken for a slip of it. Where it is less, guesses mislead."""
+
+_FEW: Final = 12
+"""So many names are read in an error; more are a wall."""
+
+_PATH: Final = "path"
+"""The option that Spark makes of the argument of ``load``."""
+
 WHERE_SECRETS_ARE: Final = (
     "It may be `env:NAME`, an environment variable, or `file:PATH`, on the driver and every executor."
 )
@@ -172,9 +181,22 @@ class OptionTable:
         row = self._by_lower.get(key.lower())
         if row is not None:
             return row
-        near = nearest(key, [row.name for row in self.rows])
-        hint = f"did you mean {near!r}?" if near else f"valid are {', '.join(row.name for row in self.rows)}"
-        raise OptionError(f"is not an option of this source; {hint}", option=key)
+        raise OptionError(f"is not an option of this source; {self._hint(key)}", option=key)
+
+    def _hint(self, key: str) -> str:
+        """Return what may be meant by a name that is not in the table."""
+        names = [row.name for row in self.rows]
+        near = nearest(key, names, likeness=_LIKENESS)
+        if near is None and "." in key and self.prefixes:
+            near = f"{self.prefixes[0]}{key}"
+        if near is not None:
+            return f"did you mean {near!r}?"
+        if key.lower() == _PATH:
+            return "it is what .load(...) was given: load() takes nothing here"
+        if len(names) > _FEW:
+            more = f"and {len(names) - _FEW} more, which hw.options_of(source) shows"
+            return f"valid are {', '.join(names[:_FEW])}, {more}"
+        return f"valid are {', '.join(names)}"
 
 
 def _counts(row: Option[Any], boundedness: Boundedness | None) -> bool:

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 from functools import wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from headwater.core.errors import HeadwaterError, OptionError
@@ -22,6 +23,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MARK: Final = "headwater: "
+_OF_PY4J: Final = "An error occurred while calling "
+"""How Py4J begins what it says of an error of the JVM, which names nothing that a user knows."""
+
 _MARKED: Final = re.compile(r"^\s*headwater: (.+?)\s*$", re.MULTILINE)
 
 
@@ -69,7 +73,7 @@ def explain(error: BaseException) -> str:
     """Return what headwater says about an error, in one line without the tracebacks around it.
 
     For whatever a query raised: an error of PySpark, of a stream, of Spark Connect or of headwater itself.
-    Where headwater has said nothing, the first line of the error.
+    Where headwater has said nothing, the first line of the error that says something.
     """
     for text in _texts(error):
         said = said_in(text)
@@ -77,8 +81,9 @@ def explain(error: BaseException) -> str:
             return said
     if isinstance(error, HeadwaterError):
         return str(error)
-    first = str(error).strip().splitlines()[:1]
-    return ": ".join([type(error).__name__, *first])
+    lines = (line.strip().removeprefix(": ") for line in str(error).splitlines())
+    telling = (line for line in lines if line and not line.startswith(_OF_PY4J))
+    return ": ".join([type(error).__name__, *islice(telling, 1)])
 
 
 def said_in(text: str) -> str | None:

@@ -33,7 +33,9 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
+
+_EVERYWHERE: Final = ". Driver and every executor need it: PYSPARK_PYTHON names the Python that Spark starts"
 
 
 class HeadwaterError(Exception):
@@ -69,20 +71,21 @@ class MissingDependencyError(HeadwaterError, ImportError):
         library: the package that cannot be imported.
         needed_for: what needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
+        everywhere: whether executors need it too, or this process alone.
     """
 
-    def __init__(self, library: str, *, needed_for: str, extra: str) -> None:
+    def __init__(self, library: str, *, needed_for: str, extra: str, everywhere: bool = True) -> None:
         super().__init__(
             f"{needed_for} needs {library}, which is not installed in {sys.executable}. Install it with: "
-            f"{sys.executable} -m pip install 'headwater[{extra}]'. Driver and every executor need it: "
-            "PYSPARK_PYTHON names the Python that Spark starts"
+            f"{sys.executable} -m pip install 'headwater[{extra}]'{_EVERYWHERE if everywhere else ''}"
         )
         self.library = library
         self.needed_for = needed_for
         self.extra = extra
+        self.everywhere = everywhere
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_missing, (self.library, self.needed_for, self.extra)
+        return _rebuild_missing, (self.library, self.needed_for, self.extra, self.everywhere)
 
 
 class InstallationError(HeadwaterError, ImportError):
@@ -195,15 +198,21 @@ class CorruptRecordError(SourceError):
     """Bytes that arrived are not what was written, for example a checksum that does not fit."""
 
 
-def nearest(name: str, valid: Iterable[str]) -> str | None:
-    """Return the valid name that looks most like ``name``, ignoring case, or None if none is near."""
+def nearest(name: str, valid: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """Return the valid name that looks most like ``name``, ignoring case, or None if none is near.
+
+    Args:
+        name: which is not valid.
+        valid: names.
+        likeness: how near a name must be, from 0 to 1: the ``ratio`` of ``difflib``.
+    """
     by_lower = {candidate.lower(): candidate for candidate in valid}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[found[0]] if found else None
 
 
-def _rebuild_missing(library: str, needed_for: str, extra: str) -> MissingDependencyError:
-    return MissingDependencyError(library, needed_for=needed_for, extra=extra)
+def _rebuild_missing(library: str, needed_for: str, extra: str, everywhere: bool) -> MissingDependencyError:
+    return MissingDependencyError(library, needed_for=needed_for, extra=extra, everywhere=everywhere)
 
 
 # Errors are pickled on their way from an executor to the driver. What `Exception` does by itself, calling the

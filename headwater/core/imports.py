@@ -10,12 +10,13 @@ from headwater.core.errors import MissingDependencyError
 
 
 @contextmanager
-def importing(needed_for: str, *, extra: str) -> Iterator[None]:
+def importing(needed_for: str, *, extra: str, everywhere: bool = True) -> Iterator[None]:
     """Wrap the import of a module that needs a library which not every installation has.
 
     Args:
         needed_for: what needs it, for example ``the kafka source``.
         extra: the extra of this package that installs it.
+        everywhere: whether executors need it too, or this process alone.
 
     Raises:
         MissingDependencyError: the library is not installed in this process.
@@ -23,7 +24,10 @@ def importing(needed_for: str, *, extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingDependencyError(error.name or str(error), needed_for=needed_for, extra=extra) from error
+        library = error.name or str(error)
+        raise MissingDependencyError(
+            library, needed_for=needed_for, extra=extra, everywhere=everywhere
+        ) from error
 
 
 def require(library: str, *, needed_for: str, extra: str) -> None:

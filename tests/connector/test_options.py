@@ -59,6 +59,22 @@ def test_an_unknown_option_names_the_nearest_valid_one() -> None:
         TABLE.parse({"zzz": "3"}, STREAM)
 
 
+LARGE = OptionTable([Option(f"option{n}", boolean, default=True, help="") for n in range(15)], ("kafka.",))
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("retrydeadline", "valid are option0, .*, option11, and 3 more, which hw.options_of.source. shows$"),
+        ("path", r"it is what .load\(...\) was given: load\(\) takes nothing here$"),
+        ("bootstrap.servers", "did you mean 'kafka.bootstrap.servers'[?]$"),
+    ],
+)
+def test_a_hint_is_short_and_never_a_wild_guess(given: str, hint: str) -> None:
+    with pytest.raises(OptionError, match=f"option '{given}': is not an option of this source; {hint}"):
+        LARGE.parse({given: "x"}, STREAM)
+
+
 def test_a_batch_option_in_a_stream_is_an_error() -> None:
     with pytest.raises(OptionError, match="option 'endingThing': is only for a batch read"):
         TABLE.parse({"endingthing": "x"}, STREAM)

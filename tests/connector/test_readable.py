@@ -9,6 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -139,6 +140,25 @@ def test_explain_finds_the_line_in_the_cause_and_leaves_other_errors_alone() -> 
     assert hw.explain(OptionError("must be 1", option="rows")) == "option 'rows': must be 1"
     assert hw.explain(KeyError("k")) == "KeyError: 'k'"
     assert hw.explain(RuntimeError()) == "RuntimeError"
+    of_py4j = RuntimeError("An error occurred while calling o7.load.\n: org.NotFound: demo\n at org")
+    assert hw.explain(of_py4j) == "RuntimeError: org.NotFound: demo"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: hw.options_of("kafak"),
+        lambda: hw.read.demo(Mock(), rows="many"),  # type: ignore[arg-type]
+        lambda: hw.register(Mock(), Shelf),  # type: ignore[arg-type]
+        lambda: hw.export_metrics(Mock()),
+        lambda: hw.Board(Mock(), host="nowhere.invalid"),
+    ],
+    ids=["options_of", "read", "register", "export_metrics", "Board"],
+)
+def test_slips_that_the_program_itself_is_told_of_end_with_our_line_too(call: Any) -> None:
+    lines = shown(call)
+    assert lines[-1].startswith("headwater: "), lines
+    assert not any("raise OptionError" in line for line in lines), "no frames of ours"
 
 
 HOOK = """

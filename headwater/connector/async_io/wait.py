@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from headwater.connector.async_io.options import AsyncOptions
+from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
 from headwater.readers.async_io.settings import OutputMode
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from headwater.connector.async_io.plan import Planned
 
 
+@readable
 def unordered_wait(
     df: DataFrame,
     function: Any,
@@ -90,6 +92,7 @@ def unordered_wait(
     return _mapped(df, planned, {}) if carried is None else carried
 
 
+@readable
 def ordered_wait(
     df: DataFrame,
     function: Any,
@@ -109,6 +112,7 @@ def ordered_wait(
     return _mapped(df, planned, options)
 
 
+@readable
 def keyed_wait(
     df: DataFrame,
     function: Any,

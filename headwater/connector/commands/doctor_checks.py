@@ -172,7 +172,7 @@ def check_broker(address: str) -> Finding:
     """Whether a Kafka broker answers, without encryption or login."""
     subject = f"broker {address}"
     try:
-        with importing("the kafka source", extra="kafka"):
+        with importing("the kafka source", extra="kafka", everywhere=False):
             from headwater.enumerators.kafka.client.client_config import ClientConfig
             from headwater.enumerators.kafka.client.cluster import Cluster
         with closing(Cluster(ClientConfig.from_options({"kafka.bootstrap.servers": address}))) as cluster:
@@ -187,10 +187,11 @@ def check_url(url: str) -> Finding:
     """Whether a server answers at a URL; with which status does not matter."""
     subject = f"URL {url}"
     try:
-        with importing("the http source", extra="http"):
+        with importing("the http source", extra="http", everywhere=False):
             import urllib3
-    except HeadwaterError as error:
-        return Finding(subject, "not asked", str(error))
+    except HeadwaterError:
+        mend = f"{sys.executable} -m pip install 'headwater[http]'"
+        return Finding(subject, "not asked: the extra http is not installed", mend)
     try:
         response = urllib3.request("GET", url, retries=False, timeout=_URL_TIMEOUT_S, preload_content=False)
     except urllib3.exceptions.HTTPError as error:

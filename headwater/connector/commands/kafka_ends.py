@@ -18,7 +18,7 @@ def kafka_ends(broker: str, splits: Iterable[str]) -> dict[str, int]:
     Raises:
         HeadwaterError: the broker does not answer, or the extra ``kafka`` is not installed.
     """
-    with importing("the kafka source", extra="kafka"):
+    with importing("the kafka source", extra="kafka", everywhere=False):
         from headwater.enumerators.kafka.client.client_config import ClientConfig
         from headwater.enumerators.kafka.client.cluster import Cluster
         from headwater.enumerators.kafka.client.metadata import LATEST, TopicPartition

@@ -19,7 +19,9 @@ from headwater.connector.commands.peek import add_peek
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``headwater``; return its exit status."""
-    parser = argparse.ArgumentParser("headwater", description="FLIP-27 sources for Apache Spark, in Python.")
+    parser = argparse.ArgumentParser(
+        "headwater", description="Streaming sources for Apache Spark, in Python."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_board(commands)
     add_compile(commands)

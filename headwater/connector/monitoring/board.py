@@ -13,6 +13,7 @@ from headwater.connector.monitoring.board_server import BoardServer
 from headwater.connector.monitoring.board_view import ViewRequest, board_view
 from headwater.connector.monitoring.query_history import QueryHistories
 from headwater.connector.monitoring.query_watcher import QueryWatcher
+from headwater.connector.readable import readable
 from headwater.core.jsons import JsonObject
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Board:
         OptionError: the port is taken.
     """
 
+    @readable
     def __init__(
         self,
         spark: SparkSession,

@@ -45,7 +45,7 @@ class BoardServer:
     def __init__(
         self, view: Callable[[ViewRequest], JsonObject], *, host: str, port: int, token: str | None
     ) -> None:
-        with importing("the board", extra="board"):
+        with importing("the board", extra="board", everywhere=False):
             from waitress import wasyncore
             from waitress.server import create_server
         if token is None and not _is_local(host):

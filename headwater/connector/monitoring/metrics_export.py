@@ -12,6 +12,7 @@ from headwater.connector.monitoring.otel_export import OtelExport
 from headwater.connector.monitoring.prometheus_export import PrometheusExport
 from headwater.connector.monitoring.query_history import QueryHistories
 from headwater.connector.monitoring.query_watcher import QueryWatcher
+from headwater.connector.readable import readable
 from headwater.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class MetricsExport:
         return metrics_of(self._histories, calls, per_split=self._per_split)
 
 
+@readable
 def export_metrics(
     spark: SparkSession,
     *,

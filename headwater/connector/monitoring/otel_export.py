@@ -26,7 +26,7 @@ class OtelExport:
     """
 
     def __init__(self, collect: Callable[[], Sequence[Metric]], provider: MeterProvider | None) -> None:
-        with importing("metrics for OpenTelemetry", extra="otel"):
+        with importing("an export of metrics to OpenTelemetry", extra="otel", everywhere=False):
             from opentelemetry.metrics import get_meter
         self._collect = collect
         # Instruments cannot be taken back: after the end they observe nothing. One thread sets, others read.

@@ -30,7 +30,7 @@ class PrometheusExport:
     """
 
     def __init__(self, collect: Callable[[], Sequence[Metric]], host: str, port: int) -> None:
-        with importing("metrics for Prometheus", extra="prometheus"):
+        with importing("an export of metrics to Prometheus", extra="prometheus", everywhere=False):
             from prometheus_client import CollectorRegistry, start_http_server
         # A registry of its own: the global one has what else runs in this process.
         registry = CollectorRegistry()

@@ -7,6 +7,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from headwater.connector.readable import readable
 from headwater.connector.sources.configured import SourceFactory
 from headwater.core.errors import OptionError, nearest
 
@@ -74,6 +75,7 @@ def is_built_in(name: str) -> bool:
     return name.lower() in _BUILT_IN
 
 
+@readable
 def options_of(source: SourceClass | str) -> OptionTable:
     """Return all options of a source.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headwater.connector.readable import readable
 from headwater.connector.sources.configured import SourceFactory
 from headwater.connector.sources.user_sources import SourceClass, UserSource, options_of_class
 from headwater.connector.spark.datasource import HeadwaterDataSource
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@readable
 def register(spark: SparkSession, source: SourceClass | None = None) -> None:
     """Make a source known to a session: ``format(source.name)`` then reads it, in batches and streams.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from headwater.connector.readable import readable
 from headwater.connector.typed.arguments import Argument, arguments_of
 from headwater.core.source import Boundedness
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@readable
 def load_batch(source: str, given: Mapping[str, Any]) -> DataFrame:
     """Return the frame of ``spark.read``.
 
@@ -28,6 +30,7 @@ def load_batch(source: str, given: Mapping[str, Any]) -> DataFrame:
     return reader.load() if given["schema"] is None else reader.schema(given["schema"]).load()
 
 
+@readable
 def load_stream(source: str, given: Mapping[str, Any]) -> DataFrame:
     """Return the frame of ``spark.readStream``. As `load_batch` otherwise."""
     spark: SparkSession = given["spark"]
