@@ -63,8 +63,19 @@ PAGES: list[tuple[str, list[Any], str]] = [
     ),
     ("stands", [Page([("a", 0)], 0)], "must move on"),
     ("column", [Page([{"log": "a", "nummer": 0}], 1)], "the column 'nummer', which is not in the schema"),
-    ("type", [Page([("a", "zero")], 1)], "must yield rows of the schema .*number int64"),
-    ("width", [Page([("a", 0, 0)], 1)], "must yield rows of the schema"),
+    ("type", [Page([("a", "zero")], 1)], "must yield rows of the schema .*column 'number': "),
+    ("type by name", [Page([{"log": 5, "number": 0}], 1)], "must yield rows .*column 'log': "),
+    (
+        "width",
+        [Page([("a", 0), ("a", 0, 0)], 1)],
+        "must yield rows .*: row 1 of the page has 3 values, not 2",
+    ),
+    ("row", [Page([5], 1)], "must yield rows .*: row 0 of the page is of the type int, not a tuple or"),  # type: ignore[list-item]
+    (
+        "rows",
+        [Page(iter([("a", 0)]), 1)],
+        "must yield rows .*: the rows .* of the type list_iterator, not a list",
+    ),  # type: ignore[arg-type]
     (
         "batch",
         [Page(pa.RecordBatch.from_pylist([{"log": "a", "number": 0.5}]), 1)],

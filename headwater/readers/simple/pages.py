@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, cast
 
@@ -138,8 +138,10 @@ class SplitPages:
             arrays = [
                 pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)
             ]
-        except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
-            raise self.broken(f"must yield rows of the schema ({_text(self._schema)}): {error}") from error
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise self.broken(
+                f"must yield rows of the schema ({_text(self._schema)}): {_slip(rows, self._schema) or error}"
+            ) from error
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _from_mappings(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -194,3 +196,22 @@ class SplitPages:
 
 def _text(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _slip(rows: object, schema: pa.Schema) -> str | None:
+    """Return which row or column Arrow did not take; None if that cannot be told. Shows no values."""
+    if not isinstance(rows, Sequence):
+        return f"the rows of the page are of the type {type(rows).__name__}, not a list"
+    width = len(schema)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping | Sequence) or isinstance(row, str | bytes):
+            return f"row {number} of the page is of the type {type(row).__name__}, not a tuple or a mapping"
+        if not isinstance(row, Mapping) and len(row) != width:
+            return f"row {number} of the page has {len(row)} values, not {width}"
+    for place, field in enumerate(schema):
+        values = [row.get(field.name) if isinstance(row, Mapping) else row[place] for row in rows]
+        try:
+            pa.array(values, field.type)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
+            return f"column {field.name!r}: {error}"
+    return None
