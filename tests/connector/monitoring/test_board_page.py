@@ -132,6 +132,7 @@ def test_a_query_shows_its_splits_and_moves_while_it_is_watched(page: Page) -> N
         assert page.texts("#splits .measure:has(.lag) b") == ["30", "20", "10", "0"]
         assert page.text(".query .told") == "batch 1 · 400/s · lag 60"
         assert page.text("#calls tbody") == "look_up\t12\t3"
+        assert "800 rows seen" in page.text("#tiles"), "what nobody has told, such as bytes, is no 0"
         assert "token" not in page.run("location.href"), "it does not stay in the browser's history"
         query.report(rows_a_split=200, behind=0)
         page.until(lambda: page.text(".query .told") == "batch 2 · 800/s · lag 0")

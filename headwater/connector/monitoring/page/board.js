@@ -177,7 +177,7 @@ function showTiles(query, nowMs) {
   const tiles = [
     ["state", query.state, query.runs > 1 ? `started ${query.runs} times` : "", query.state === "failed"],
     ["batch", number(query.batch_id), query.duration_ms === null ? "" : `took ${duration(query.duration_ms)}`],
-    ["rate", rate(query.rate), `${number(query.rows)} rows, ${size(query.bytes)} seen`],
+    ["rate", rate(query.rate), seen(query)],
     ["lag", number(query.lag), plural(query.splits, "split")],
   ];
   if (query.front_ms !== null) tiles.push(["event time read", clock(query.front_ms), behind(query.front_ms)]);
@@ -190,6 +190,11 @@ function showTiles(query, nowMs) {
   byId("tiles").replaceChildren(...tiles.map(([name, value, more, isAlarm]) =>
     element("div", { className: isAlarm ? "alarm" : "" }, element("dt", { textContent: name }),
       element("dd", { textContent: value }, element("small", { textContent: more })))));
+}
+
+function seen(query) {
+  // Not of every source are the bytes known.
+  return `${number(query.rows)} rows${query.bytes ? `, ${size(query.bytes)}` : ""} seen`;
 }
 
 function lostText(query) {
