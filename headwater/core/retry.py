@@ -81,7 +81,9 @@ class Retry:
         if self._spent_ms() + wait_ms > self._backoff.deadline_ms:
             raise self.deadline_error(error) from error
         level = logging.WARNING if self._failures == 1 else logging.DEBUG
-        log.log(level, "%s: %s; asking again in %d ms", self._what, error, wait_ms)
+        # For how long too: else whoever reads it takes the silence after it for a program that hangs.
+        left_s = round((self._backoff.deadline_ms - self._spent_ms()) / 1_000)
+        log.log(level, "%s: %s; asking again in %d ms, and on for %d s", self._what, error, wait_ms, left_s)
         return wait_ms
 
     def deadline_error(self, error: TransientSourceError) -> DeadlineError:

@@ -102,3 +102,10 @@ def test_the_deadline_counts_from_the_first_failure_in_a_row_or_from_the_beginni
     clock.advance(901)
     with pytest.raises(DeadlineError, match="after 1 attempts in 901 ms"):
         asked.failed(AWAY)
+
+
+def test_the_first_failure_says_when_and_for_how_long_it_is_asked_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Retry(BACKOFF, ManualClock(), "a question").failed(AWAY)
+    assert caplog.messages == ["a question: away; asking again in 100 ms, and on for 1 s"]
