@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -30,6 +31,8 @@ _OWN_HEADERS: Final = {
 }
 _BODY: Final = "body:"
 _SHOWN_BYTES: Final = 4_096
+_LEAST_S: Final = 0.001
+"""Nothing is asked for in no time at all."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class HttpClient:
     def __init__(self, settings: HttpSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1000
+        self._until_s = 0.0
         self._pools = POOLS.borrow(settings.tls)
         self._credentials = Credentials(settings.credentials, self._post_form)
         self._exchange = Exchange()
@@ -88,6 +92,8 @@ class HttpClient:
             SourceError: redirects do not end, or lead nowhere; or a secret or certificate cannot be read in
                 this process.
         """
+        # Redirects, and a token that is to be got, are part of the request.
+        self._until_s = time.monotonic() + self._timeout_s
         answer = self._followed(url, cursor)
         if answer.status == 401 and self._credentials.refused():
             answer = self._followed(url, cursor)
@@ -138,8 +144,9 @@ class HttpClient:
         manager = self._pools.manager(url, is_named=origin(url) in self._settings.origins)
         exchange = Exchange()
         self._exchange = exchange
+        left_s = max(_LEAST_S, self._until_s - time.monotonic())
         try:
-            with exchange.within(self._timeout_s):
+            with exchange.within(left_s):
                 answer = manager.request(
                     method,
                     url,
@@ -148,7 +155,7 @@ class HttpClient:
                     redirect=False,
                     retries=False,
                     preload_content=False,
-                    timeout=Timeout(connect=self._timeout_s, read=self._timeout_s),
+                    timeout=Timeout(connect=left_s, read=left_s),
                 )
                 content = _read(answer)
         except DecodeError:

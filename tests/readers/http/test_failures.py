@@ -27,7 +27,7 @@ from headwater.readers.http.client import HttpClient, HttpResponse
 from headwater.readers.http.incremental.incremental_reader import IncrementalReader
 from headwater.readers.http.pace import Pace
 from headwater.readers.http.paged_split_reader import PagedSplitReader
-from headwater.readers.http.settings import HttpSettings
+from headwater.readers.http.settings import CredentialSettings, HttpSettings
 from headwater.readers.http.split_reader import HttpSplitReader
 from headwater.readers.http.statuses import action_of, wait_ms
 from tests.readers.http.scripted import (
@@ -209,6 +209,22 @@ def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:
         client.close()
         ended.set()
         dripping.join()
+
+
+def test_redirects_and_a_token_are_part_of_the_time_that_a_request_may_take(server: Scripted) -> None:
+    def slow(path: str) -> Answer:
+        threading.Event().wait(0.2)
+        if path == "/token":
+            return 200, [], b'{"access_token": "one"}'
+        return 302, [("Location", f"{path}a")], b""
+
+    server.answer = slow
+    oauth = CredentialSettings(token_url=f"{server.origin}/token", client_id="me", client_secret="s3cret")
+    client = HttpClient(HttpSettings(timeout_ms=500, credentials=oauth, origins=(server.origin,)))
+    with pytest.raises(TransientSourceError, match="no answer within 500 ms"):
+        client.ask(f"{server.origin}/a")
+    client.close()
+    assert len(server.paths) <= 3
 
 
 def test_a_wake_up_that_comes_with_an_answer_costs_no_turn(server: Scripted) -> None:

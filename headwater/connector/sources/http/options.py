@@ -88,7 +88,7 @@ _REQUEST_TIMEOUT: Final = Option(
     "requestTimeout",
     duration_ms,
     30_000,
-    "How long a request may take as a whole, to the last byte of its answer.",
+    "How long a request may take as a whole, with redirects, to the last byte of its answer.",
     shown_default="`30s`",
 )
 RETRY_DEADLINE: Final = Option(

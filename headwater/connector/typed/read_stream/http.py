@@ -169,8 +169,8 @@ def http(
         requests_per_second: The rate of requests of the query. One task makes all of them, over so many
             connections as `parallelism` tasks would have had, but no more than requests fit into an
             epoch. (``requestsPerSecond``)
-        request_timeout: How long a request may take as a whole, to the last byte of its answer. Default:
-            `30s`. (``requestTimeout``)
+        request_timeout: How long a request may take as a whole, with redirects, to the last byte of its
+            answer. Default: `30s`. (``requestTimeout``)
         retry_deadline: How long to go on asking a server that is away or failing: then the query ends.
             Running time without progress of a list, over all micro-batches. Default: `2m`.
             (``retryDeadline``)
