@@ -315,7 +315,7 @@ def json_object(raw: str) -> dict[str, Any]:
     """A JSON object, in which no name comes twice."""
     try:
         value = json.loads(raw, object_pairs_hook=_without_repetition)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         # No TypeError: the caller's argument is a text, as it should be; what the user wrote in it is wrong.

@@ -148,6 +148,7 @@ def test_durations(raw: str, expected: int) -> None:
         (names, "a,a"),
         (one_of("x", "y"), "z"),
         (json_object, "{"),
+        (json_object, "[" * 100_000),
         (json_object, "[]"),
         (text, "  "),
     ],
