@@ -93,7 +93,7 @@ def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: Pag
     """Return what follows a page.
 
     Raises:
-        CorruptRecordError: the link leads nowhere, or is no link.
+        CorruptRecordError: the link leads nowhere, or is no link, or there should be one.
     """
     has_more = None if paging.has_more_field is None else _has_more(page, answer, paging.has_more_field)
     if has_more is False:
@@ -103,7 +103,15 @@ def next_page(asked: PageLink, page: HttpPage, answer: HttpResponse, paging: Pag
         return NextPage(link, is_certain=bool(has_more) or paging.kind == "offset")
     found = _found(page, answer, paging.next_field)
     if found is None:
-        return NextPage(_header_link(asked, answer))
+        link = _header_link(asked, answer)
+        if has_more and link is None:
+            raise CorruptRecordError(
+                f"{paging.has_more_field!r} (option hasMoreField) says that there is another page, and "
+                f"nothing names it: neither {paging.next_field!r} (option nextField) nor a Link header",
+                source="http",
+                split=answer.url,
+            )
+        return NextPage(link)
     where = paging.cursor_param
     if where is None:
         return NextPage(PageLink(_absolute(answer.url, found), asked.cursor))

@@ -165,6 +165,18 @@ def test_has_more_tells_the_end_though_a_cursor_is_always_there(server: Scripted
     assert server.paths == ["/a", "/a?after=c1"]
 
 
+def test_a_page_that_says_there_is_more_and_does_not_say_where_is_an_error(server: Scripted) -> None:
+    server.say("/a", {"items": [1], "cursor": "c1", "more": True})
+    with pytest.raises(CorruptRecordError, match="says that there is another page, and nothing names it"):
+        read(f"{server.origin}/a", hasMoreField="more", cursorParam="after")
+
+
+def test_an_api_that_has_no_page_behind_the_last_one_may_say_so_by_its_status(server: Scripted) -> None:
+    server.say("/a", {"items": [1]})
+    server.say("/a?page=2", {"detail": "Invalid page."}, status=404)
+    assert read(f"{server.origin}/a", paging="page", onStatus="404=finish") == [1]
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
