@@ -21,7 +21,7 @@ from headwater.enumerators.http.split import HttpSplit
 from headwater.readers.http.client import HttpClient, HttpResponse
 from headwater.readers.http.open_pages import OpenT
 from headwater.readers.http.pace import Pace
-from headwater.readers.http.pages import HttpPage
+from headwater.readers.http.pages import HttpPage, PageSaysError
 from headwater.readers.http.paging import NextPage, PageLink, next_page, warn_of_absent
 from headwater.readers.http.settings import HttpSettings
 from headwater.readers.http.statuses import action_of, refusal, wait_ms
@@ -194,6 +194,8 @@ class PagedSplitReader(BarrierSplitReader[HttpSplit, JsonValue], Generic[OpenT])
             try:
                 return self._read(current, answer)
             except CorruptRecordError as error:
+                if isinstance(error, PageSaysError) and wait_ms(answer):
+                    return self._ask_later(current, answer)
                 return self._bad_page(current, error.message, answer.url, answer.text)
         reason = f"HTTP {answer.status}"
         if action == "finish":

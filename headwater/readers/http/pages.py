@@ -33,9 +33,15 @@ _LINES: Final = msgspec.json.Decoder(msgspec.Raw)
 _VALUE: Final = msgspec.json.Decoder()
 _PLACE: Final = re.compile(r"\{([^{}]+)\}")
 _EMPTY: Final = frozenset({b"null", b"false", b'""'})
+_NO_ERROR: Final = _EMPTY | {b"[]", b"{}", b"0"}
+_SHOWN_ERROR: Final = 500
 _BOM: Final = b"\xef\xbb\xbf"
 
 Fields = Mapping[str, msgspec.Raw]
+
+
+class PageSaysError(CorruptRecordError):
+    """A page says that it is an error: its server may want to be left alone."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,8 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
     """Cut a page into its items.
 
     Raises:
-        CorruptRecordError: it is not JSON, or has no list where the items should be.
+        CorruptRecordError: it is not JSON, says that it is an error, or has no list where the items should
+            be.
     """
     if answer.status == 204:
         return HttpPage([], {})
@@ -110,6 +117,7 @@ def parse_page(answer: HttpResponse, paging: PagingSettings) -> HttpPage:
         if body.lstrip().startswith(b"["):
             raise msgspec.ValidationError("the page itself is a list, which an empty itemsField says")
         fields = _OBJECT.decode(body)
+        _check_error(fields, paging.error_field)
         return HttpPage(_items(fields, paging.items_field), fields)
     except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
         if isinstance(error, msgspec.ValidationError):
@@ -190,6 +198,13 @@ def with_no_reason(rows: pa.RecordBatch) -> pa.RecordBatch:
 def with_bad_page(schema: pa.Schema) -> pa.Schema:
     """Return a schema with the column that says why a page was left out."""
     return schema.append(pa.field(BAD_PAGE, pa.string()))
+
+
+def _check_error(fields: Fields, name: str | None) -> None:
+    raw = None if name is None else raw_at(fields, name)
+    if raw is not None and bytes(raw) not in _NO_ERROR:
+        text = bytes(raw)[:_SHOWN_ERROR].decode(errors="replace")
+        raise PageSaysError(f"the page says at errorField {name!r}: {text}", source="http")
 
 
 def _items(fields: Fields, name: str) -> list[msgspec.Raw]:

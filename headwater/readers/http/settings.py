@@ -31,6 +31,7 @@ class PagingSettings:
             ``next_field`` holds URLs.
         count_param: the query parameter with the number of the page, or of items before it.
         has_more_field: where it stands whether there is another page; None: pages do not say.
+        error_field: where a page says that it is an error, whatever its status; None: it does not.
         children_field: where an item has links to further lists: a URL or several; None if there are none.
         children_url: of an item's list, with fields of the item in braces; None if there is none.
     """
@@ -42,6 +43,7 @@ class PagingSettings:
     cursor_param: str | None = None
     count_param: str = ""
     has_more_field: str | None = None
+    error_field: str | None = None
     children_field: str | None = None
     children_url: str | None = None
 

@@ -18,7 +18,13 @@ from headwater.connector.sources.http.incremental_source import IncrementalHttpS
 from headwater.connector.sources.http.source import HttpSource
 from headwater.core.clock import ManualClock, SystemClock
 from headwater.core.epoch import Barrier, SplitStatus
-from headwater.core.errors import DeadlineError, SourceError, TransientSourceError, UnknownSplitError
+from headwater.core.errors import (
+    CorruptRecordError,
+    DeadlineError,
+    SourceError,
+    TransientSourceError,
+    UnknownSplitError,
+)
 from headwater.core.split import SplitRange
 from headwater.core.state_store import MemoryStateStore
 from headwater.enumerators.http.log_position import LogPosition
@@ -185,6 +191,22 @@ def test_a_server_that_wants_to_be_left_alone_is_named_in_the_log(
     reader.close()
     assert [found.events for found in limited] == [({"leaveAlone": server.origin, "forMs": 3_000},)] * 2
     assert caplog.text.count(f"{server.origin} asks to be left alone for 3000 ms") == 1
+
+
+def test_a_page_that_says_that_it_is_an_error_is_none_whatever_its_status(server: Scripted) -> None:
+    options = {"itemsField": "data.list", "nextField": "data.next", "errorField": "errors"}
+    server.say("/a", {"data": {"list": [1], "next": "/b"}, "errors": []})
+    server.say("/b", {"data": {"list": None}, "errors": [{"message": "time is up"}]})
+    with pytest.raises(CorruptRecordError, match=r"the page says at errorField 'errors': .*time is up"):
+        read(f"{server.origin}/a", **options)
+    server.answers["/b"] = []
+    server.say("/b", {"errors": ["limit"]}, X_RateLimit_Remaining="0", X_RateLimit_Reset="60")
+    made = batch_source(f"{server.origin}/b", **options)
+    reader = HttpSplitReader(made.settings, ManualClock(), Pace(None))
+    begin = start(made.urls[0])
+    reader.handle_splits_changes([begin])
+    assert reader.fetch().paused == {begin.split.path: 60_000}
+    reader.close()
 
 
 def test_a_request_ends_in_time_however_slowly_its_answer_comes() -> None:

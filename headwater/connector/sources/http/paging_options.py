@@ -108,6 +108,13 @@ _HAS_MORE_FIELD: Final = Option(
     None,
     "Where a page says whether there is another one, as `true` or `false`; `header:NAME` is a header.",
 )
+_ERROR_FIELD: Final = Option(
+    "errorField",
+    text,
+    None,
+    "Where a page says that it is an error, whatever its status, such as `errors` in GraphQL: one that has "
+    "anything there cannot be read.",
+)
 _CHILDREN_FIELD: Final = Option(
     "childrenField",
     text,
@@ -132,6 +139,7 @@ PAGE_OPTIONS: Final = (
     _CURSOR_PARAM,
     _COUNT_PARAM,
     _HAS_MORE_FIELD,
+    _ERROR_FIELD,
     _CHILDREN_FIELD,
     _CHILDREN_URL,
 )
@@ -166,6 +174,7 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
         cursor_param=parsed[_CURSOR_PARAM],
         count_param=parsed[_COUNT_PARAM] or kind,
         has_more_field=parsed[_HAS_MORE_FIELD],
+        error_field=parsed[_ERROR_FIELD],
         children_field=parsed[_CHILDREN_FIELD],
         children_url=parsed[_CHILDREN_URL],
     )
@@ -174,7 +183,11 @@ def paging_settings(parsed: ParsedOptions) -> PagingSettings:
 def _check_fields(parsed: ParsedOptions) -> None:
     """Refuse fields of a page that is a list: without them the first page would be the last one."""
     is_list = parsed[_PAGE_FORMAT] == "ndjson" or not parsed[_ITEMS_FIELD]
-    named = {_NEXT_FIELD.name: _next_field(parsed), _HAS_MORE_FIELD.name: parsed[_HAS_MORE_FIELD]}
+    named = {
+        _NEXT_FIELD.name: _next_field(parsed),
+        _HAS_MORE_FIELD.name: parsed[_HAS_MORE_FIELD],
+        _ERROR_FIELD.name: parsed[_ERROR_FIELD],
+    }
     for option, name in named.items():
         if is_list and name is not None and not name.startswith("header:"):
             raise OptionError("names a field, and such a page has none: use header:NAME", option=option)

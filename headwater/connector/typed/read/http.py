@@ -28,6 +28,7 @@ def http(
     cursor_param: str | None = None,
     count_param: str | None = None,
     has_more_field: str | None = None,
+    error_field: str | None = None,
     children_field: str | None = None,
     children_url: str | None = None,
     incremental_field: str | None = None,
@@ -112,6 +113,8 @@ def http(
             offset 0. Default: `page`, `offset`. (``countParam``)
         has_more_field: Where a page says whether there is another one, as `true` or `false`;
             `header:NAME` is a header. (``hasMoreField``)
+        error_field: Where a page says that it is an error, whatever its status, such as `errors` in
+            GraphQL: one that has anything there cannot be read. (``errorField``)
         children_field: Where an item has links to lists of its own, which are read to their end: a URL or
             several. (``childrenField``)
         children_url: The list of each item, with fields of the item in braces:
