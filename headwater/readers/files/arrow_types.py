@@ -1,4 +1,4 @@
-"""Types of Arrow as those that Spark has, and values of the one as the other: for Arrow files and ORC."""
+"""Types of Arrow as those that Spark has, and values of the one as the other: for Arrow files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import pyarrow as pa
-import pyarrow.compute
 
 from headwater.readers.files.column_types import ColumnConversion, UnfitTypeError
-from headwater.readers.files.rebase import Rebase
 
-compute: Any = pyarrow.compute
 _FLAT_TYPES: Final[tuple[tuple[Callable[[Any], bool], pa.DataType], ...]] = (
     (pa.types.is_timestamp, pa.timestamp("us", "UTC")),
     (pa.types.is_date, pa.date32()),
@@ -28,10 +25,6 @@ _FLAT_TYPES: Final[tuple[tuple[Callable[[Any], bool], pa.DataType], ...]] = (
     (pa.types.is_uint64, pa.decimal128(20, 0)),
 )
 """Types that Spark does not have, and those that hold their values."""
-_SECOND_US: Final = 1_000_000
-_LEAST_FRACTION_US: Final = 1_000
-"""From so many microseconds on a second was rounded."""
-_WIDER: Final = ("int8", "int16", "int32", "int64", "float", "double")
 
 
 def spark_type(kind: Any) -> pa.DataType:
@@ -60,51 +53,3 @@ def arrow_conversion(found: Any, wanted: Any, _at: int) -> ColumnConversion:
         raise UnfitTypeError
     # Nanoseconds become microseconds, as in Spark, and no error.
     return lambda column: column.cast(wanted, safe=not is_time)
-
-
-def orc_conversion(found: Any, wanted: Any, rebase: Rebase, ahead_us: int) -> ColumnConversion:
-    """Return what makes the wanted type of a leaf of ORC: the same type, or a wider number.
-
-    Args:
-        found: the type in the file.
-        wanted: the one in the schema.
-        rebase: for dates.
-        ahead_us: so many microseconds its timestamps are ahead of UTC.
-
-    Raises:
-        UnfitTypeError: it is neither.
-    """
-    types = pa.types
-    if types.is_int64(found) and types.is_timestamp(wanted) and wanted.tz is None:
-        # How Spark writes times without a zone.
-        return lambda column: column.view(wanted)
-    if types.is_timestamp(found) and types.is_timestamp(wanted) and wanted.tz is not None:
-        if ahead_us == 0 or found.tz is not None:
-            return lambda column: column.cast(wanted, safe=False)
-        return lambda column: _orc_moments(column.cast(wanted, safe=False).view(pa.int64()), ahead_us).view(
-            wanted
-        )
-    if types.is_date(found) and types.is_date(wanted):
-        return rebase.dates
-    names = [str(found), str(wanted)]
-    is_wider = all(name in _WIDER for name in names) and _WIDER.index(names[0]) <= _WIDER.index(names[1])
-    if (spark_type(found) != wanted and not is_wider) or types.is_timestamp(wanted):
-        raise UnfitTypeError
-    return lambda column: column.cast(wanted, safe=False)
-
-
-def _orc_moments(micros: Any, ahead_us: int) -> Any:
-    """Return when it was by UTC, of times that were counted from a moment that was so much too early.
-
-    ORC rounds seconds towards zero, and takes one off again where a time before 1970 has a fraction of one.
-    Whether it is before 1970 was seen by the wrong clock.
-    """
-    seconds = compute.divide(micros, _SECOND_US)
-    rounded_up = compute.less(micros, compute.multiply(seconds, _SECOND_US))
-    seconds = compute.subtract(seconds, rounded_up.cast(pa.int64()))
-    fraction = compute.subtract(micros, compute.multiply(seconds, _SECOND_US))
-    counts = compute.greater_equal(fraction, _LEAST_FRACTION_US)
-    taken = compute.and_(counts, compute.less(micros, 0)).cast(pa.int64())
-    seconds = compute.subtract(compute.add(seconds, taken), ahead_us // _SECOND_US)
-    taken = compute.and_(counts, compute.less(seconds, 0)).cast(pa.int64())
-    return compute.add(compute.multiply(compute.subtract(seconds, taken), _SECOND_US), fraction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ import pyarrow as pa
 
 from headwater.core.errors import CorruptRecordError, SourceError, TransientSourceError
 from headwater.enumerators.files.split import FileStatus
-from headwater.readers.files.arrow_types import orc_conversion, spark_type
+from headwater.readers.files.arrow_types import spark_type
 from headwater.readers.files.column_types import ColumnConversion, ColumnPlan, UnfitTypeError
 from headwater.readers.files.columnar_formats import ColumnarFormat, named_errors, shares
 from headwater.readers.files.file_format import FileBlock
+from headwater.readers.files.orc_conversions import orc_conversion
+from headwater.readers.files.orc_excerpt import OrcExcerpt, with_fractions
 from headwater.readers.files.orc_messages import NUMBER, OrcMessage
 from headwater.readers.files.orc_process import OrcProcess, OrcProcessEndedError, orc_process
 from headwater.readers.files.orc_tail import OrcTail
@@ -27,6 +30,8 @@ from headwater.readers.formats.time_zones import zone_of
 _MODES: Final = RebaseModes("LEGACY")
 """ORC says by which calendar dates are, and pyarrow does not tell it: all but Spark write the old one."""
 _COUNTED_FROM: Final = datetime(2015, 1, 1)  # noqa: DTZ001 - by the writer's clock
+_FAR_TIME: Final = "out of range for nanosecond"
+"""What pyarrow says of a timestamp before 1677 or behind 2262."""
 _UTC: Final = frozenset({"", "GMT", "UTC", "Etc/UTC", "Z"})
 
 
@@ -48,9 +53,10 @@ class OrcFormat(ColumnarFormat):
             @cache
             def plan_of(zone: str) -> ColumnPlan:
                 offset = _offset_of(zone)
+                old_times = Rebase(status.url, _MODES, zone)
 
                 def convert(kind: Any, wanted: Any, _at: int) -> ColumnConversion:
-                    return orc_conversion(kind, wanted, rebase, offset)
+                    return orc_conversion(kind, wanted, rebase, old_times, offset)
 
                 return ColumnPlan(found, columns, lambda _name: convert)
 
@@ -88,9 +94,9 @@ class _OrcFile:
         self._process = process
         self._file = file
         self._status = status
+        self._has_far_times = False
         with self._damage("its end"):
-            process.ask(OrcMessage.OPEN, NUMBER.pack(status.size_bytes))
-            ((_, content),) = process.answers(file)
+            content = self._open(file, status.size_bytes)
             self._tail = OrcTail(file, status.size_bytes)
         (self.stripes,) = NUMBER.unpack(content[: NUMBER.size])
         self.schema = pa.ipc.read_schema(content[NUMBER.size :])
@@ -105,41 +111,69 @@ class _OrcFile:
     def rows(self, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of a stripe, a part of it at a time."""
         with self._damage(self._name(stripe)):
-            self._process.ask(OrcMessage.STRIPE, json.dumps([stripe, columns]).encode())
-            for message, content in self._process.answers(self._file):
-                if message is OrcMessage.ROWS:
-                    yield from pa.ipc.open_stream(content)
+            if not self._has_far_times:
+                try:
+                    yield from self._decoded(self._file, stripe, columns)
+                except pa.ArrowInvalid as error:
+                    # A stripe is decoded whole, so no row of it was handed over.
+                    self._has_far_times = _FAR_TIME in str(error)
+                    if not self._has_far_times:
+                        raise
+                else:
+                    return
+        with self._damage(self._name(stripe), self._tail.stripes[stripe].start):
+            yield from self._far_rows(stripe, columns)
+
+    def _far_rows(self, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the same where there are timestamps that pyarrow does not hold."""
+        excerpt = OrcExcerpt(self._tail, stripe, columns)
+        fractions = list(self._rows_of(excerpt.fractions(), excerpt.time_columns))
+        seconds = self._rows_of(excerpt.seconds(), columns)
+        for part, fraction in zip(seconds, fractions, strict=True):
+            yield with_fractions(part, fraction)
+        self._open(self._file, self._status.size_bytes)
+
+    def _rows_of(self, content: bytes, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        file = io.BytesIO(content)
+        self._open(file, len(content))
+        yield from self._decoded(file, 0, columns)
+
+    def _open(self, file: Any, size: int) -> pa.Buffer:
+        self._process.ask(OrcMessage.OPEN, NUMBER.pack(size))
+        ((_, content),) = self._process.answers(file)
+        return content
+
+    def _decoded(self, file: Any, stripe: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        self._process.ask(OrcMessage.STRIPE, json.dumps([stripe, columns]).encode())
+        for message, content in self._process.answers(file):
+            if message is OrcMessage.ROWS:
+                yield from pa.ipc.open_stream(content)
 
     def _name(self, stripe: int) -> str:
         return f"stripe {stripe + 1} of {self.stripes}"
 
     @contextmanager
-    def _damage(self, where: str) -> Iterator[None]:
+    def _damage(self, where: str, at: int | None = None) -> Iterator[None]:
         """Name file, part and byte in what is wrong with it."""
         try:
             yield
         except OrcProcessEndedError as error:
-            raise self._error(error, where, self._kind_of(error)) from error
+            raise self._error(error, where, at, self._kind_of(error)) from error
         except ValueError as error:
-            raise self._error(error, where, CorruptRecordError) from error
+            raise self._error(error, where, at, CorruptRecordError) from error
 
     def _kind_of(self, error: OrcProcessEndedError) -> type[SourceError]:
         if error.is_of_the_file:
             return CorruptRecordError
         return TransientSourceError if error.is_by_signal else SourceError
 
-    def _error(self, error: Exception, where: str, kind: type[SourceError]) -> SourceError:
-        said = str(error)
-        if kind is not CorruptRecordError:
-            message = f"{where} was not read: {said}"
-        elif "out of range for nanosecond" in said:
-            message = (
-                f"ORC is read with timestamps from 1677 to 2262 only ({where}): {said}; leave the column "
-                "out, or write Parquet or Avro"
-            )
+    def _error(self, error: Exception, where: str, at: int | None, kind: type[SourceError]) -> SourceError:
+        if kind is CorruptRecordError:
+            message = f"this is no orc file, or a damaged one ({where}): {error}"
         else:
-            message = f"this is no orc file, or a damaged one ({where}): {said}"
-        return kind(message, source="files", split=self._status.url, position=self._process.last_read)
+            message = f"{where} was not read: {error}"
+        position = self._process.last_read if at is None else at
+        return kind(message, source="files", split=self._status.url, position=position)
 
 
 def _named(found: pa.Schema, columns: pa.Schema) -> pa.Schema:

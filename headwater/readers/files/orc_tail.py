@@ -5,28 +5,23 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
+
+from headwater.readers.files.protobuf_fields import DAMAGED, Fields, all_bytes, decoded, number, varint
 
 _LONGEST_POSTSCRIPT: Final = 256
 _COMPRESSIONS: Final = ("none", "zlib", "snappy", "lzo", "lz4", "zstd")
 _CHUNK_HEAD: Final = 3
+_LONGEST_CHUNK: Final = (1 << 23) - 1
 _ORIGINAL: Final = 1
 """The bit of a chunk that is not compressed."""
-_VARINT: Final = 0
-_EIGHT_BYTES: Final = 1
-_BYTES: Final = 2
-_FOUR_BYTES: Final = 5
 # Numbers of fields in ORC's own schema of Protocol Buffers.
 _FOOTER_SIZE, _COMPRESSION, _CHUNK_SIZE = 1, 2, 3
 _STRIPES: Final = 3
-_OFFSET, _INDEX_SIZE, _DATA_SIZE, _STRIPE_FOOTER_SIZE = 1, 2, 3, 4
+_OFFSET, _INDEX_SIZE, _DATA_SIZE, _STRIPE_FOOTER_SIZE, _ROWS = 1, 2, 3, 4, 5
 _WRITER_ZONE: Final = 3
-_DAMAGED: Final = "its end is not what ORC writes there"
-
-_Fields: TypeAlias = dict[int, list[int | bytes]]
-"""The values of a message of Protocol Buffers, by the numbers of their fields."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +29,13 @@ class OrcStripe:
     """Where a stripe lies.
 
     Attributes:
+        rows: how many it has.
         start: its first byte in the file.
         footer: where its footer begins.
         stop: the byte behind it.
     """
 
+    rows: int
     start: int
     footer: int
     stop: int
@@ -59,23 +56,50 @@ class OrcTail:
         self._file = file
         # The last byte is the size of what is before it.
         end = self._bytes(max(0, size - 1 - _LONGEST_POSTSCRIPT), size)
-        postscript = _fields(end[-1 - end[-1] : -1]) if end else {}
-        self._compression = _number(postscript, _COMPRESSION)
-        self._chunk_size = _number(postscript, _CHUNK_SIZE, 1 << 18)
+        self.postscript = decoded(end[-1 - end[-1] : -1]) if end else {}
+        """How the file is compressed, among other things."""
+        self._compression = number(self.postscript, _COMPRESSION)
+        self._chunk_size = number(self.postscript, _CHUNK_SIZE, 1 << 18)
         stop = size - 1 - end[-1] if end else 0
-        footer = _fields(self._content(stop - _number(postscript, _FOOTER_SIZE), stop))
-        self.stripes = [_stripe(_fields(raw)) for raw in _all_bytes(footer, _STRIPES)]
+        self.footer = decoded(self._content(stop - number(self.postscript, _FOOTER_SIZE), stop))
+        """What the file holds: its types, and where its stripes are."""
+        self.stripes = [_stripe(decoded(raw)) for raw in all_bytes(self.footer, _STRIPES)]
         """All of them, in the file's order."""
 
-    def writer_zone(self, number: int) -> str:
+    def writer_zone(self, stripe: int) -> str:
         """Return the zone of the clock by which times without a zone were written: Java's name of it.
 
         Raises:
             ValueError: the footer of the stripe is damaged.
         """
-        stripe = self.stripes[number]
-        footer = _fields(self._content(stripe.footer, stripe.stop))
-        return b"".join(_all_bytes(footer, _WRITER_ZONE)[-1:]).decode("ascii")
+        return b"".join(all_bytes(self.stripe_footer(stripe), _WRITER_ZONE)[-1:]).decode("ascii")
+
+    def stripe_footer(self, stripe: int) -> Fields:
+        """Return what a stripe, by its number, says of its columns.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        return decoded(self._content(self.stripes[stripe].footer, self.stripes[stripe].stop))
+
+    def raw(self, start: int, stop: int) -> bytes:
+        """Return bytes as they are in the file.
+
+        Raises:
+            ValueError: a damaged part of it has said that they are there.
+        """
+        found = self._bytes(start, stop)
+        if len(found) < stop - start:
+            raise ValueError(DAMAGED)
+        return found
+
+    def stored(self, content: bytes) -> bytes:
+        """Return what stands for this in a file that is compressed as this one is."""
+        if self._compression == 0:
+            return content
+        size = min(self._chunk_size, _LONGEST_CHUNK)
+        parts = (content[at : at + size] for at in range(0, len(content), size))
+        return b"".join((len(part) << 1 | _ORIGINAL).to_bytes(_CHUNK_HEAD, "little") + part for part in parts)
 
     def _content(self, start: int, stop: int) -> bytes:
         """Return a part of the file as it was before compression."""
@@ -98,75 +122,26 @@ class OrcTail:
                 with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
                     return bytes(stream.read(self._chunk_size))
             if name == "snappy":
-                size = min(_varint(chunk, 0)[0], self._chunk_size)
+                size = min(varint(chunk, 0)[0], self._chunk_size)
                 return pa.Codec("snappy").decompress(chunk, decompressed_size=size, asbytes=True)
             if name == "lz4":
                 return _lz4(chunk, self._chunk_size)
         except (pa.ArrowException, OSError, zlib.error) as error:
-            raise ValueError(_DAMAGED) from error
+            raise ValueError(DAMAGED) from error
         raise ValueError(f"its end is compressed by {name}, which is not read here")
 
     def _bytes(self, start: int, stop: int) -> bytes:
         if not 0 <= start <= stop:
-            raise ValueError(_DAMAGED)
+            raise ValueError(DAMAGED)
         self._file.seek(start)
         return bytes(self._file.read(stop - start))
 
 
-def _stripe(fields: _Fields) -> OrcStripe:
-    start = _number(fields, _OFFSET)
-    footer = start + _number(fields, _INDEX_SIZE) + _number(fields, _DATA_SIZE)
-    return OrcStripe(start, footer, footer + _number(fields, _STRIPE_FOOTER_SIZE))
-
-
-def _number(fields: _Fields, which: int, default: int = 0) -> int:
-    values = fields.get(which, [default])
-    found = [value for value in values if isinstance(value, int)]
-    if len(found) < len(values):
-        raise ValueError(_DAMAGED)
-    return found[-1]
-
-
-def _all_bytes(fields: _Fields, which: int) -> list[bytes]:
-    values = fields.get(which, [])
-    found = [value for value in values if isinstance(value, bytes)]
-    if len(found) < len(values):
-        raise ValueError(_DAMAGED)
-    return found
-
-
-def _fields(raw: bytes) -> _Fields:
-    """Return what a message holds."""
-    found: _Fields = {}
-    at = 0
-    while at < len(raw):
-        tag, at = _varint(raw, at)
-        kind = tag & 7
-        if kind == _VARINT:
-            value: int | bytes
-            value, at = _varint(raw, at)
-        elif kind in {_BYTES, _EIGHT_BYTES, _FOUR_BYTES}:
-            size, at = _varint(raw, at) if kind == _BYTES else (8 if kind == _EIGHT_BYTES else 4, at)
-            value = raw[at : at + size]
-            at += size
-        else:
-            raise ValueError(_DAMAGED)
-        found.setdefault(tag >> 3, []).append(value)
-    return found
-
-
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(raw):
-            break
-        byte = raw[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise ValueError(_DAMAGED)
+def _stripe(fields: Fields) -> OrcStripe:
+    start = number(fields, _OFFSET)
+    footer = start + number(fields, _INDEX_SIZE) + number(fields, _DATA_SIZE)
+    stop = footer + number(fields, _STRIPE_FOOTER_SIZE)
+    return OrcStripe(number(fields, _ROWS), start, footer, stop)
 
 
 def _lz4(block: bytes, most: int) -> bytes:
@@ -183,7 +158,7 @@ def _lz4(block: bytes, most: int) -> bytes:
         back = int.from_bytes(block[at : at + 2], "little")
         size, at = _lz4_size(block, at + 2, token & 15)
         if not 0 < back <= len(out) or len(out) + size > most:
-            raise ValueError(_DAMAGED)
+            raise ValueError(DAMAGED)
         for _ in range(size + 4):
             out.append(out[-back])
     return bytes(out)

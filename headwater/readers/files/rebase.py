@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute
 
 from headwater.core.errors import CorruptRecordError
+from headwater.core.imports import importing
 from headwater.readers.files.column_types import ColumnConversion
 from headwater.readers.files.rebase_modes import RebaseMode, RebaseModes
 
+if TYPE_CHECKING:
+    from headwater.readers.formats.json.old_clocks import OldClock
+
 compute: Any = pyarrow.compute
+_UTC: Final = frozenset({"", "UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _DAY_US: Final = 86_400_000_000
-_FIRST_YEAR: Final = -719_164
-"""The first day of the year 1, by the Julian calendar."""
+_FIRST_YEAR: Final = -719_530
+"""The first day of the year 0, by the Julian calendar: where the year 1 begins by the clocks of some zone."""
 _STEPS: Final = {
     -682_945: -1,
     -646_420: -1,
@@ -100,24 +105,38 @@ class Rebase:
         if mode == "CORRECTED" or not self._has_before(micros, _CALENDAR_US):
             return micros
         self._check(mode)
-        if self.zone not in {"UTC", "Etc/UTC", "GMT", "Z", "+00:00"}:
+        is_old = compute.less(micros, _CALENDAR_US)
+        return compute.if_else(is_old, self._of_then(micros), micros)
+
+    def _of_then(self, micros: Any) -> Any:
+        """Return times that were counted by the calendar, and shown by the clocks, of the writer."""
+        clock = None if self.zone in _UTC else self._clock()
+        local = micros if clock is None else compute.add(micros, clock.supposed_us)
+        # Towards zero, so one day less before 1970.
+        days = compute.divide(local, _DAY_US)
+        is_less = compute.less(local, compute.multiply(days, _DAY_US))
+        days = compute.subtract(days, compute.cast(is_less, pa.int64()))
+        within = compute.subtract(local, compute.multiply(days, _DAY_US))
+        moved = compute.add(compute.multiply(self._days(days), _DAY_US), within)
+        return moved if clock is None else compute.subtract(moved, clock.ahead_us(moved))
+
+    def _clock(self) -> OldClock:
+        with importing("times of before 1900 by the clocks of a time zone", extra="formats"):
+            from headwater.readers.formats.json.old_clocks import OldClock
+        try:
+            return OldClock(self.zone or "")
+        except ValueError:
             raise CorruptRecordError(
-                f"the file has timestamps before 1900 by the clocks of then, in the zone {self.zone or '?'}: "
-                "such ones are read of UTC only",
+                f"the file has timestamps before 1900 by the clocks of then, in the zone {self.zone or '?'}, "
+                "which is not known here",
                 source="files",
                 split=self.url,
-            )
-        # Towards zero, so one day less before 1970.
-        days = compute.divide(micros, _DAY_US)
-        is_less = compute.less(micros, compute.multiply(days, _DAY_US))
-        days = compute.subtract(days, compute.cast(is_less, pa.int64()))
-        within = compute.subtract(micros, compute.multiply(days, _DAY_US))
-        return compute.add(compute.multiply(self._days(days), _DAY_US), within)
+            ) from None
 
     def _days(self, days: Any) -> Any:
         if self._has_before(days, _FIRST_YEAR):
             raise CorruptRecordError(
-                "the file has dates before the year 1 by the Julian calendar: these are not read",
+                "the file has dates before the year 0 by the Julian calendar: these are not read",
                 source="files",
                 split=self.url,
             )

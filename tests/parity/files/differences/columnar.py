@@ -43,10 +43,11 @@ DIFFERENCES: dict[str, Difference] = {
         "the time that was written, wherever it is read",
         Reason.JVM,
     ),
-    "ORC timestamps outside of 1677 to 2262": Difference(
-        "A timestamp in ORC lies before 1677 or behind 2262.",
-        "reads it",
-        "fails, and names file and stripe",
+    "ORC as other types": Difference(
+        "A column of ORC has text, bytes, dates, or floating-point numbers, and is read as another type, or "
+        "another one as a time, or a decimal as text or a floating-point number.",
+        "makes something of nearly everything, often null",
+        "fails, and names file and column; whole numbers and decimals are read as each other",
         Reason.REFUSED,
     ),
     "ORC compressed by LZO": Difference(
