@@ -117,7 +117,7 @@ class CsvFormat(LineFormat):
 
     def _checked(self, header: Sequence[str], columns: pa.Schema, url: str) -> tuple[str, ...]:
         if not self._csv.enforce_schema and not self._csv.by_name:
-            check_names(header, columns, url)
+            check_names(header, self._with_hidden(columns), url)
         return tuple(safe_names(header, self._csv))
 
     # Records that may go over several lines
@@ -144,11 +144,21 @@ class CsvFormat(LineFormat):
     def _placed(self, header: tuple[str, ...] | None, columns: pa.Schema) -> pa.Schema:
         """Return the columns of the file in its order."""
         if not self._csv.by_name:
-            return columns
+            return self._with_hidden(columns)
         if header is None:
             numbers = [int(name.removeprefix("_c")) for name in columns.names]
             header = tuple(f"_c{at}" for at in range(max(numbers, default=-1) + 1))
         return placed(header, columns, whole=self._rescues)
+
+    def _with_hidden(self, columns: pa.Schema) -> pa.Schema:
+        """Return the columns with those between them that folders hide: they take a place in each record."""
+        schema = self.settings.schema
+        if not self._csv.is_inferred or schema is None or not columns.names:
+            return columns
+        places = schema.names[: schema.names.index(columns.names[-1]) + 1]
+        return pa.schema(
+            [columns.field(n) if n in columns.names else pa.field(n, pa.string()) for n in places]
+        )
 
     def _decoder_of(self, columns: pa.Schema, line_separator: str = "") -> CsvDecoder:
         options = self._options()

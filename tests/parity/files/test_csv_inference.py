@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +89,17 @@ def test_failfast_refuses_what_spark_refuses_and_nothing_else(
     schema = TYPED.replace(", _corrupt_record string", "")
     found = parity.same(reading("csv", schema, mode="FAILFAST"), files, one_by_one=True)
     assert count < 50 or 0 < sum(isinstance(each, Failed) for each in found) < count
+
+
+@pytest.mark.parametrize("content", [b"k,v\n9,x\n8,y\n", b"v,k,w\nx,9,1.5\n"])
+@pytest.mark.parametrize("multi_line", ["false", "true"])
+def test_a_column_that_a_folder_hides_keeps_its_place_in_the_records(
+    parity: FilesParity, tmp_path: Path, content: bytes, multi_line: str
+) -> None:
+    path = tmp_path / "k=1" / "a.csv"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    how = reading("csv", header="true", inferSchema="true", mode="FAILFAST", multiLine=multi_line)
+    sparks, ours = parity.both_of([path], str(tmp_path), how, streaming=False)
+    assert ours == sparks
+    assert isinstance(ours[0], list)
