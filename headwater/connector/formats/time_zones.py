@@ -34,11 +34,16 @@ def session_zone(option: str) -> str:
     Raises:
         OptionError: nobody has set it.
     """
-    zone = session_setting(_SESSION_ZONE)
+    zone = known_session_zone()
     if zone is None:
         raise OptionError(
-            "is required: there are columns of type timestamp, a time may be written without its zone, and "
-            f"nobody has set {_SESSION_ZONE}; set one of the two",
+            "is required: times are written without a zone, or may be, and nobody has set "
+            f"{_SESSION_ZONE}; set one of the two",
             option=option,
         )
     return zone
+
+
+def known_session_zone() -> str | None:
+    """Return the session's time zone; None if nobody has set it. In a task."""
+    return session_setting(_SESSION_ZONE)

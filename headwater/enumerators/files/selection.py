@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, takewhile
+from urllib.parse import unquote
 
 _WILDCARD = re.compile(r"[*?\[{]")
 _TOKEN = re.compile(r"\\(?P<escaped>.)|\[(?P<negated>[!^]?)(?P<members>[^\]]+)\]|(?P<single>.)", re.DOTALL)
@@ -24,7 +25,8 @@ class SelectedPath:
 
     Attributes:
         url: as the user wrote it, with or without a protocol, and without a slash at its end.
-        recursive: whether all folders below are read; otherwise only those whose name is ``key=value``.
+        recursive: whether all folders below are read; otherwise only those whose name is ``key=value``, with
+            all that are in them.
         name_filter: a pattern that the names of files must match, or None.
     """
 
@@ -40,16 +42,16 @@ class SelectedPath:
     @property
     def depth(self) -> int:
         """How many names the pattern has below `root`."""
-        return len(self._patterns)
+        return len(self.patterns)
 
     def descends(self, names: Sequence[str]) -> bool:
         """Whether files may be read below this folder, given as names below `root`."""
         # The first names must match the patterns, as far as there are names; below them are open folders.
-        depth = self.depth
-        matched = all(pattern.fullmatch(name) for pattern, name in zip(self._patterns, names, strict=False))
-        return matched and all(
-            "=" in name or (self.recursive and not _is_hidden(name)) for name in names[depth:]
-        )
+        matched = all(pattern.fullmatch(name) for pattern, name in zip(self.patterns, names, strict=False))
+        below = names[self.depth :]
+        # A folder `key=value` opens all that are in it.
+        is_open = self.recursive or not below or "=" in below[0]
+        return matched and is_open and not any(map(_is_hidden, below))
 
     def takes(self, names: Sequence[str]) -> bool:
         """Whether this file is read, given as names below `root`.
@@ -59,12 +61,12 @@ class SelectedPath:
         if not names:
             name = self.root.rpartition("/")[2]
             return not _is_hidden(name) and (self._filter is None or bool(self._filter.fullmatch(name)))
-        if len(names) < len(self._patterns) or _is_hidden(names[-1]):
+        if len(names) < len(self.patterns) or _is_hidden(names[-1]):
             return False
         if self._filter is not None and not self._filter.fullmatch(names[-1]):
             return False
         # The last pattern may match a file as well as a folder of files.
-        if len(names) == len(self._patterns) and not self._patterns[-1].fullmatch(names[-1]):
+        if len(names) == len(self.patterns) and not self.patterns[-1].fullmatch(names[-1]):
             return False
         return self.descends(names[:-1])
 
@@ -73,7 +75,8 @@ class SelectedPath:
         return list(takewhile(lambda name: not _WILDCARD.search(name), self.url.split("/")))
 
     @cached_property
-    def _patterns(self) -> list[re.Pattern[str]]:
+    def patterns(self) -> list[re.Pattern[str]]:
+        """The names below `root`, from the first one with a wildcard on."""
         names = self.url.split("/")
         return [compile_name(name) for name in names[len(self._plain_names) :]]
 
@@ -92,6 +95,7 @@ class FileSelection:
             shown.
         modified_after_us: only files changed after this time (microseconds since 1970), or None.
         modified_before_us: only files changed before it, or None.
+        unsure_us: times within these bounds may count or not: only a task knows the zone that decides it.
         min_age_ms: only files that have not been changed for so long: those that are still being written
             wait.
     """
@@ -100,6 +104,7 @@ class FileSelection:
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
     modified_after_us: int | None = None
     modified_before_us: int | None = None
+    unsure_us: tuple[tuple[int, int], ...] = ()
     min_age_ms: int = 0
 
     @property
@@ -121,6 +126,10 @@ class FileSelection:
             return False
         # 0 is no limit: a file whose time is ahead of this machine's clock is read.
         return not self.min_age_ms or modified_us <= now_us - self.min_age_ms * 1000
+
+    def is_unsure(self, modified_us: int) -> bool:
+        """Whether only a task knows if a file with this modification time is read."""
+        return any(start <= modified_us <= stop for start, stop in self.unsure_us)
 
 
 def protocol_of(url: str) -> str:
@@ -198,7 +207,7 @@ def partition_values(names: Sequence[str]) -> dict[str, str]:
     The last of a key counts.
     """
     found = (name.partition("=") for name in names)
-    return {key: value for key, equals, value in found if key and equals}
+    return {unquote(key): value for key, equals, value in found if key and equals}
 
 
 def _is_hidden(name: str) -> bool:

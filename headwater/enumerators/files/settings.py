@@ -17,6 +17,7 @@ from headwater.enumerators.files.cleaner import CleanSource
 from headwater.enumerators.files.discovery import FileDiscovery
 from headwater.enumerators.files.event_queue import EventQueue, QueueSettings
 from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for
+from headwater.enumerators.files.pattern_check import MatchingLister
 from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.split import FileStatus
 
@@ -63,7 +64,7 @@ class FilesSettings:
 
     def discovery(self, clock: Clock) -> FileDiscovery:
         """Return what finds the files. Opens nothing."""
-        listers = partial(self.listers, clock)
+        listers = partial(self.listers if self.remember else self._strict_listers, clock)
         if self.queue is None:
             return FileDiscovery(listers, self.selection, clock)
         return FileDiscovery(
@@ -83,6 +84,12 @@ class FilesSettings:
         """
         ask = partial(retrying, backoff=self.backoff, clock=clock, cancelled=threading.Event())
         return [lister_for(path, self.selection.storage_options, ask) for path in self.selection.paths]
+
+    def _strict_listers(self, clock: Clock) -> list[FileLister]:
+        """Return those of a batch, whose patterns must match something."""
+        options = self.selection.storage_options
+        found = zip(self.listers(clock), self.selection.paths, strict=True)
+        return [MatchingLister(lister, path, options) if path.patterns else lister for lister, path in found]
 
 
 def _find(listers: Callable[[], Sequence[FileLister]], bucket: str, key: str) -> FileStatus | None:

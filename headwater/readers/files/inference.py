@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.core.clock import SystemClock
-from headwater.core.errors import CorruptRecordError, SourceError
+from headwater.core.errors import CorruptRecordError, OptionError, SourceError
 from headwater.core.retry import Backoff, retrying
 from headwater.enumerators.files.listing import FileLister, lister_for
+from headwater.enumerators.files.selection import FileSelection
 from headwater.enumerators.files.split import FileStatus
 from headwater.readers.files.drift_settings import OWN_SCHEMA_FORMATS
 from headwater.readers.files.file_format import make_format
@@ -34,17 +36,21 @@ _STREAM_LISTED = 10_000
 _PATIENCE_MS = 120_000
 
 
-def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_stream: bool) -> pa.Schema:
+def infer_schema(
+    listers: Iterable[FileLister], settings: ReadSettings, *, is_stream: bool, selection: FileSelection
+) -> pa.Schema:
     """Return the columns that the files seem to have, then those of the folders.
 
     Of files that tell their columns one is opened, or all with ``mergeSchema``; of text all of them. In a
     stream these are `STREAM_FILES` at most, and a stream lists no more than 10,000.
 
     Raises:
+        OptionError: whether a file is to be looked at depends on a time zone that is not known here.
         SourceError: there is no file to look at, or the files do not agree.
     """
     pages = chain.from_iterable(lister.pages() for lister in listers)
-    listed = list(islice(chain.from_iterable(pages), _STREAM_LISTED if is_stream else None))
+    files = (file for file in chain.from_iterable(pages) if _is_selected(file, selection))
+    listed = list(islice(files, _STREAM_LISTED if is_stream else None))
     file_format = make_format(settings)
     if not listed and file_format.needs_schema:
         paths = ", ".join(path.url for path in settings.paths)
@@ -70,6 +76,16 @@ def infer_schema(listers: Iterable[FileLister], settings: ReadSettings, *, is_st
     # A folder of a column's name is the column, with the folder's type, in the column's place.
     columns = [folders.pop(field.name.lower(), field) for field in found]
     return pa.schema([*columns, *folders.values()])
+
+
+def _is_selected(file: FileStatus, selection: FileSelection) -> bool:
+    if selection.is_unsure(file.modified_us):
+        raise OptionError(
+            f"is required: whether the schema is that of {file.url} too depends on the zone of modifiedAfter "
+            "or modifiedBefore, and that of the session is not known where a schema is inferred",
+            option="timeZone",
+        )
+    return selection.in_time(file.modified_us, time.time_ns() // 1_000)
 
 
 def _shown_by(listed: Sequence[FileStatus], settings: ReadSettings, is_stream: bool) -> list[FileStatus]:

@@ -69,7 +69,8 @@ class RowAssembler:
         # A folder hides a column of the file of the same name, as in Spark.
         raw = self._partitions(file.url).get(field.name.lower())
         if raw is not None:
-            return cast("pa.Array[Any]", pa.repeat(_partition(field, raw, file), batch.num_rows))
+            value = _partition(field, raw, file, self._settings.records.time_zone)
+            return cast("pa.Array[Any]", pa.repeat(value, batch.num_rows))
         if field.name == METADATA_COLUMN:
             return _metadata(file, start, stop, batch.num_rows)
         at = batch.schema.get_field_index(field.name)
@@ -78,10 +79,10 @@ class RowAssembler:
         return _cast(batch.column(at), field, file)
 
 
-def _partition(field: pa.Field[Any], raw: str, file: FileStatus) -> Any:
+def _partition(field: pa.Field[Any], raw: str, file: FileStatus, time_zone: str | None) -> Any:
     """Return the value of a folder, as a scalar of the field's type."""
     try:
-        return partition_scalar(raw, field.type)
+        return partition_scalar(raw, field.type, time_zone)
     except (ArithmeticError, KeyError, ValueError, pa.ArrowException) as error:
         raise CorruptRecordError(
             f"the folder {field.name}={raw} is no {field.type}: {error}", source="files", split=file.url

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import pyarrow as pa
 
@@ -15,7 +17,9 @@ from headwater.readers.files.json_settings import JsonSettings
 from headwater.readers.files.line_settings import LineSettings
 from headwater.readers.files.rebase_modes import RebaseModes
 from headwater.readers.files.record_settings import RECORD_FORMATS, RecordSettings
+from headwater.readers.formats.time_zones import zone_of
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 METADATA_COLUMN = "_metadata"
 """What the column about the file is called, as in Spark."""
 
@@ -55,6 +59,8 @@ class ReadSettings:
         storage_options: for the file system.
         most_content_bytes: how long a file of the format binaryFile may be whose content is wanted; by
             default as long as a value of Spark.
+        modified_after: only files changed after this time are read, if only a task knows its zone.
+        modified_before: only files changed before this one, in the same way.
         filters: rows that fail one of these (column, operator, value) need not come out.
     """
 
@@ -74,6 +80,8 @@ class ReadSettings:
     drift: DriftSettings = field(default_factory=DriftSettings)
     storage_options: dict[str, object] = field(default_factory=dict, repr=False)
     most_content_bytes: int = (1 << 31) - 1
+    modified_after: datetime | None = None
+    modified_before: datetime | None = None
     filters: tuple[tuple[str, str, object], ...] = ()
 
     @property
@@ -90,6 +98,19 @@ class ReadSettings:
         fields = (field for field in self.schema if field.name != METADATA_COLUMN)
         return any(_has_times(field.type) for field in fields)
 
+    @property
+    def has_local_bounds(self) -> bool:
+        """Whether a task has to look which of its files are to be read."""
+        return self.modified_after is not None or self.modified_before is not None
+
+    def in_time(self, modified_us: int) -> bool:
+        """Whether a file that was changed then is read. In a task."""
+        zone = self.records.time_zone or "UTC"
+        after, before = self.modified_after, self.modified_before
+        return (after is None or modified_us > moment_us(after, zone)) and (
+            before is None or modified_us < moment_us(before, zone)
+        )
+
     def partitions_of(self, url: str) -> Mapping[str, str]:
         """Return the raw values of the ``key=value`` folders of a file, below the path that the user gave."""
         if any(path.recursive for path in self.paths):
@@ -99,6 +120,18 @@ class ReadSettings:
         # Of a pattern, folders count below what it matches.
         found = [_names_below(url, path.root)[path.depth : -1] for path in self.paths]
         return partition_values(min((names for names in found if names), key=len, default=()))
+
+
+def moment_us(time: datetime, zone: str) -> int:
+    """Return a time in microseconds since 1970.
+
+    Args:
+        time: with or without a zone.
+        zone: that of a time without one.
+    """
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=zone_of(zone))
+    return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def _names_below(url: str, root: str) -> list[str]:

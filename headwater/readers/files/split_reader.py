@@ -74,6 +74,8 @@ class FilesSplitReader(SplitReader[FileBlock, FileSplit, int]):
 
     def _read(self, piece: SplitRange[FileSplit, int]) -> Generator[FileBlock]:
         file = piece.split.file
+        if not self._settings.in_time(file.modified_us):
+            return
         columns = self._assembler.file_columns(file.url)
         try:
             columns = self._guard.columns_to_read(file, columns)

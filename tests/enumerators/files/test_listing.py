@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from headwater.enumerators.files import listing
 from headwater.enumerators.files.cleaner import CleanSource, FileCleaner
 from headwater.enumerators.files.filesystem import file_errors, open_file_system
 from headwater.enumerators.files.listing import FileLister, S3Lister, lister_for, present_status
+from headwater.enumerators.files.pattern_check import MatchingLister
 from headwater.enumerators.files.selection import SelectedPath
 from headwater.enumerators.files.split import FileStatus
 from tests.s3_server import S3Server
@@ -83,6 +85,15 @@ def test_the_same_files_are_found_everywhere(root: tuple[str, dict[str, Any]]) -
     assert names(lister_for(SelectedPath(f"{url}/s*"), options, ask)) == ["sub/d.csv"]
     assert names(lister_for(SelectedPath(f"{url}/a.csv"), options, ask)) == ["a.csv"]
     assert names(lister_for(SelectedPath(url, name_filter="b*"), options, ask)) == ["k=1/b.csv"]
+
+
+def test_a_pattern_of_a_batch_must_match_a_file_or_a_folder(root: tuple[str, dict[str, Any]]) -> None:
+    url, options = root
+    for pattern, is_there in (("e*.csv", True), ("k=*", True), ("k=*/n*", False), ("a.c*/x*", False)):
+        path = SelectedPath(f"{url}/{pattern}")
+        lister = MatchingLister(lister_for(path, options, ask), path, options)
+        with nullcontext() if is_there else pytest.raises(UnknownSplitError, match="matches this pattern"):
+            listed(lister)
 
 
 def test_a_file_is_the_same_in_a_listing_and_when_it_is_opened(root: tuple[str, dict[str, Any]]) -> None:

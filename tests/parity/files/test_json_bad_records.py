@@ -9,6 +9,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.parity.files.files_parity import FilesParity, reading
+
 LINES = b'{"a":1}\n{"a":"x"}\n[{"a":2},{"a":"y"}]\n{"a":3,"b":{"c":[1]}}\n\xff\n'
 
 
@@ -61,3 +63,14 @@ def test_failfast_names_the_file_and_the_byte(spark: SparkSession, tmp_path: Pat
     (tmp_path / "in.json").write_bytes(LINES)
     with pytest.raises(PySparkException, match=r"(?s)FAILFAST.*in\.json.*position 8"):
         frame(spark, tmp_path / "in.json", "a int", mode="FAILFAST").collect()
+
+
+def test_the_session_may_name_the_column_for_corrupt_records(parity: FilesParity) -> None:
+    setting = "spark.sql.columnNameOfCorruptRecord"
+    parity.spark.conf.set(setting, "bad")
+    try:
+        (found,) = parity.same(reading("json", "a int, bad string"), [b'{"a":1}\n{'])
+        parity.same(reading("json", "a int, b string", columnNameOfCorruptRecord="b"), [b'{"a":1}\n{'])
+    finally:
+        parity.spark.conf.unset(setting)
+    assert found == [(1, None), (None, "{")]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -19,7 +24,24 @@ HIDDEN = (
     "k=1/f.txt",
     "k=1/_g.txt",
     "_h=2/i.txt",
+    *("m=1/sub/n.txt", "m=1/o.txt", "m=1/_sub/p.txt", "m=1/._COPYING_/q.txt", ".m=1/r.txt"),
 )
+
+
+@contextmanager
+def session_zone(parity: FilesParity, name: str | None) -> Iterator[None]:
+    """Let the session be in another time zone, or in none that somebody has set."""
+    setting = "spark.sql.session.timeZone"
+    before = parity.spark.conf.get(setting)
+    assert before is not None
+    if name is None:
+        parity.spark.conf.unset(setting)
+    else:
+        parity.spark.conf.set(setting, name)
+    try:
+        yield
+    finally:
+        parity.spark.conf.set(setting, before)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -29,7 +51,8 @@ def test_files_that_are_hidden_from_spark_are_hidden(
     folders = (
         ("plain", "", HIDDEN[:6]),
         ("columns", ", k int", HIDDEN[6:8]),
-        ("odd", ", _h int", HIDDEN[8:]),
+        ("odd", ", _h int", HIDDEN[8:9]),
+        ("deep", ", m int", HIDDEN[9:]),
     )
     for folder, column, names in folders:
         paths = [tmp_path / folder / name for name in names]
@@ -40,6 +63,45 @@ def test_files_that_are_hidden_from_spark_are_hidden(
         sparks, ours = parity.both_of(paths, str(tmp_path / folder), how, streaming=streaming)
         assert ours == sparks
         assert folder == "odd" or any(sparks)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("timestamp", ["2024-07-01 10%3A00%3A00.5", "2024-1-5", "2024", "2024-03-31 2:30:0"]),
+        ("timestamp", ["2024-01-01T10:00:00Z", "2024-01-01 1:2:3.1234567+09:00"]),
+        ("timestamp_ntz", ["2024-07-01 10%3A00%3A00", "2024-1-5"]),
+        ("date", ["2024-1-5", "2024", "2024-02-03 10%3A00"]),
+        ("decimal(5,2)", ["1", "1.555", "-1.5e1", "30000", "__HIVE_DEFAULT_PARTITION__"]),
+        ("boolean", ["true", "FALSE"]),
+        (None, ["2024-01-01", "2024-07-01 10%3A00%3A00"]),
+    ],
+)
+def test_values_of_folders_are_those_of_spark_in_the_zone_of_the_session(
+    parity: FilesParity, tmp_path: Path, kind: str | None, values: list[str]
+) -> None:
+    paths = [tmp_path / f"k={value}" / f"{at}.txt" for at, value in enumerate(values)]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(b"x")
+    how = reading("text", f"value string, k {kind}" if kind else None)
+    with session_zone(parity, "Europe/Paris"):
+        sparks, ours = parity.both_of(paths, str(tmp_path), how, streaming=False)
+    assert not isinstance(sparks[0], Failed)
+    assert ours == sparks
+
+
+def test_a_pattern_that_matches_nothing_fails_in_a_batch_as_in_spark(
+    parity: FilesParity, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"x")
+    (tmp_path / "empty").mkdir()
+    for pattern, fails in (("b*", True), ("e*", False), ("?.txt", False)):
+        sparks, ours = parity.both_of([tmp_path / "a.txt"], f"{tmp_path}/{pattern}", TEXT, streaming=False)
+        assert ours == sparks
+        assert isinstance(ours[0], Failed) == fails
+    _, ours = parity.both_of([tmp_path / "a.txt"], f"{tmp_path}/b*", TEXT, streaming=True)
+    assert ours == [[]]
 
 
 def test_a_file_that_several_paths_select_differs(parity: FilesParity) -> None:
@@ -62,12 +124,36 @@ def test_columns_of_folders_beside_a_given_schema_differ(parity: FilesParity) ->
         parity.differs("columns of folders beside a given schema", TEXT, b"x", at="k=1/a.txt")
 
 
-def test_times_of_files_without_a_zone_differ(parity: FilesParity) -> None:
+def changed_at(path: Path, second: int) -> Path:
+    path.write_bytes(path.name.encode())
+    os.utime(path, (second, second))
+    return path
+
+
+def test_times_of_files_without_a_zone_are_of_the_session(parity: FilesParity, tmp_path: Path) -> None:
+    ten = 1_720_000_800  # 2024-07-03 10:00:00 UTC
+    paths = [changed_at(tmp_path / f"{hour}.txt", ten + hour * 3600) for hour in range(-3, 4)]
+    for option in ("modifiedAfter", "modifiedBefore"):
+        how = reading("text", "value string", **{option: "2024-07-03T10:00:00"})
+        sparks, ours = parity.both_of(paths, str(tmp_path), how, streaming=False)
+        assert ours == sparks
+        assert sum(map(bool, ours)) == 3
+
+
+def test_times_of_files_differ_where_the_zone_is_not_utc(parity: FilesParity) -> None:
+    later = datetime.now(ZoneInfo("Europe/Paris")) + timedelta(minutes=30)
+    how = reading("text", "value string", modifiedAfter=f"{later:%FT%T}")
+    with session_zone(parity, "Europe/Paris"):
+        assert parity.differs("times of files in a zone", how, b"x") == ([("x",)], [])
+
+
+def test_times_without_a_zone_differ_where_no_zone_is_set(parity: FilesParity) -> None:
     how = reading("text", "value string", modifiedAfter="2020-01-01T00:00:00")
-    spark, ours = parity.differs("times of files without a zone", how, b"x")
+    with session_zone(parity, None):
+        spark, ours = parity.differs("times without any zone", how, b"x")
     assert spark == [("x",)]
     assert isinstance(ours, Failed)
-    assert "timeZone" in ours.said
+    assert "spark.sql.session.timeZone" in ours.said
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import CorruptRecordError
 from headwater.enumerators.files.listing import LocalLister
-from headwater.enumerators.files.selection import SelectedPath
+from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.readers.files.inference import infer_schema
 from headwater.readers.files.pruning import drop_failing
 from tests.readers.files.reading import read, settings
@@ -35,6 +35,7 @@ def inferred(kind: str, folder: Path, **more: Any) -> pa.Schema:
         [LocalLister(SelectedPath(str(folder)), str(folder))],
         settings(kind, NUMBERS, folder, **more),
         is_stream=False,
+        selection=FileSelection(paths=()),
     )
 
 

@@ -42,8 +42,22 @@ def test_types_and_values_of_folders_are_those_of_spark(
 ) -> None:
     found = partition_type(folders)
     assert str(found) == kind
-    shown = [str(partition_scalar(raw, found).as_py()) for raw in folders]
+    shown = [str(partition_scalar(raw, found, "UTC").as_py()) for raw in folders]
     assert [each[: len(wanted)] for each, wanted in zip(shown, values, strict=True)] == values
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [("1", pa.bool_()), ("1_0", pa.int32()), (" 7", pa.decimal128(5, 2)), ("x", pa.date32())],
+)
+def test_what_spark_does_not_take_for_a_value_is_none(raw: str, kind: pa.DataType) -> None:
+    with pytest.raises((KeyError, ValueError)):
+        partition_scalar(raw, kind)
+
+
+def test_a_time_without_a_zone_is_never_taken_for_one_of_utc() -> None:
+    with pytest.raises(ValueError, match=r"neither timeZone nor spark.sql.session.timeZone is set"):
+        partition_scalar("2024-01-01 10%3A00%3A00", pa.timestamp("us", "UTC"))
 
 
 @pytest.mark.parametrize(

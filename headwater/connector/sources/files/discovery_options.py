@@ -27,9 +27,12 @@ from headwater.core.state_store import StateStore
 from headwater.enumerators.files.backlog import BatchLimits
 from headwater.enumerators.files.selection import FileSelection, SelectedPath
 from headwater.enumerators.files.settings import FilesSettings, OnChange, OnLateFile
+from headwater.readers.files.settings import moment_us
 
 _STREAM: Final = Boundedness.CONTINUOUS_UNBOUNDED
 _BATCH: Final = Boundedness.BOUNDED
+_MOST_OFFSET_US: Final = 18 * 3_600 * 1_000_000
+"""No zone is further away from UTC."""
 _MOST_PLAN_BYTES: Final = 1 << 20
 """Of the names in one offset: Spark keeps offsets in the driver's memory and writes each to its log."""
 
@@ -46,7 +49,8 @@ _MODIFIED_AFTER: Final = Option(
     "modifiedAfter",
     _time,
     None,
-    "Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it `timeZone` is needed.",
+    "Only files changed after this time (`2024-06-01T13:00:00Z`). Without a zone in it `timeZone` counts, "
+    "else the session's.",
     only=_BATCH,
 )
 _MODIFIED_BEFORE: Final = Option(
@@ -166,8 +170,7 @@ def files_settings(
         selection=FileSelection(
             paths=paths,
             storage_options=options[STORAGE_OPTIONS],
-            modified_after_us=_time_us(options, _MODIFIED_AFTER),
-            modified_before_us=_time_us(options, _MODIFIED_BEFORE),
+            **_bounds(options),
             min_age_ms=options[_MIN_FILE_AGE],
         ),
         limits=limits if is_stream else BatchLimits(),
@@ -191,27 +194,41 @@ def _batch_limits(options: ParsedOptions) -> BatchLimits:
     return BatchLimits(max_files=max_files, max_bytes=max_bytes, max_plan_bytes=_MOST_PLAN_BYTES)
 
 
-def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | None:
-    """Return a time of the user's in microseconds since 1970.
+def _bounds(options: ParsedOptions) -> dict[str, Any]:
+    """Return between which modification times files are listed: as far apart as any zone may have it."""
+    after, before = (_time_us(options, option) for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE))
+    unsure = [
+        (time - _MOST_OFFSET_US, time + _MOST_OFFSET_US)
+        for option, time in ((_MODIFIED_AFTER, after), (_MODIFIED_BEFORE, before))
+        if time is not None and _is_local(options, option)
+    ]
+    if after is not None and _is_local(options, _MODIFIED_AFTER):
+        after -= _MOST_OFFSET_US
+    if before is not None and _is_local(options, _MODIFIED_BEFORE):
+        before += _MOST_OFFSET_US
+    return {"modified_after_us": after, "modified_before_us": before, "unsure_us": tuple(unsure)}
 
-    Raises:
-        OptionError: it has no zone, and there is no ``timeZone``.
-    """
+
+def local_bounds(options: ParsedOptions) -> tuple[datetime | None, datetime | None]:
+    """Return after and before which times files are read, if a task has to ask for the zone of these."""
+    after, before = (
+        options[option] if _is_local(options, option) else None
+        for option in (_MODIFIED_AFTER, _MODIFIED_BEFORE)
+    )
+    return after, before
+
+
+def _is_local(options: ParsedOptions, option: Option[datetime | None]) -> bool:
+    time = options[option]
+    return time is not None and time.tzinfo is None and options[TIME_ZONE] is None
+
+
+def _time_us(options: ParsedOptions, option: Option[datetime | None]) -> int | None:
+    """Return a time of the user's in microseconds since 1970; as one of UTC where its zone is not known."""
     time = options[option]
     if time is None:
         return None
-    if time.tzinfo is None:
-        zone = options[TIME_ZONE]
-        if zone is None:
-            raise OptionError(
-                "has no zone, and that of the session is not known where files are listed: write "
-                f"{time.isoformat()}Z or {time.isoformat()}+02:00, or set {TIME_ZONE.name}",
-                option=option.name,
-            )
-        from headwater.readers.formats.time_zones import zone_of
-
-        time = time.replace(tzinfo=zone_of(zone))
-    return round(time.timestamp() * 1_000_000)
+    return moment_us(time, options[TIME_ZONE] or "UTC")
 
 
 def state_store(options: ParsedOptions) -> StateStore | None:

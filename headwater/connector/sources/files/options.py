@@ -63,7 +63,7 @@ _RECURSIVE_FILE_LOOKUP: Final = Option(
     boolean,
     False,
     "Whether files in all folders below are read; then no column comes from a folder. Otherwise only folders "
-    "called `key=value` are looked into.",
+    "called `key=value` are looked into, and all that are in them.",
 )
 
 FILES_OPTIONS: Final = OptionTable(

@@ -80,9 +80,9 @@ TIME_ZONE: Final = Option(
     "timeZone",
     _zone,
     None,
-    "CSV, JSON, `modifiedAfter`, `modifiedBefore`: the zone of times that are written without one "
-    "(`Europe/Paris`, `+01:00`).",
-    shown_default="CSV, JSON: the session's",
+    "CSV, JSON, names of folders, `modifiedAfter`, `modifiedBefore`: the zone of times that are written "
+    "without one (`Europe/Paris`, `+01:00`).",
+    shown_default="the session's",
 )
 _DATE_FORMAT: Final = Option(
     "dateFormat",

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pyarrow as pa
 
 from headwater.connector.cpus import available_cpus, known_parallelism
-from headwater.connector.formats.session_settings import session_setting
-from headwater.connector.formats.time_zones import session_zone
 from headwater.connector.planned.admission import ReadLimits
 from headwater.connector.planned.options import MIN_PARTITIONS, PARALLELISM, target_duration
 from headwater.connector.planned.planning import PlanningHints
@@ -20,12 +18,12 @@ from headwater.connector.sources.files.discovery_options import (
     MAX_FILES,
     STORAGE_OPTIONS,
     files_settings,
+    local_bounds,
     state_store,
 )
 from headwater.connector.sources.files.drift_options import (
     SCHEMA_NAME,
     check_given_schema,
-    settings_for_tasks,
     with_drift,
 )
 from headwater.connector.sources.files.options import FILES_OPTIONS, base_path, selected_paths
@@ -35,9 +33,9 @@ from headwater.connector.sources.files.read_options import (
     PUSH_FILTERS,
     read_settings,
 )
-from headwater.connector.sources.files.record_options import TIME_ZONE
 from headwater.connector.sources.files.schema_checks import check_binary_schema, check_schema
 from headwater.connector.sources.files.split_definitions import deserialized_files, serialized_files
+from headwater.connector.sources.files.task_settings import settings_in_task
 from headwater.core.clock import SystemClock
 from headwater.core.enumerator import Checkpoint, PlannedSplitEnumeratorContext
 from headwater.core.errors import OptionError
@@ -67,7 +65,6 @@ _ANY_NUMBER: Final = (1 << 31) - 1
 
 So Once is told apart, under which the other limits do not count either.
 """
-_MOST_CONTENT: Final = "spark.sql.sources.binaryFile.maxLength"
 _BACKOFF: Final = Backoff(deadline_ms=120_000)
 
 
@@ -120,7 +117,10 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         kept = None if history is None else history.latest()
         if kept is not None:
             return kept
-        found = infer_schema(self.files.listers(SystemClock()), self.read, is_stream=self.infers_as_stream)
+        listers = self.files.listers(SystemClock())
+        found = infer_schema(
+            listers, self.read, is_stream=self.infers_as_stream, selection=self.files.selection
+        )
         return found if history is None else history.begin(found)
 
     def with_schema(self, schema: pa.Schema, *, given: bool) -> FilesSource:
@@ -139,7 +139,7 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
         # Some columns of an inferred schema, and those of one that grows, go by their names; those of a given
         # one by their position.
         is_part = self.columns is not None or self.read.drift.mode == "addNewColumns"
-        csv = replace(self.read.csv, by_name=is_part and not given)
+        csv = replace(self.read.csv, by_name=is_part and not given, is_inferred=not given)
         return replace(
             self, read=replace(self.read, schema=schema, csv=csv), files=replace(self.files, schema=text)
         )
@@ -180,20 +180,12 @@ class FilesSource(PlannedSource[FileBlock, FileSplit, int]):
     def create_reader(self) -> FilesSplitReader:
         from headwater.readers.files.split_reader import FilesSplitReader
 
-        read = settings_for_tasks(self.read)
-        if read.format == "binaryFile":
-            most = int(session_setting(_MOST_CONTENT) or read.most_content_bytes)
-            read = replace(read, most_content_bytes=most)
-        return FilesSplitReader(read)
+        return FilesSplitReader(settings_in_task(self.read))
 
     def create_emitter(self) -> FilesRecordEmitter:
         from headwater.readers.files.split_reader import FilesRecordEmitter
 
-        read = settings_for_tasks(self.read)
-        if read.needs_zone:
-            zone = session_zone(TIME_ZONE.name)
-            read = replace(read, records=replace(read.records, time_zone=zone))
-        return FilesRecordEmitter(read)
+        return FilesRecordEmitter(settings_in_task(self.read))
 
     def serialize_splits(self, splits: Iterable[FileSplit]) -> JsonValue:
         return serialized_files(splits)
@@ -241,9 +233,10 @@ def configure_files(options: Mapping[str, str], boundedness: Boundedness | None)
     paths = selected_paths(parsed)
     store = state_store(parsed)
     read = read_settings(parsed, paths, base_path(parsed, paths), parsed[STORAGE_OPTIONS])
+    after, before = local_bounds(parsed)
     source = FilesSource(
         files=files_settings(parsed, paths, mode, store, _BACKOFF),
-        read=with_drift(read, parsed, store),
+        read=with_drift(replace(read, modified_after=after, modified_before=before), parsed, store),
         mode=mode,
         infers_as_stream=_is_for_stream(options, boundedness),
         columns=parsed[COLUMNS],

@@ -123,8 +123,8 @@ def files(
             pattern what it matches. (``basePath``)
         path_glob_filter: Only files whose name matches this pattern. (``pathGlobFilter``)
         recursive_file_lookup: Whether files in all folders below are read; then no column comes from a
-            folder. Otherwise only folders called `key=value` are looked into. Default: `false`.
-            (``recursiveFileLookup``)
+            folder. Otherwise only folders called `key=value` are looked into, and all that are in them.
+            Default: `false`. (``recursiveFileLookup``)
         min_file_age: Only files that have not been changed for so long: for writers that do not move
             whole files into place. By the driver's clock. Default: `0`. (``minFileAge``)
         max_files_per_trigger: No batch has more files than this. Not together with the next one.
@@ -188,8 +188,8 @@ def files(
             (``badRecordsStorageOptions``)
         multi_line: CSV: whether quoted values may hold line ends. JSON: whether a file is one document,
             which may have several lines. Such files are not split. Default: `false`. (``multiLine``)
-        time_zone: CSV, JSON, `modifiedAfter`, `modifiedBefore`: the zone of times that are written
-            without one (`Europe/Paris`, `+01:00`). Default: CSV, JSON: the session's. (``timeZone``)
+        time_zone: CSV, JSON, names of folders, `modifiedAfter`, `modifiedBefore`: the zone of times that
+            are written without one (`Europe/Paris`, `+01:00`). Default: the session's. (``timeZone``)
         date_format: CSV, JSON: how dates are written, as Spark's datetime pattern (`dd/MM/yyyy`). See
             formats.md. Default: ISO 8601. (``dateFormat``)
         timestamp_format: The same for the type `timestamp`. Default: ISO 8601. (``timestampFormat``)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.readers.formats.json.zones import offsets_of, zone_of
+from headwater.readers.formats.json.zones import offsets_of
+from headwater.readers.formats.time_zones import zone_of
 
 _NOW = 2024
 """A year whose rules are those of today."""

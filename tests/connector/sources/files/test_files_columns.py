@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,7 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from headwater.core.errors import CorruptRecordError, OptionError, SourceError, UnknownSplitError
-from tests.connector.sources.files.files_queries import NOW_S, VALUE, Drop, Query, batch, text, values
+from headwater.core.source import Boundedness
+from tests.connector.sources.files.files_queries import (
+    NOW_S,
+    VALUE,
+    Drop,
+    Query,
+    batch,
+    configure,
+    text,
+    values,
+)
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -76,7 +86,7 @@ def test_several_paths_patterns_and_name_filters(inbox: Path, drop: Drop) -> Non
         batch(VALUE, format="text", path=json.dumps([f"{inbox}/a", f"{inbox}/b", f"{inbox}/b/"]))
 
 
-def test_times_of_files_without_a_zone_are_those_of_the_option_or_refused(inbox: Path, drop: Drop) -> None:
+def test_times_of_files_without_a_zone_are_those_of_the_option(inbox: Path, drop: Drop) -> None:
     drop("a.txt", NOW_S)
     local = datetime.fromtimestamp(NOW_S - 3600, ZoneInfo("Europe/Paris")).replace(tzinfo=None)
     for hours, found in ((0, ["a.txt"]), (2, [])):
@@ -84,8 +94,21 @@ def test_times_of_files_without_a_zone_are_those_of_the_option_or_refused(inbox:
         for zone in ("Europe/Paris", "+01:00"):
             given = {"format": "text", "path": str(inbox), "timeZone": zone, "modifiedAfter": after}
             assert values(batch(VALUE, **given)) == found
-    with pytest.raises(OptionError, match=r"'modifiedAfter': has no zone.*or set timeZone"):
-        batch(VALUE, format="text", path=str(inbox), modifiedAfter=local.isoformat())
+
+
+def test_a_schema_is_inferred_from_the_files_that_are_read_or_a_zone_is_asked_for(
+    inbox: Path, drop: Drop
+) -> None:
+    drop("a.json", NOW_S - 3 * 86_400, '{"old":1}\n')
+    drop("b.json", NOW_S, '{"new":1}\n')
+    before = datetime.fromtimestamp(NOW_S - 86_400, UTC)
+    given = {"format": "json", "path": str(inbox)}
+    assert batch(None, **given, modifiedAfter=before.isoformat()).to_pylist() == [{"new": 1}]
+    local = configure(given | {"modifiedAfter": f"{before:%FT%T}"}, Boundedness.BOUNDED)
+    assert local.source.schema().names == ["new"]
+    unsure = datetime.fromtimestamp(NOW_S - 3_600, UTC)
+    with pytest.raises(OptionError, match=r"'timeZone': is required.*b\.json.*modifiedAfter"):
+        batch(None, **given, modifiedAfter=f"{unsure:%FT%T}")
 
 
 def test_an_inferred_schema_is_kept_in_the_offset(inbox: Path, drop: Drop) -> None:

@@ -20,16 +20,24 @@ DIFFERENCES: dict[str, Difference] = {
         Reason.BUG,
     ),
     "columns of folders beside a given schema": Difference(
-        "The schema that is given lacks the columns of folders `key=value`.",
-        "adds them to the schema",
-        "has the columns of the schema, which is all that Spark lets a Python source have",
+        "The schema that is given lacks the columns of folders `key=value`, or has them not at its end.",
+        "adds them to the schema, or moves them to its end",
+        "has the columns of the schema in its order, which is all that Spark lets a Python source have",
         Reason.JVM,
     ),
-    "times of files without a zone": Difference(
-        "`modifiedAfter` or `modifiedBefore` has no zone, and `timeZone` is not given.",
-        "takes the session's zone",
+    "times of files in a zone": Difference(
+        "`modifiedAfter` or `modifiedBefore`, and the zone of the session, or `timeZone`, is not UTC.",
+        "moves the times of the files by the zone, too: up to a day of them more or less is read",
+        "compares moments",
+        Reason.BUG,
+    ),
+    "times without any zone": Difference(
+        "Times have no zone, in CSV, JSON, names of folders or `modifiedAfter`, `timeZone` is not given, and "
+        "nobody has set `spark.sql.session.timeZone`; or `modifiedAfter` decides of which files a schema is "
+        "inferred, and only the session has a zone.",
+        "takes the zone of its JVM, or of the session",
         "fails, and names the option",
-        Reason.REFUSED,
+        Reason.JVM,
     ),
     "a schema from empty files": Difference(
         "A schema is inferred from CSV or JSON, and no file has a single byte.",
