@@ -9,7 +9,7 @@ import aiohttp
 
 from headwater.readers.async_io.function import AsyncFunction, OpenContext
 
-__all__ = ["Ask", "AskAboutTime"]
+__all__ = ["Ask", "AskAboutMessage", "AskAboutTime"]
 
 
 class Ask(AsyncFunction):
@@ -33,10 +33,19 @@ class Ask(AsyncFunction):
         await self.session.close()
 
     async def async_invoke(self, row: Any) -> tuple[str]:
-        number = json.loads(row.item)["id"]
+        return await self.ask(json.loads(row.item)["id"])
+
+    async def ask(self, number: int) -> tuple[str]:
         behaviour = self.slow if number % 25 == 0 else "quick"
         async with self.session.get(f"{self.url}/{behaviour}/{number}") as answer:
             return ((await answer.json())["name"],)
+
+
+class AskAboutMessage(Ask):
+    """The same about messages."""
+
+    async def async_invoke(self, row: Any) -> tuple[str]:
+        return await self.ask(json.loads(row.payload)["number"])
 
 
 class AskAboutTime(Ask):

@@ -22,6 +22,12 @@ ABOUT = (
     "how many of its functions that was, when it was last recorded. The rest are errors, waits that did not",
     "happen, and batch reads.",
 )
+_WHY = {
+    "http": "",
+    "mqtt": "A session finds no others in what it reads and reports nothing to the driver, its messages are "
+    "no pages or lists, and its receiver, not its tasks, waits for the broker.",
+}
+"""Of what the runs of a source leave out."""
 WITHOUT = "Without a meaning on Spark:"
 
 
@@ -106,8 +112,8 @@ def _by_source() -> Iterator[str]:
         paths = [path for path in PATHS if path.startswith(source)]
         names = {name.partition(":")[2] for path in paths for name in called.get(path, [])}
         missing = [begins.strip("` ") for begins, (_, *run) in WITNESSES.items() if not names.issuperset(run)]
-        said = f": all but {', '.join(missing)}" if missing else ""
-        line = f"* `{source}` has run {len(WITNESSES) - len(missing)} of {len(WITNESSES)}{said}."
+        said = f": all but {', '.join(missing)}. {_WHY[source]}".rstrip() if missing else "."
+        line = f"* `{source}` has run {len(WITNESSES) - len(missing)} of {len(WITNESSES)}{said}"
         yield from textwrap.wrap(line, 110, subsequent_indent="  ")
     yield ""
 

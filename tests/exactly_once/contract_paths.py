@@ -89,6 +89,22 @@ PATHS = {
     ),
     "mqtt alignmentTimeout": ContractPath({"messageKey": "payload:number", "alignmentTimeout": "1ms"}),
     "mqtt united with itself": ContractPath({"messageKey": "payload:number"}, united=True),
+    "mqtt maxEventTimeSkew": ContractPath(
+        {
+            "messageKey": "payload:number",
+            "sessions": "2",
+            "parallelism": "2",
+            "maxEventTimeSkew": "1m",
+            "eventTimeColumn": "received",
+        }
+    ),
+    "mqtt asyncFunction": ContractPath(
+        {
+            "messageKey": "payload:number",
+            "asyncFunction": "tests.exactly_once.asking:AskAboutMessage",
+            "asyncCapacity": "20",
+        }
+    ),
     "mqtt shareScans": ContractPath({"messageKey": "payload:number", "shareScans": "true"}, united=True),
 }
 """By the names that the page uses."""

@@ -201,7 +201,10 @@ def test_http_with_a_service_that_is_asked_about_each_row(
 def test_mqtt_on_each_path(path: str, spark: SparkSession, spark_conf: dict[str, Any], trace: Path) -> None:
     way = PATHS[path]
     # Messages come before the first task has started a receiver: more than a broker keeps by default.
-    with LocalMqtt(more="max_queued_messages 0\n") as broker:
+    with LocalMqtt(more="max_queued_messages 0\n") as broker, SlowService() as service:
+        asking = (
+            {"asyncArguments": json.dumps({"url": service.url})} if "asyncFunction" in way.options else {}
+        )
         options = {
             "source": "mqtt",
             "broker": broker.url,
@@ -211,6 +214,7 @@ def test_mqtt_on_each_path(path: str, spark: SparkSession, spark_conf: dict[str,
             "idleTimeout": "200ms",
             "pollInterval": "50ms",
             **way.options,
+            **asking,
         }
         begin_session(options)
         columns = ["cast(payload as string) as text"]
