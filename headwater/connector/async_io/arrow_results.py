@@ -35,23 +35,33 @@ class ArrowResults:
     Args:
         form: how results become columns.
         function: the function's name, for errors.
+        kept: the input columns with which the output begins.
+        key_columns: those that name a row in errors.
     """
 
-    def __init__(self, form: ResultFormat, function: str) -> None:
+    def __init__(
+        self, form: ResultFormat, function: str, *, kept: Sequence[str], key_columns: Sequence[str]
+    ) -> None:
         self._form = form
         self._function = function
+        self._kept = list(kept)
+        self._key_columns = list(key_columns)
         self._zone = session_zone(form.time_zone)
         self._members = Members(exact=form.fields is ResultFields.EXACT)
         self._converters = [converter(field, self._zone, self._members, field.name) for field in form.schema]
         self.misfits = 0
 
-    def joined(self, kept: pa.RecordBatch, answer: Any) -> pa.RecordBatch:
+    def joined(self, given: pa.RecordBatch, answer: Any) -> pa.RecordBatch:
         """Return the rows that come out: some columns of their input, then those of the results.
+
+        Args:
+            given: all columns of the input.
+            answer: what the function returned for it.
 
         Raises:
             ContractError: something does not fit, and the policy is to fail.
         """
-        found = _Found(kept.num_rows)
+        found = _Found(given.select(self._key_columns))
         columns: list[pa.Array[Any]] = [pa.nulls(found.rows, field.type) for field in self._form.schema]
         if isinstance(answer, Failure):
             found.fail_all(answer)
@@ -70,6 +80,7 @@ class ArrowResults:
         if self._form.error_column is not None:
             fields.append(pa.field(self._form.error_column, ERROR_TYPE))
             columns.append(found.errors())
+        kept = given.select(self._kept)
         joined = pa.RecordBatch.from_arrays(
             [*kept.columns, *columns], schema=pa.schema([*kept.schema, *fields])
         )
@@ -120,14 +131,15 @@ class ArrowResults:
                 converted[place] = convert(value)
             except Misfit as misfit:
                 named = Misfit(f"{misfit.why} as {name + misfit.path!r}")
-                found.failures.setdefault(place, self._failure(named))
+                found.failures.setdefault(place, self._failure(named, found.row_name(place)))
             if self._members.unknown:
                 found.add_unknown(place, self._members.unknown)
         return converted
 
-    def _failure(self, misfit: Misfit) -> Failure:
+    def _failure(self, misfit: Misfit, row_name: str = "") -> Failure:
         expected = ", ".join(f"{field.name} {field.type}" for field in self._form.schema)
-        error = ContractError(f"{self._function} returned {misfit.why}; its schema is {expected}")
+        which = f" for {row_name}" if row_name else ""
+        error = ContractError(f"{self._function} returned{which} {misfit.why}; its schema is {expected}")
         return Failure(error, attempts=None)
 
     def _count(self, found: _Found) -> None:
@@ -145,10 +157,14 @@ class _Found:
         rows: how many there are.
         failures: rows that failed.
         unknown: members of rows that the schema does not know.
+
+    Args:
+        keys: the columns that name a row, perhaps none.
     """
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, keys: pa.RecordBatch) -> None:
+        self._keys = keys
+        self.rows = keys.num_rows
         self.failures: dict[int, Failure] = {}
         self.unknown: dict[int, dict[str, Any]] = {}
 
@@ -159,6 +175,11 @@ class _Found:
     def add_unknown(self, place: int, members: Mapping[str, Any]) -> None:
         """Note members of a row."""
         self.unknown.setdefault(place, {}).update(members)
+
+    def row_name(self, place: int) -> str:
+        """Return what names a row: ``id=7, region='eu'``; without key columns nothing."""
+        [row] = self._keys.slice(place, 1).to_pylist() if self._keys.num_columns else [{}]
+        return ", ".join(f"{name}={value!r}" for name, value in row.items())
 
     def good_places(self) -> pa.Array[Any]:
         """Return the places of all rows, null for those that failed."""

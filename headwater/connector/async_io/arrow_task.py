@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from headwater.connector.async_io.arrow_results import ArrowResults
 from headwater.connector.async_io.gathering import Gathering, joined
-from headwater.connector.async_io.results import ResultFormat
 from headwater.readers.async_io.async_wait_operator import AsyncWaitOperator
 from headwater.readers.async_io.metrics import MetricsSnapshot
 from headwater.readers.async_io.patience import Patience, PatienceOfDriver
@@ -27,9 +26,8 @@ class ArrowWaitTask:
     Args:
         operator: open while this is used.
         batching: rows, bytes and time of a call.
-        form: the result columns.
+        results: makes output of answers.
         columns: the input columns that the function gets.
-        kept: the input columns with which the output begins.
         most_bytes: of input that is held at most, and one batch more.
     """
 
@@ -37,17 +35,15 @@ class ArrowWaitTask:
         self,
         operator: AsyncWaitOperator,
         batching: Batching,
-        form: ResultFormat,
+        results: ArrowResults,
         *,
         columns: Sequence[str],
-        kept: Sequence[str],
         most_bytes: int,
     ) -> None:
         self._operator = operator
         self._gathering = Gathering(batching)
-        self._results = ArrowResults(form, operator.name)
+        self._results = results
         self._columns = list(columns)
-        self._kept = list(kept)
         self._most_bytes = most_bytes
         # All columns of the questions that are not out, by the identity of the question.
         self._given: dict[int, pa.RecordBatch] = {}
@@ -77,7 +73,7 @@ class ArrowWaitTask:
             self._due.extend((self._given.pop(id(asked)), answer) for asked, answer in answered(outputs))
             while self._due:
                 given, answer = self._due.popleft()
-                out = self._results.joined(given.select(self._kept), answer)
+                out = self._results.joined(given, answer)
                 if out.num_rows:
                     yield out
 

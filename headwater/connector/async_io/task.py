@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from headwater.connector.async_io.arrow_results import ArrowResults
 from headwater.connector.async_io.arrow_task import ArrowWaitTask
 from headwater.connector.async_io.batches import cut
 from headwater.connector.async_io.input_rows import MOST_ROWS, InputRows, OutRows
@@ -79,12 +80,12 @@ class AsyncWait:
         )
         task: AsyncWaitTask | ArrowWaitTask = AsyncWaitTask(self, operator, rows)
         if is_arrow:
+            results = ArrowResults(self.results, operator.name, kept=self.kept, key_columns=self.key_columns)
             task = ArrowWaitTask(
                 operator,
                 arrow_batching(settings),
-                self.results,
+                results,
                 columns=self.columns,
-                kept=self.kept,
                 most_bytes=self.queue_bytes,
             )
         try:

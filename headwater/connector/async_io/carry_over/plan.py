@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import TimestampType
 
 from headwater.connector.async_io.carry_over.buckets import (
     PACKED,
@@ -29,6 +30,7 @@ from headwater.core.errors import MissingDependencyError, OptionError
 _KEY = "_headwater_key"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 _FEW_PARTITIONS = 16
 
 
@@ -66,6 +68,7 @@ def carrying_over(
         check_watermarks(df, times.column, may_be_others=is_at_watermark)
         if is_at_watermark:
             return None
+        _check_times(df, times.column)
     _check_session(df)
     return _with_state(df, planned, carry_over_ms, times)
 
@@ -94,6 +97,17 @@ def _with_state(
     if event_time is None:
         return out
     return out.withWatermark(event_time.column, f"{event_time.delay_ms} milliseconds")
+
+
+def _check_times(df: DataFrame, column: str) -> None:
+    if not isinstance(df.schema[column].dataType, TimestampType):
+        raise OptionError(f"must be a timestamp, and {column!r} is none", option="event_time")
+    if df.sparkSession.conf.get(_POLICY) == "max":
+        raise OptionError(
+            f"needs {_POLICY} to be min: with max another stream of the query may move the watermark past "
+            "rows that are carried over",
+            option="event_time",
+        )
 
 
 def _check_session(df: DataFrame) -> None:

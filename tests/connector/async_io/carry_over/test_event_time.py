@@ -173,6 +173,20 @@ def test_what_would_lose_rows_is_refused_at_once(rows: DataFrame) -> None:
         event_time="seen",
         delay="1s",
     )
+    in_windows = marked.select("id", F.window("at", "5 seconds").alias("at"))
+    refused(
+        in_windows,
+        "'event_time': must be a timestamp, and 'at' is none",
+        carry_over="1s",
+        event_time="at",
+        delay="1s",
+    )
+    policy = "spark.sql.streaming.multipleWatermarkPolicy"
+    rows.sparkSession.conf.set(policy, "max")
+    try:
+        refused(rows, f"'event_time': needs {policy} to be min", carry_over="1s", event_time="at", delay="1s")
+    finally:
+        rows.sparkSession.conf.unset(policy)
     ends = windows(marked).select(F.col("window.end").alias("at"), F.col("rows").alias("id"))
     refused(
         ends,

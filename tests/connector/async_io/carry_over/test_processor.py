@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlparse
 
@@ -23,6 +24,7 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 import headwater as hw
 from headwater.connector.async_io.carried_rows import CarriedRows, pack, unpack
 from headwater.connector.async_io.carry_over import processor as processors
+from headwater.connector.async_io.carry_over import queries
 from headwater.connector.async_io.carry_over.event_time import EventTime
 from headwater.connector.async_io.carry_over.processor import CarryOver
 from headwater.core.errors import AsyncCallError, OffsetError, OptionError
@@ -457,6 +459,20 @@ def test_a_row_is_waited_for_twice_as_long_each_time_until_it_is_done() -> None:
     batch = pa.Table.from_batches([unpack(rows) for (rows,) in out])
     assert batch.column_names == ["id", "text", "number", "which"]
     assert sorted(batch["id"].to_numpy().tolist()) == [0, 1, 2]
+
+
+def test_a_query_of_which_nothing_is_known_asks_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the listener had not been told of its start: rows might be lost."""
+    monkeypatch.setattr(queries, "TaskContext", SimpleNamespace(get=Unseen))
+    with pytest.raises(OptionError, match="'carry_over': nothing is known of this query"):
+        list(processor_of(Handle(), Asked({})).handleInputRows((0,), iter([]), TimerValues(1)))
+
+
+class Unseen:
+    """A task's context without the properties of a query."""
+
+    def getLocalProperty(self, name: str) -> None:  # noqa: N802 - Spark's name
+        return None
 
 
 def test_new_rows_take_the_place_of_a_timer() -> None:
