@@ -93,12 +93,14 @@ def plan(
     limits = task_limits(df, capacity, options)
     queue_bytes = options.get("queue_bytes", QUEUE_BYTES)
     check_positive(queue_bytes, "queue_bytes")
+    timeout_ms = milliseconds(timeout, "timeout") if timeout is not None else None
+    check_positive(timeout_ms, "timeout")
     settings = AsyncSettings(
         mode=mode,
         key=itemgetter(*map(columns.index, key_columns)) if mode is OutputMode.KEYED else None,
         capacity=limits.capacity,
         queue_size=options.get("queue_size"),
-        timeout_ms=milliseconds(timeout, "timeout") if timeout is not None else None,
+        timeout_ms=timeout_ms,
         retry=options.get("retry"),
         on_failure=on_failure,
         batching=options.get("batching"),

@@ -77,6 +77,10 @@ Wrong = Callable[["DataFrame"], Any]
             "'timeout': must be a duration such as '500ms' or '5s'",
         ),
         (
+            lambda df: hw.unordered_wait(df, ask, schema="tier int", timeout="0s"),
+            "'timeout': must be at least 1, is 0",
+        ),
+        (
             lambda df: hw.unordered_wait(df, ask, schema=NAME),
             "'schema': clashes with the input: 'name' would be there twice; .*keep_input=False",
         ),
