@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from headwater.connector.async_io import source_options as of_source
 from headwater.connector.async_io.derived_id import derived_id
 from headwater.connector.async_io.epoch_calls import EpochCalls
-from headwater.connector.async_io.results import ERROR_TYPE, ResultFormat
+from headwater.connector.async_io.results import ERROR_TYPE, ResultFields, ResultFormat
 from headwater.connector.async_io.task import AsyncWait
 from headwater.connector.formats.ddl import schema as parsed_schema
 from headwater.connector.options import ParsedOptions
@@ -27,6 +27,7 @@ from headwater.readers.async_io.function_calls import as_function
 from headwater.readers.async_io.settings import AsyncSettings, Batching, OnFailure, OutputMode, RetryPolicy
 
 _ERROR_COLUMN = "error"
+_RESCUE_COLUMN = "rescued"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class SourceCalls:
 
     def _added(self) -> list[pa.Field[Any]]:
         added = list(self.results.schema)
+        if self.results.rescue_column is not None:
+            added.append(pa.field(self.results.rescue_column, pa.string()))
         if self.results.error_column is not None:
             added.append(pa.field(self.results.error_column, ERROR_TYPE))
         return added
@@ -115,8 +118,11 @@ def source_calls(options: ParsedOptions, name: str) -> SourceCalls:
     )
     _check_batching(function, size, name)
     AsyncWaitOperator(function, settings)  # proves that they fit together; opens nothing
+    fields = ResultFields(options[of_source.ASYNC_RESULT_FIELDS])
     results = ResultFormat(
         schema=to_arrow_schema(_schema(options[of_source.ASYNC_SCHEMA], found, name), timezone="UTC"),
+        fields=fields,
+        rescue_column=_RESCUE_COLUMN if fields is ResultFields.RESCUE else None,
         error_column=_ERROR_COLUMN if on_failure is OnFailure.ERROR_COLUMN else None,
         on_failure=on_failure,
     )

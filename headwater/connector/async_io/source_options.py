@@ -56,6 +56,14 @@ ASYNC_ON_FAILURE: Final = Option(
     "A row whose call failed for good: `fail` the query, `null`, `drop` it, or `error_column`: null, and "
     "the column `error` with class, message and attempts.",
 )
+ASYNC_RESULT_FIELDS: Final = Option(
+    "asyncResultFields",
+    one_of("exact", "lenient", "rescue"),
+    "exact",
+    "Members that a result, or a struct in it, has and its columns have not: `exact`: the row failed, also "
+    "if one is missing; `lenient`: dropped, what is missing is null; `rescue`: kept as JSON in the column "
+    "`rescued`.",
+)
 ASYNC_BATCH_SIZE: Final = Option(
     "asyncBatchSize",
     integer(1),
@@ -87,6 +95,7 @@ ASYNC_OPTIONS: Final[tuple[Option[Any], ...]] = (
     ASYNC_ATTEMPTS,
     ASYNC_RETRY_DELAY,
     ASYNC_ON_FAILURE,
+    ASYNC_RESULT_FIELDS,
     ASYNC_BATCH_SIZE,
     ASYNC_QUEUE_SIZE,
     ASYNC_QUEUE_BYTES,

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from headwater.readers.async_io.function import AsyncArrowFunction, AsyncFunction
 
-__all__ = ["Answers", "BadSchema", "Fails", "InBulk", "NoMethod", "NotAsync", "answer", "nothing"]
+__all__ = [
+    "Answers",
+    "BadSchema",
+    "Chatty",
+    "ChattyInBulk",
+    "Fails",
+    "InBulk",
+    "NoMethod",
+    "NotAsync",
+    "answer",
+    "nothing",
+]
 
 nothing = 7
 
@@ -42,6 +55,20 @@ class InBulk(AsyncArrowFunction):
 
     async def async_invoke_arrow(self, rows: Any) -> Any:
         return rows.rename_columns(["answer"])  # it gets the columns of the source, and no others
+
+
+class Chatty(AsyncFunction):
+    schema = "answer string"
+
+    async def async_invoke(self, row: Any) -> dict[str, Any]:
+        return {"answer": row.id, "more": row.id}
+
+
+class ChattyInBulk(AsyncArrowFunction):
+    schema = "answer string"
+
+    async def async_invoke_arrow(self, rows: Any) -> Any:
+        return pa.table({"answer": rows["id"], "more": rows["id"]})
 
 
 async def answer(row: Any) -> tuple[str]:

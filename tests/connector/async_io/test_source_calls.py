@@ -53,6 +53,16 @@ def test_functions_without_a_class_and_in_bulk(function: str) -> None:
     assert [row["answer"] for row in rows_of(source)] == [f"{prefix}{n}" for n in range(10)]
 
 
+@pytest.mark.parametrize("function", ["Chatty", "ChattyInBulk"])
+def test_members_that_are_no_columns_go_where_asyncResultFields_says(function: str) -> None:  # noqa: N802
+    source = configured(function, asyncResultFields="rescue", asyncOnFailure="error_column")
+    assert source.schema().names == ["id", "answer", "rescued", "error"]
+    assert rows_of(source)[3] == {"id": 3, "answer": "3", "rescued": '{"more": 3}', "error": None}
+    assert rows_of(configured(function, asyncResultFields="lenient"))[3] == {"id": 3, "answer": "3"}
+    with pytest.raises(ContractError, match="the columns 'answer', 'more'"):
+        rows_of(configured(function))
+
+
 def test_what_spark_plans_with_is_told_to_the_source_without_the_results() -> None:
     source = configured("Answers", asyncOnFailure="error_column")
     assert source.schema().names == ["id", "answer", "length", "error"]

@@ -94,6 +94,7 @@ def http(
     async_attempts: int | None = None,
     async_retry_delay: str | int | timedelta | None = None,
     async_on_failure: Literal["fail", "null", "drop", "error_column"] | None = None,
+    async_result_fields: Literal["exact", "lenient", "rescue"] | None = None,
     async_batch_size: int | None = None,
     async_queue_size: int | None = None,
     async_queue_bytes: int | None = None,
@@ -261,6 +262,9 @@ def http(
         async_on_failure: A row whose call failed for good: `fail` the query, `null`, `drop` it, or
             `error_column`: null, and the column `error` with class, message and attempts. Default:
             `fail`. (``asyncOnFailure``)
+        async_result_fields: Members that a result, or a struct in it, has and its columns have not:
+            `exact`: the row failed, also if one is missing; `lenient`: dropped, what is missing is null;
+            `rescue`: kept as JSON in the column `rescued`. Default: `exact`. (``asyncResultFields``)
         async_batch_size: Rows of a call, for an `AsyncBatchFunction` or `AsyncArrowFunction`. Default:
             100, of Arrow 10000. (``asyncBatchSize``)
         async_queue_size: Rows that a task holds at most: waiting, asked, or done behind others. Default:
