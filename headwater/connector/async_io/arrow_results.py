@@ -70,7 +70,7 @@ class ArrowResults:
                 columns = self._converted(self._checked(answer, found.rows), found)
             except Misfit as misfit:
                 found.fail_all(self._failure(misfit))
-            self._count(found)
+            self._accept(found)
         fields = list(self._form.schema)
         if found.failures:
             columns = [column.take(found.good_places()) for column in columns]
@@ -106,7 +106,8 @@ class ArrowResults:
     def _converted(self, columns: Mapping[str, ResultColumn], found: _Found) -> list[pa.Array[Any]]:
         """Return the result columns; note rows that failed, and members that the schema does not know."""
         if self._form.rescue_column is not None:
-            for name in columns.keys() - set(self._form.schema.names):
+            # In their order: the text must be the same whenever it is made.
+            for name in [name for name in columns if name not in self._form.schema.names]:
                 for place, value in enumerate(_values(columns[name])):
                     found.add_unknown(place, {name: value})
         converted: list[pa.Array[Any]] = []
@@ -142,7 +143,8 @@ class ArrowResults:
         error = ContractError(f"{self._function} returned{which} {misfit.why}; its schema is {expected}")
         return Failure(error, attempts=None)
 
-    def _count(self, found: _Found) -> None:
+    def _accept(self, found: _Found) -> None:
+        """Count an answer in which something failed, or raise it if that is the policy."""
         if not found.failures:
             return
         self.misfits += 1

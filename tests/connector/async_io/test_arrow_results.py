@@ -79,12 +79,12 @@ def test_what_does_not_fit_is_a_failure_of_its_row() -> None:
 
 def test_other_members_are_dropped_or_rescued_at_every_depth() -> None:
     schema = pa.schema({"a": pa.int64(), "home": pa.struct([("zip", pa.int64()), ("town", pa.string())])})
-    answer = pa.table({"a": [1], "more": [[1]], "home": [{"zip": 1, "street": "s"}]})
+    answer = pa.table({"a": [1], "more": [[1]], "most": [2], "home": [{"zip": 1, "street": "s"}]})
     expected = {"id": [0], "a": [1], "home": [{"zip": 1, "town": None}]}
     assert joined(answer, schema, 1, fields=ResultFields.LENIENT) == expected
     rescued = joined(answer, schema, 1, fields=ResultFields.RESCUE, rescue_column="rescued")
-    assert rescued == {**expected, "rescued": ['{"more": [1], "home.street": "s"}']}
-    with pytest.raises(ContractError, match="Asks returned the columns 'a', 'more', 'home'"):
+    assert rescued == {**expected, "rescued": ['{"more": [1], "most": 2, "home.street": "s"}']}
+    with pytest.raises(ContractError, match="Asks returned the columns 'a', 'more', 'most', 'home'"):
         joined(answer, schema, 1)
 
 
