@@ -95,15 +95,6 @@ class AsyncWaitOperator:
     ) -> None:
         self.close()
 
-    def __len__(self) -> int:
-        """Return how many inputs, watermarks included, have not come out."""
-        return len(self.values())
-
-    @property
-    def free(self) -> int:
-        """How many rows `feed` would take now."""
-        return self._intake.free
-
     @property
     def metrics(self) -> MetricsSnapshot:
         """The counts as they are now, also after `close`. From any thread."""
@@ -142,7 +133,7 @@ class AsyncWaitOperator:
         self._resources.close()
 
     def feed(self, rows: Sequence[InputRow]) -> int:
-        """Take rows, as many of the first as there is room for (`free`), and return how many.
+        """Take rows, as many of the first as there is room for, and return how many.
 
         The sequence may be reused, its rows not be changed.
 

@@ -62,7 +62,7 @@ class TestFlinksCases:
             out: list[Output] = []
             while len(out) < 8:
                 out += operator.poll(1.0)
-                operator.feed(rows[len(out) + len(operator) :])
+                operator.feed(rows[len(out) + len(operator.values()) :])
             if mode is ORDERED:
                 assert results_of(out) == [row * 2 for row in rows]
             assert sorted(results_of(out)) == [row * 2 for row in rows]
