@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -26,6 +27,7 @@ from headwater.readers.runtime.epoch.manifests import decode_manifest
 from headwater.readers.runtime.epoch.open_reader import open_epoch_reader
 from headwater.readers.runtime.epoch.read_epoch import read_epoch
 from headwater.readers.runtime.epoch.task import EpochTask
+from tests.readers.http.scripted import Answer, scripted_server
 
 MOST_EPOCHS = 200
 
@@ -84,6 +86,50 @@ def test_every_item_comes_once_however_epochs_are_cut_left_and_read_again(
     assert sorted(json.loads(item)["id"] for item in items if "id" in json.loads(item)) == list(range(600))
     assert len(items) == 600 + 6 * 3
     assert (in_flight > 0) == (mode is AlignmentMode.UNALIGNED)
+
+
+@pytest.mark.parametrize("paging", ["page", "offset"])
+@pytest.mark.parametrize("mode", AlignmentMode)
+def test_counted_lists_and_those_that_they_name_come_once_though_each_epoch_ends_after_a_turn(
+    paging: str, mode: AlignmentMode, rng: random.Random
+) -> None:
+    def answer(path: str) -> Answer:
+        if rng.random() < 0.1:
+            return rng.choice([(500, [], b""), (429, [("Retry-After", "0")], b"")])
+        parts = urlsplit(path)
+        raw = dict(parse_qsl(parts.query)).get(paging)
+        first = 2 * (int(raw or 1) - 1) if paging == "page" else int(raw or 0)
+        # The lists that are named have 0, 2, 4 or 6 items.
+        length = 12 if parts.path == "/all" else int(parts.path.removeprefix("/")) % 4 * 2
+        found = [
+            {"of": parts.path, "id": number, "more": f"/{number}" if parts.path == "/all" else None}
+            for number in range(first, min(first + 2, length))
+        ]
+        return 200, [], json.dumps({"items": found}).encode()
+
+    store, items = MemoryStateStore(), []
+    with scripted_server() as server:
+        server.answer = answer
+        options = {"url": f"{server.origin}/all", "childrenField": "more", "paging": paging}
+        configured = configure_http({**options, "stateLocation": "/unused"}, Boundedness.CONTINUOUS_UNBOUNDED)
+        source = configured.source
+        assert isinstance(source, HttpSource)
+        barrier = Barrier(duration_ms=1)
+        epochs = replace(configured.epochs, store=store, barrier=barrier, mode=mode, parallelism=2)
+        coordinator = BarrierCoordinator(source, epochs, Backoff(deadline_ms=10_000))
+        coordinator.prepare_for_available_now()
+        start = coordinator.initial_offset()
+        for _ in range(MOST_EPOCHS):
+            end = coordinator.plan_next(start, limited=True)
+            if end == start:
+                break
+            for task in coordinator.tasks(start, end):
+                first, again = read(source, task, store), read(source, task, store)
+                assert sorted(first) == sorted(again)
+                items += first
+            start = end
+        coordinator.close()
+    assert len(items) == len(set(items)) == 12 + 3 * (2 + 4 + 6)
 
 
 def _in_flight(source: Any, store: MemoryStateStore, name: str) -> int:
