@@ -50,6 +50,13 @@ class PlannedSource(Source[RecordT, SplitT, PositionT]):
         """
         return 0
 
+    def group_of(self, path: SplitPath) -> str:
+        """Return the group of a split, by which limits and weights go: the topic of a partition.
+
+        A pure function. The default is the first name of its path.
+        """
+        return path[0]
+
     def fixed_at_first_look(self) -> Self:
         """Return the source that reads what its first complete look finds, and nothing that comes later.
 

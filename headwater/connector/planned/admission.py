@@ -20,7 +20,7 @@ from headwater.core.enumerator import SplitRequest
 class ReadLimits:
     """The limits of one query.
 
-    A group of splits is those whose paths begin with the same name: the partitions of a topic.
+    A group of splits is the partitions of a topic, or what a source makes one (`PlannedSource.group_of`).
 
     Attributes:
         max_rows: how many records a batch is planned for at the most, but for the one of each split that

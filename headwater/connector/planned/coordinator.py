@@ -295,7 +295,7 @@ class PlannedCoordinator(SourceCoordinator[ReadTask[SplitT, PositionT]], Generic
             taken = self._admission.admit(
                 backlog,
                 lambda: [self._source.row_bytes(splits[path], state) for path in behind],
-                lambda: [path[0] for path in behind],
+                lambda: [self._source.group_of(path) for path in behind],
                 # Bounds keep the limits already.
                 request if bounds is None else SplitRequest(limited=False, ends=request.ends),
                 wait_for_more=wait_for_more,

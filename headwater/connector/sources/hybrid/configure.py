@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Final, NamedTuple
 
 from headwater.connector.options import ParsedOptions
@@ -25,6 +26,17 @@ from headwater.core.errors import OptionError
 from headwater.core.source import Boundedness
 from headwater.enumerators.hybrid.part import HybridPart
 from headwater.enumerators.hybrid.seam import PositionSeam, Seam, TimeSeam
+
+_OF_THE_CHAIN: Final = {
+    "minRowsPerTrigger": "minRowsPerTrigger",
+    "minOffsetsPerTrigger": "minRowsPerTrigger",
+    "maxTriggerDelay": "maxTriggerDelay",
+    "minPartitions": "minPartitions",
+    "maxRowsPerPartition": "maxRowsPerPartition",
+    "maxRecordsPerPartition": "maxRowsPerPartition",
+    "parallelism": "parallelism",
+}
+"""By options of parts: those that the chain has instead, since batches are planned for all parts."""
 
 _STARTS: Final = ("startingTimestamp", "startingOffsets", "startingOffsetsByTimestamp")
 
@@ -51,10 +63,13 @@ def configure_hybrid(options: Mapping[str, str], boundedness: Boundedness | None
     names = HYBRID_OPTIONS.parse(sources, None)[SOURCES]
     own = {key: value for key, value in options.items() if not _is_of_part(key, names)}
     _check_no_duration(options)
+    _check_of_the_chain(names, options)
     parsed = HYBRID_OPTIONS.parse(own, boundedness)
     seam = _seam(parsed)
     named = [_Named(name, _part(name, options, boundedness)) for name in names]
     _check_last(named[-1].name, options, seam)
+    if SEAM_DISORDER.name.lower() in own and not isinstance(seam, TimeSeam):
+        raise OptionError(f"counts only with option {SEAM_TIME.name!r}", option=SEAM_DISORDER.name)
     history = [HybridPart(name, part.source.fixed_at_first_look()) for name, part in named[:-1]]
     return ConfiguredPlannedSource(
         source=HybridSource(
@@ -93,7 +108,22 @@ def _limits(own: ReadLimits, named: Sequence[_Named]) -> ReadLimits:
             )
     # Parts of files keep their limits themselves. Here they tell Once apart, which knows no limits.
     max_files = [part.limits.max_files for _, part in named if part.limits.max_files is not None]
-    return replace(last if last.limits_batches else own, max_files=next(iter(max_files), None))
+    return replace(
+        last if last.limits_batches else own,
+        max_files=next(iter(max_files), None),
+        min_rows=own.min_rows,
+        max_delay_ms=own.max_delay_ms,
+    )
+
+
+def _check_of_the_chain(names: Sequence[str], options: Mapping[str, str]) -> None:
+    """Return if no part has an option of its own for what is decided for all parts."""
+    for part, (given, wanted) in product(names, _OF_THE_CHAIN.items()):
+        if f"{part}.{given}".lower() in options:
+            raise OptionError(
+                f"a batch is planned for all parts: give {wanted} without the name of a part",
+                option=f"{part}.{given}",
+            )
 
 
 def _check_no_duration(options: Mapping[str, str]) -> None:

@@ -63,6 +63,9 @@ class HybridSource(PlannedSource[Any, HybridSplit, HybridPosition]):
     def part_of(self, split: HybridSplit) -> int:
         return split.index
 
+    def group_of(self, path: SplitPath) -> str:
+        return inner_path(path)[0]
+
     def schema(self) -> pa.Schema:
         return self._sources[-1].schema()
 

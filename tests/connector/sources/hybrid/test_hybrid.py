@@ -188,6 +188,14 @@ class TestByTime:
         assert first_live
         assert all(number % 2 == 0 for number in first_live), "the other partition waits"
 
+    def test_a_limit_of_one_topic_is_kept_behind_the_seam(self, chain: Chain, kafka: LocalKafka) -> None:
+        chain.history.add([(0, 0)])
+        produce(kafka, chain.topic, [(number, number * SECOND_MS) for number in range(1, 21)])
+        engine = chain.engine(**seam_at(SECOND_MS), live__maxOffsetsPerTrigger=f'{{"{chain.topic}": 6}}')
+        assert not engine.run()
+        assert numbers(engine.rows) == list(range(21))
+        assert [len(batch) for batch in engine.sink.values()] == [1, 6, 6, 6, 2]
+
     def test_a_row_without_a_time_is_an_error(self, chain: Chain) -> None:
         times = pa.array([None], pa.timestamp("us", "UTC"))
         chain.history.put(pa.table([pa.array([1], pa.int64()), times], ["number", "at"]))
@@ -318,7 +326,7 @@ class TestAChangedChain:
         "changed",
         [
             {"seamTime": "2026-11-20T00:00:40Z"},
-            {"sources": "live,history", "seamColumn": None, "seamTime": None},
+            {"sources": "live,history", "seamColumn": None, "seamTime": None, "seamDisorder": None},
             {"sources": "history,again,live", "again__source": "files", "again__path": "/tmp"},
         ],
     )
@@ -498,6 +506,15 @@ class TestOptions:
                 "option 'live.source': part 'live' has a limit of its own",
             ),
             ({"live__maxEventTimeSkew": "1m"}, "option 'live.maxEventTimeSkew': needs a limit for a batch"),
+            (
+                {"live__minOffsetsPerTrigger": "5"},
+                "option 'live.minOffsetsPerTrigger': a batch is planned for all parts: give minRows",
+            ),
+            ({"history__parallelism": "5"}, "option 'history.parallelism': a batch is planned for all parts"),
+            (
+                {"seamColumn": None, "seamTime": None, "seamOffsets": "end"},
+                "option 'seamDisorder': counts only with option 'seamTime'",
+            ),
             ({"targetBatchDuration": "10s"}, "option 'targetBatchDuration': counts rows, and the parts"),
             ({"live__targetBatchDuration": "10s"}, "option 'live.targetBatchDuration': counts rows, and"),
             ({"live__source": "http", "live__url": "http://x"}, "option 'live."),
