@@ -49,7 +49,8 @@ class EventTimeAlignment:
     thread. A split whose records end before that time is read to its end, and holds nobody back, unless the
     user asks to wait for it (`Silence`).
 
-    Its state is the front, which is the time of the last bound, and the count of late rows.
+    Its state is the front, which is the time of the last bound, and the count of late rows. A plan that no
+    batch came of has moved nothing: each round begins at the front of the checkpoint.
 
     Args:
         context: the coordinator's.
@@ -80,7 +81,7 @@ class EventTimeAlignment:
         self._now_ms = now_ms
         self._search = BoundSearch(index, settings.max_skew_ms, now_ms)
         self._silence = Silence(settings.idle_timeout_ms, now_ms)
-        self._front_ms = _logged(state, _FRONT)
+        self._front_ms: int | None = None
         self._late_rows = _logged(state, _LATE) or 0
         self._counted: set[tuple[SplitPath, int]] = set()
         self._target: Mapping[SplitPath, int] | None = None
@@ -104,6 +105,10 @@ class EventTimeAlignment:
         if self._late_rows:
             state[_LATE] = self._late_rows
         return {_STATE: state} if state else {}
+
+    def begin_round(self, state: JsonValue) -> None:
+        """Go on from the checkpoint's state. In `SplitEnumerator.refresh`."""
+        self._front_ms = _logged(state, _FRONT)
 
     def handle_split_request(
         self, request: SplitRequest, heads: Mapping[SplitPath, int], found: Collection[SplitPath]

@@ -106,6 +106,8 @@ class KafkaSplitEnumerator(PlannedSplitEnumerator[KafkaPartitionSplit, int]):
 
     def refresh(self, checkpoint: Checkpoint[KafkaPartitionSplit, int] | None) -> None:
         known = Known.of(checkpoint)
+        if self._alignment is not None:
+            self._alignment.begin_round(checkpoint.state if checkpoint is not None else None)
         self._context.call_async(
             lambda: self._lookup.look(known.splits, known.positions, first=checkpoint is None),
             lambda view: self._handle(view, known, checkpoint),

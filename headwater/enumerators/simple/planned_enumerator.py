@@ -66,6 +66,11 @@ class PlannedSimpleSplitEnumerator(SimpleSplitEnumerator, PlannedSplitEnumerator
         self._nothing_in_sight = RareWarning(clock or SystemClock())
         self._said_out_of_sight: set[SplitPath] = set()
 
+    def refresh(self, checkpoint: Checkpoint[NamedSplit, Any] | None) -> None:
+        if self._alignment is not None:
+            self._alignment.begin_round(checkpoint.state if checkpoint is not None else None)
+        super().refresh(checkpoint)
+
     def handle_split_request(self, request: SplitRequest) -> None:
         if self._alignment is not None:
             self._alignment.handle_split_request(request, self._seen.heads, self._found)

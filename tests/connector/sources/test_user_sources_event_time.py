@@ -111,3 +111,21 @@ def test_a_source_that_finds_no_times_does_not_have_the_option() -> None:
 
     with pytest.raises(OptionError, match="maxEventTimeSkew"):
         configured(Plain, {"maxEventTimeSkew": "1m", "maxRowsPerTrigger": "5"})
+
+
+def test_a_batch_that_waits_for_more_does_not_move_the_front() -> None:
+    """By bytes there is more than a batch may have, and by rows less than it waits for."""
+
+    class Growing(Ledgers):
+        name = "growing"
+        times: ClassVar = dict(Ledgers.times)
+
+    limits = {"maxBytesPerTrigger": "200000", "minRowsPerTrigger": "1100", "maxEventTimeSkew": "1m"}
+    with closing(configured(Growing, limits).create_coordinator()) as coordinator:
+        first: Any = coordinator.plan_next(coordinator.initial_offset(), limited=True)
+        assert coordinator.plan_next(first, limited=True) is first
+        # They would be late if the batch had been read for which the plan was too small.
+        Growing.times["found"] = [first["state"]["event_time"]["front_ms"]] * 100
+        offset: Any = coordinator.plan_next(first, limited=True)
+    assert offset["positions"]["found"] == 100
+    assert "late_rows" not in offset["state"]["event_time"]
